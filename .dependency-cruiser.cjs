@@ -1,0 +1,60 @@
+/** The import rules of docs/architecture.md, all errors. */
+const only = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
+const door = (library, allowed) =>
+  only(
+    `one-door-for-${library}`,
+    `${library} is imported only in ${allowed.join(', ')}.`,
+    { path: '^(api|workers|shared)/', pathNot: allowed.map((folder) => `^${folder}/`) },
+    { path: `^node_modules/${library}(/|$)` },
+  );
+
+module.exports = {
+  forbidden: [
+    only('no-cycles', 'No import cycles, type-only ones included.', {}, { circular: true }),
+    only('api-and-workers-meet-in-shared', 'The two processes share code through shared/ only.', { path: '^api/' }, { path: '^workers/' }),
+    only('workers-and-api-meet-in-shared', 'The two processes share code through shared/ only.', { path: '^workers/' }, { path: '^api/' }),
+    only('shared-knows-no-process', 'shared/ imports nothing of a process.', { path: '^shared/' }, { path: '^(api|workers|scripts|test)/' }),
+    only(
+      'core-is-pure',
+      'contracts, domain and errors import no package but joi.',
+      { path: '^shared/(contracts|domain|errors)/' },
+      { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'], pathNot: '^node_modules/joi/' },
+    ),
+    only(
+      'core-does-no-io',
+      'contracts, domain and errors use no Node module but crypto and nothing of infra.',
+      { path: '^shared/(contracts|domain|errors)/' },
+      { path: '^shared/(infra|config|lifecycle)/' },
+    ),
+    only(
+      'core-uses-no-node',
+      'contracts, domain and errors use no Node module but crypto.',
+      { path: '^shared/(contracts|domain|errors)/' },
+      { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
+    ),
+    door('express', ['api']),
+    door('mongoose', ['shared/infra/mongo']),
+    door('ioredis', ['shared/infra/redis']),
+    door('bullmq', ['shared/infra/queue', 'workers/processors']),
+    door('axios', ['shared/infra/http']),
+    door('p-retry', ['shared/infra/http']),
+    door('undici', ['shared/infra/http']),
+    door('winston', ['shared/infra/logging']),
+    door('prom-client', ['shared/infra/metrics']),
+    only(
+      'stages-do-not-call-stages',
+      'A stage imports stage.ts only; the order stands in run-pipeline.ts.',
+      { path: '^workers/pipeline/', pathNot: '^workers/pipeline/run-pipeline\\.ts$' },
+      { path: '^workers/pipeline/', pathNot: '^workers/pipeline/stage\\.ts$' },
+    ),
+    only('only-main-composes', 'compose.ts is imported by its main.ts and by tests.', { pathNot: '^((api|workers)/main\\.ts$|test/)' }, { path: '^(api|workers)/compose\\.ts$' }),
+    only('scripts-are-leaves', 'Nothing imports a script.', { pathNot: '^scripts/' }, { path: '^scripts/' }),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)(dist|\\.data)/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { extensions: ['.ts', '.js', '.mjs', '.cjs'], exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};

@@ -1,0 +1,48 @@
+import prettier from 'eslint-config-prettier';
+import { defineConfig } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (style guide, section 3).';
+
+export default defineConfig(
+  { ignores: ['dist/', '.data/', 'coverage/', 'bench-results/', 'node_modules/'] },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, prettier],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      'max-lines': ['error', { max: 300, skipBlankLines: false, skipComments: false }],
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Only shared/config reads the environment.' },
+      ],
+      eqeqeq: 'error',
+    },
+  },
+  { files: ['shared/config/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': 'off' } },
+  {
+    files: ['shared/domain/**/*.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Only shared/config reads the environment.' },
+        { object: 'Date', property: 'now', message: CLOCK_AND_CHANCE },
+        { object: 'Math', property: 'random', message: CLOCK_AND_CHANCE },
+      ],
+      'no-restricted-syntax': ['error', { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: CLOCK_AND_CHANCE }],
+    },
+  },
+  {
+    // supertest's `response.body` is `any` by its types; tests read it through typed helpers where it matters.
+    files: ['test/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+    },
+  },
+);

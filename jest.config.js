@@ -1,0 +1,27 @@
+/** ES modules throughout: jest runs with --experimental-vm-modules (see scripts/launch.mjs). */
+const swc = {
+  jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
+  module: { type: 'nodenext' },
+};
+
+const project = (displayName, testMatch, extra = {}) => ({
+  displayName,
+  testMatch,
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': ['@swc/jest', swc] },
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.data'],
+  ...extra,
+});
+
+const withStores = { globalSetup: '<rootDir>/test/support/start-stores.ts', globalTeardown: '<rootDir>/test/support/stop-stores.ts' };
+
+export default {
+  testTimeout: 20_000,
+  maxWorkers: 2,
+  projects: [
+    project('unit', ['<rootDir>/test/unit/**/*.test.ts']),
+    project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),
+    project('e2e', ['<rootDir>/test/e2e/**/*.test.ts'], withStores),
+  ],
+};
