@@ -20,6 +20,10 @@ export default defineConfig(
         { object: 'process', property: 'env', message: 'Only shared/config reads the environment.' },
       ],
       eqeqeq: 'error',
+      // Factories return plain objects whose methods never use `this`, so a method may travel alone.
+      '@typescript-eslint/unbound-method': 'off',
+      // mongoose types schema options as classes, but takes plain objects by its own documentation.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
     },
   },
   { files: ['shared/config/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': 'off' } },
@@ -32,7 +36,10 @@ export default defineConfig(
         { object: 'Date', property: 'now', message: CLOCK_AND_CHANCE },
         { object: 'Math', property: 'random', message: CLOCK_AND_CHANCE },
       ],
-      'no-restricted-syntax': ['error', { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: CLOCK_AND_CHANCE }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: CLOCK_AND_CHANCE },
+      ],
     },
   },
   {

@@ -1,0 +1,98 @@
+import express, { Router } from 'express';
+import type { Express, RequestHandler } from 'express';
+
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createAdminAuthentication } from './middleware/authenticate-admin.ts';
+import { createErrorHandler, methodNotAllowed, notFound } from './middleware/error-handler.ts';
+import { readJsonBody } from './middleware/read-json-body.ts';
+import { assignRequestId } from './middleware/request-context.ts';
+import { storeFault } from './middleware/store-fault.ts';
+import { createAdminCreditsRoute } from './routes/admin-credits/route.ts';
+import type { AdminCreditsDeps } from './routes/admin-credits/route.ts';
+import { createAdminKeysRoute } from './routes/admin-keys/route.ts';
+import type { AdminKeysDeps } from './routes/admin-keys/route.ts';
+import { createAdminProvidersRoute } from './routes/admin-providers/route.ts';
+import type { AdminProvidersDeps } from './routes/admin-providers/route.ts';
+import { BOARD_PATH, createQueuesBoard } from './routes/admin-queues-board/board.ts';
+import { createAdminQueuesRoute } from './routes/admin-queues/route.ts';
+import type { AdminQueuesDeps } from './routes/admin-queues/route.ts';
+import { createAdminSignInRoute } from './routes/admin-sign-in/route.ts';
+import { createAdminTenantsRoute } from './routes/admin-tenants/route.ts';
+import type { AdminTenantsDeps } from './routes/admin-tenants/route.ts';
+import { createAdminTiersRoute } from './routes/admin-tiers/route.ts';
+import type { AdminTiersDeps } from './routes/admin-tiers/route.ts';
+
+export type AdminDeps = AdminTenantsDeps &
+  AdminKeysDeps &
+  AdminCreditsDeps &
+  AdminProvidersDeps &
+  AdminTiersDeps &
+  AdminQueuesDeps & {
+    /** `ADMIN_TOKEN`. */
+    adminToken: string;
+    metrics: { contentType: string; render(): Promise<string> };
+    /** What `GET /health/deep` answers. */
+    deepHealth(): Promise<object>;
+    log: Logger;
+  };
+
+const BODY_BYTES_MAX = 64 * 1024;
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+const setSafeHeaders: RequestHandler = (_req, res, next) => {
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  res.setHeader('Cache-Control', 'no-store');
+  next();
+};
+
+/** The body of the methods that have one; mount it after authentication. */
+function readBody(): RequestHandler {
+  const read = readJsonBody({ limitBytes: BODY_BYTES_MAX, family: 'other' });
+  return (req, res, next) => {
+    if (METHODS_WITH_BODY.has(req.method)) read(req, res, next);
+    else next();
+  };
+}
+
+function createAdminInterface(deps: AdminDeps): Router {
+  const router = Router();
+  router.use(createAdminTenantsRoute(deps));
+  router.use(createAdminKeysRoute(deps));
+  router.use(createAdminCreditsRoute(deps));
+  router.use(createAdminProvidersRoute(deps));
+  router.use(createAdminTiersRoute(deps));
+  router.use(createAdminQueuesRoute(deps));
+  return router;
+}
+
+/** What `ADMIN_PORT` serves (contract.md sections 1 and 7): administration, Bull Board, metrics and deep health. */
+export function createAdminApp(deps: AdminDeps): Express {
+  const authentication = createAdminAuthentication(deps.adminToken, deps.clock);
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(assignRequestId, setSafeHeaders);
+
+  app
+    .route('/metrics')
+    .get(async (_req, res) => {
+      const text = await deps.metrics.render();
+      res.setHeader('Content-Type', deps.metrics.contentType);
+      res.end(text);
+    })
+    .all(methodNotAllowed('GET'));
+  app
+    .route('/health/deep')
+    .get(async (_req, res) => {
+      res.json(await deps.deepHealth());
+    })
+    .all(methodNotAllowed('GET'));
+
+  app.use(createAdminSignInRoute(authentication));
+  app.use(BOARD_PATH, authentication.requirePageAccess, createQueuesBoard(deps.queues));
+  app.use('/admin/v1', authentication.requireToken, readBody(), createAdminInterface(deps));
+  app.use(notFound);
+  app.use(storeFault, createErrorHandler({ log: deps.log }));
+  return app;
+}

@@ -1,0 +1,135 @@
+import type { ChatRequest, Tier } from '../../shared/contracts/chat-request.ts';
+import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import type { RoutingCache } from '../../shared/infra/mongo/routing-cache.ts';
+import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
+import type { Admission, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { toRefusal } from './refusals.ts';
+
+export interface AdmissionDeps {
+  store: AdmissionStore;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  routing: RoutingCache;
+  takeBack: (requestId: string, principal: Principal) => void;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface AdmissionCall {
+  requestId: string;
+  principal: Principal;
+  endpoint: Endpoint;
+  stream: boolean;
+  request: ChatRequest;
+  channel: string;
+  /** Hears the figures for the rate-limit headers, whether the request is let in or not. */
+  onFigures: (figures: Admission) => void;
+}
+
+/** A prompt's tokens from its bytes: the ingress runs no tokenizer (design.md section 6). */
+const BYTES_PER_TOKEN = 4;
+
+function estimatePromptTokens(request: ChatRequest): number {
+  let bytes = 0;
+  for (const message of request.messages) bytes += Buffer.byteLength(message.content);
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+/** What the worker needs, with the tenant's settings of this moment. */
+function toEnvelope(
+  { requestId, principal, endpoint, stream, request }: AdmissionCall,
+  tier: Tier,
+  acceptedAt: number,
+): RequestEnvelope {
+  const { tenantId, keyId, mode, subject, grade, moderation } = principal;
+  return {
+    requestId,
+    tenantId,
+    keyId,
+    mode,
+    endpoint,
+    tier,
+    stream,
+    acceptedAt,
+    tenant: {
+      ...(subject === undefined ? {} : { subject }),
+      ...(grade === undefined ? {} : { grade }),
+      ...(moderation === undefined ? {} : { moderation }),
+    },
+    request,
+  };
+}
+
+/**
+ * Lets a chat request in: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue; from
+ * then on the tenant's credits are held. Throws the refusal as a ServiceError.
+ */
+export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<RequestEnvelope> {
+  const { store, accounts, accountStore, routing, takeBack, clock, log } = deps;
+
+  async function loadBook({ tenantId, shard }: Principal): Promise<void> {
+    try {
+      const book = await accounts.read(tenantId);
+      if (book === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+      await accountStore.publishBook(shard, tenantId, book);
+    } catch (cause) {
+      throw new ServiceError('model_unavailable', 'The account cannot be read at the moment; try again shortly.', {
+        cause,
+        retryAfterSeconds: 1,
+      });
+    }
+  }
+
+  async function tryOnce(call: AdmissionCall, tier: Tier): Promise<Admission> {
+    const { requestId, principal, endpoint, request, channel } = call;
+    const rates = routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier];
+    const promptTokens = estimatePromptTokens(request);
+    try {
+      return await store.admit(
+        {
+          requestId,
+          principal,
+          endpoint,
+          queue: 'interactive',
+          rates,
+          promptTokens,
+          maxTokens: request.maxTokens,
+          channel,
+        },
+        clock.now(),
+      );
+    } catch (cause) {
+      // The answer is lost, not necessarily the admission: it is taken back in the background and never enqueued.
+      takeBack(requestId, principal);
+      log.warn('An admission got no answer from Redis.', { requestId, error: cause });
+      throw new ServiceError(
+        'model_unavailable',
+        'The service cannot take requests at the moment; try again shortly.',
+        {
+          cause,
+          retryAfterSeconds: 1,
+        },
+      );
+    }
+  }
+
+  return async (call) => {
+    const tier = call.request.model ?? call.principal.defaultModel;
+    let admission = await tryOnce(call, tier);
+    if (admission.verdict === 'load') {
+      await loadBook(call.principal);
+      admission = await tryOnce(call, tier);
+    }
+    call.onFigures(admission);
+    const { verdict } = admission;
+    if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
+    if (verdict !== 'admitted') throw toRefusal({ ...admission, verdict }, call.principal, call.endpoint);
+    return toEnvelope(call, tier, admission.now);
+  };
+}

@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { BodyStore } from '../../shared/infra/redis/body-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+export interface EnqueueDeps {
+  queues: ChatQueues;
+  bodies: BodyStore;
+  store: Pick<AdmissionStore, 'void'>;
+  clock: Clock;
+  log: Logger;
+  /** After this long an admission is left to the sweep. */
+  giveUpAfterMs: number;
+}
+
+export interface Enqueue {
+  /** Stores the body and adds the job. Throws `model_unavailable` only once the admission is surely taken back. */
+  enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
+  /** Takes an admission back in the background, trying until Redis confirms it. */
+  takeBack(requestId: string, principal: Principal): void;
+}
+
+const RETRY_MS = 250;
+
+export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs }: EnqueueDeps): Enqueue {
+  /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
+  async function voidUntilConfirmed(requestId: string, principal: Principal): Promise<string | undefined> {
+    const until = clock.now() + giveUpAfterMs;
+    while (clock.now() < until) {
+      try {
+        return await store.void(requestId, principal, clock.now());
+      } catch {
+        await delay(RETRY_MS);
+      }
+    }
+    log.error('An admission could not be taken back in time; the sweep will end it.', { requestId });
+    return undefined;
+  }
+
+  return {
+    async enqueue(envelope, principal) {
+      const { requestId, tenantId } = envelope;
+      try {
+        await Promise.all([
+          bodies.put(principal.shard, requestId, JSON.stringify(envelope)),
+          queues.add(principal.shard, 'interactive', requestId, { tenantId }),
+        ]);
+      } catch (cause) {
+        // Unknown, not failed: the job may be there. Where a worker already has it, it runs and is relayed.
+        const state = await voidUntilConfirmed(requestId, principal);
+        if (state === 'running' || state === 'done') return;
+        log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });
+        throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
+          cause,
+          retryAfterSeconds: 1,
+        });
+      }
+    },
+
+    takeBack(requestId, principal) {
+      void voidUntilConfirmed(requestId, principal);
+    },
+  };
+}

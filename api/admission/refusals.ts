@@ -1,0 +1,103 @@
+import type { Endpoint } from '../../shared/contracts/jobs.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Admission, Verdict } from '../../shared/infra/redis/admission-store.ts';
+
+type Refusal = Exclude<Verdict, 'admitted' | 'load'>;
+
+interface Sentence {
+  code: ErrorCode;
+  message: (principal: Principal, endpoint: Endpoint) => string;
+  /** Waiting for the time the script gave lets the same call in. */
+  waits: boolean;
+  reason?: string;
+}
+
+const SENTENCES: Record<Refusal, Sentence> = {
+  void: {
+    code: 'model_unavailable',
+    message: () => 'The request could not be accepted in time; send it again.',
+    waits: true,
+  },
+  revoked: { code: 'invalid_api_key', message: () => 'This API key has been revoked; use another key.', waits: false },
+  suspended: {
+    code: 'account_suspended',
+    message: () => 'This account is suspended; contact the administrator.',
+    waits: false,
+  },
+  rpm: {
+    code: 'rpm_exceeded',
+    message: ({ limits }) =>
+      `The key's limit of ${limits.rpm} requests per minute is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  throttle: {
+    code: 'rpm_exceeded',
+    message: ({ limits }, endpoint) =>
+      endpoint === 'chat'
+        ? `The limit of ${limits.chatRpm} requests per minute on POST /chat is reached; wait as Retry-After says.`
+        : `The limit of ${limits.streamRpm} requests per minute on POST /chat/stream is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  daily: {
+    code: 'rpm_exceeded',
+    message: ({ limits }) =>
+      `The key's limit of ${limits.dailyRequests} requests per day is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  tpm: {
+    code: 'tpm_exceeded',
+    message: ({ limits }) => `The key's limit of ${limits.tpm} tokens per minute is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  test_tokens: {
+    code: 'tpm_exceeded',
+    message: ({ testDailyTokens }) =>
+      `The daily allowance of ${testDailyTokens} tokens for the tenant's test keys is used up; it starts again at midnight UTC.`,
+    waits: true,
+  },
+  credits: {
+    code: 'insufficient_credits',
+    message: () => 'The prepaid credit balance is used up; buy credits or ask the administrator.',
+    waits: false,
+  },
+  credits_in_flight: {
+    code: 'insufficient_credits',
+    message: () =>
+      'The rest of the credit balance is held by requests that are still running; try again when they have ended.',
+    waits: true,
+    reason: 'in_flight',
+  },
+  budget: {
+    code: 'budget_exceeded',
+    message: ({ monthlyTokenBudget }) =>
+      `The monthly budget of ${String(monthlyTokenBudget)} tokens is used up; it starts again with the next calendar month (UTC).`,
+    waits: false,
+  },
+  budget_in_flight: {
+    code: 'budget_exceeded',
+    message: () =>
+      'The rest of the monthly token budget is held by requests that are still running; try again when they have ended.',
+    waits: true,
+    reason: 'in_flight',
+  },
+  lane: {
+    code: 'model_unavailable',
+    message: () => 'The queue is full; try again as Retry-After says.',
+    waits: true,
+  },
+};
+
+/** The error for a refused admission, in words for the caller. */
+export function toRefusal(
+  admission: Pick<Admission, 'retryAfterMs'> & { verdict: Refusal },
+  principal: Principal,
+  endpoint: Endpoint,
+): ServiceError {
+  const { code, message, waits, reason } = SENTENCES[admission.verdict];
+  return new ServiceError(code, message(principal, endpoint), {
+    ...(waits ? { retryAfterSeconds: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) } : {}),
+    ...(reason === undefined ? {} : { reason }),
+  });
+}

@@ -1,0 +1,58 @@
+import cors from 'cors';
+import express from 'express';
+import type { Express, RequestHandler } from 'express';
+
+import type { Config } from '../shared/config/load-config.ts';
+import type { ServiceError } from '../shared/errors/service-error.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
+import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import type { Accept } from './admission/accept.ts';
+import { createErrorHandler, notFound } from './middleware/error-handler.ts';
+import { createIdentify } from './middleware/identify.ts';
+import { createMeasure } from './middleware/measure.ts';
+import { assignRequestId } from './middleware/request-context.ts';
+import { requireHttps } from './middleware/require-https.ts';
+import type { RelayHub } from './relay/hub.ts';
+import { createChatRoute } from './routes/chat/route.ts';
+import { createChatStreamRoute } from './routes/chat-stream/route.ts';
+import { createHealthRoute } from './routes/health/route.ts';
+
+export interface AppDeps {
+  http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
+  authenticate: RequestHandler;
+  countRefusal: (error: ServiceError, res: express.Response) => Promise<ServiceError>;
+  accept: Accept;
+  hub: RelayHub;
+  readiness: Readiness;
+  metrics: IngressMetrics;
+  requestTimeoutMs: number;
+  log: Logger;
+}
+
+/** Headers a page of another origin may read. */
+const EXPOSED_HEADERS = [
+  'X-Request-Id',
+  'X-Ignored-Fields',
+  'Retry-After',
+  ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),
+];
+
+/** The public side of the ingress. Opens nothing: everything it uses is handed in. */
+export function createApp(deps: AppDeps): Express {
+  const { http, authenticate, accept, hub, metrics, requestTimeoutMs, log } = deps;
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
+
+  app.use(assignRequestId, createMeasure(metrics), createHealthRoute(deps.readiness));
+  if (http.requireHttps) app.use(requireHttps);
+  if (http.corsOrigins.length > 0)
+    app.use(cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
+
+  const identify = createIdentify(authenticate);
+  const chat = { authenticate, identify, accept, hub, requestTimeoutMs };
+  app.use('/platform/v1', createChatRoute(chat), createChatStreamRoute(chat), identify);
+
+  app.use(notFound, createErrorHandler({ log, count: deps.countRefusal }));
+  return app;
+}

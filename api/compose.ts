@@ -1,0 +1,186 @@
+import type { Express } from 'express';
+
+import type { Config } from '../shared/config/load-config.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
+import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
+import { createModels, ensureIndexes } from '../shared/infra/mongo/models.ts';
+import { createPrincipalRepository } from '../shared/infra/mongo/principal-repository.ts';
+import { createProviderRepository } from '../shared/infra/mongo/provider-repository.ts';
+import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
+import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
+import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
+import { createTenantRepository } from '../shared/infra/mongo/tenant-repository.ts';
+import { createTierRepository } from '../shared/infra/mongo/tier-repository.ts';
+import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts';
+import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
+import { createAccountStore } from '../shared/infra/redis/account-store.ts';
+import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createBodyStore } from '../shared/infra/redis/body-store.ts';
+import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
+import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+import { newId } from '../shared/lifecycle/ids.ts';
+import { createReadiness } from '../shared/lifecycle/readiness.ts';
+import { createAccept } from './admission/accept.ts';
+import { createAdmission } from './admission/admission.ts';
+import { createRefusalCounter } from './admission/count-refusal.ts';
+import { createEnqueue } from './admission/enqueue.ts';
+import { createLastUsed } from './admission/last-used.ts';
+import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createAdminApp } from './admin-app.ts';
+import { createApp } from './app.ts';
+import { createAuthenticate } from './middleware/authenticate.ts';
+import { createRelayHub } from './relay/hub.ts';
+
+export interface Ingress {
+  app: Express;
+  adminApp: Express;
+}
+
+export interface IngressComposeOptions {
+  /** Tests give each file its own. */
+  namespace?: string;
+}
+
+/** How long a body may outlive its request's deadline. */
+const BODY_MARGIN_MS = 60_000;
+
+/** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
+export async function composeIngress(
+  config: Config,
+  log: Logger,
+  closer: Closer,
+  options: IngressComposeOptions = {},
+): Promise<Ingress> {
+  const clock = systemClock;
+  const keyspace = createKeyspace(options.namespace);
+  const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
+  const retentionMs = config.limits.streamRetentionSeconds * 1000;
+
+  const redis = createRedis(config.redisUrl, 'producer');
+  closer.defer('redis', () =>
+    redis.quit().catch(() => {
+      redis.disconnect();
+    }),
+  );
+  await connectRedis(redis);
+  await assertNoEviction(redis);
+  const subscriber = createRedis(config.redisUrl, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
+  });
+  await connectRedis(subscriber);
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
+
+  const mongo = await connectMongo(config.mongodbUri);
+  closer.defer('mongo', () => mongo.close());
+  const models = createModels(mongo);
+  await ensureIndexes(models);
+
+  const cipher = createCredentialCipher(config.credentialsKey);
+  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+
+  const principalRepository = createPrincipalRepository(models);
+  const principals = createPrincipalCache(principalRepository);
+  await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
+  const lastUsed = createLastUsed(principalRepository);
+  closer.defer('last used', () => lastUsed.close());
+
+  const queues = createChatQueues(redis, keyspace, (error) => {
+    log.warn('The queue reported an error.', { error });
+  });
+  closer.defer('queues', () => queues.close());
+
+  const hub = createRelayHub({
+    channel: createChunkChannel(subscriber, keyspace, newId('ing')),
+    reader: createStreamReader(redis, keyspace),
+    now: clock.now,
+    log,
+  });
+  closer.defer('relay', () => {
+    hub.close();
+  });
+  const metrics = createIngressMetrics(hub.size);
+
+  const admissionStore = createAdmissionStore(redis, keyspace, {
+    laneLimit: config.queue.maxWaiting,
+    requestTimeoutMs,
+    retentionMs,
+  });
+  const accountStore = createAccountStore(redis, keyspace);
+  const accounts = createAccountRepository(mongo, models);
+  const enqueue = createEnqueue({
+    queues,
+    clock,
+    log,
+    bodies: createBodyStore(redis, keyspace, requestTimeoutMs + BODY_MARGIN_MS),
+    store: admissionStore,
+    giveUpAfterMs: requestTimeoutMs,
+  });
+  const readiness = createReadiness({
+    redis: () => redis.ping(),
+    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
+  });
+
+  const app = createApp({
+    http: config.http,
+    authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
+    countRefusal: createRefusalCounter(admissionStore),
+    accept: createAccept({
+      admit: createAdmission({
+        store: admissionStore,
+        accounts,
+        accountStore,
+        routing,
+        takeBack: enqueue.takeBack,
+        clock,
+        log,
+      }),
+      enqueue,
+      hub,
+      onVerdict: (verdict) => {
+        metrics.admissions.inc({ verdict });
+      },
+    }),
+    hub,
+    readiness,
+    metrics,
+    requestTimeoutMs,
+    log,
+  });
+
+  const shards = await createShardDirectory(models, config.queue.shards).list();
+  const adminApp = createAdminApp({
+    adminToken: config.adminToken,
+    keyPrefix: config.keyPrefix,
+    shards: config.queue.shards,
+    tenants: createTenantRepository(models),
+    keys: createKeyRepository(mongo, models),
+    providers: createProviderRepository(models, cipher),
+    tiers: createTierRepository(mongo, models),
+    accessFlags: createAccessFlags(redis, keyspace),
+    queues: shards.map((shard) => queues.queue(shard, 'interactive')),
+    metrics: metrics.page,
+    deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
+    accounts,
+    accountStore,
+    clock,
+    log,
+  });
+  return { app, adminApp };
+}

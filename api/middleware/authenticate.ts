@@ -1,0 +1,68 @@
+import type { RequestHandler } from 'express';
+
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { PrincipalCache } from '../admission/principal-cache.ts';
+import { contextOf } from './request-context.ts';
+
+export interface AuthenticateDeps {
+  principals: PrincipalCache;
+  keyPrefix: string;
+  clock: Clock;
+  /** Hears of every accepted key, for `last_used_at`. */
+  onUse: (keyId: string, now: number) => void;
+}
+
+/** The token of `Authorization: Bearer <API_KEY>`; throws `missing_api_key` where there is none. */
+function bearerToken(header: string | undefined): string {
+  const value = header?.trim() ?? '';
+  if (value === '' || /^bearer$/i.test(value)) {
+    throw new ServiceError('missing_api_key', 'No API key was sent; add the header `Authorization: Bearer <API_KEY>`.');
+  }
+  const token = /^bearer +(\S+)$/i.exec(value)?.[1];
+  if (token === undefined) {
+    throw new ServiceError(
+      'invalid_api_key',
+      'The Authorization header must be `Bearer <API_KEY>` with one key and nothing else.',
+    );
+  }
+  return token;
+}
+
+function assertUsable(principal: Principal | undefined, now: number): asserts principal is Principal {
+  if (principal === undefined) {
+    throw new ServiceError('invalid_api_key', 'This API key is unknown; check that it was copied whole.');
+  }
+  if (principal.keyStatus === 'revoked') {
+    throw new ServiceError('invalid_api_key', 'This API key has been revoked; use another key.');
+  }
+  if (principal.expiresAt !== undefined && principal.expiresAt <= now) {
+    throw new ServiceError('expired_api_key', 'This API key has expired; create a new one.');
+  }
+}
+
+/** Accepts or refuses the key. Scope and tenant status are checked after it (contract.md section 3). */
+export function createAuthenticate({ principals, keyPrefix, clock, onUse }: AuthenticateDeps): RequestHandler {
+  return async (req, res, next) => {
+    const token = bearerToken(req.headers.authorization);
+    if (!isApiKey(token, keyPrefix)) {
+      throw new ServiceError(
+        'invalid_api_key',
+        `This is no API key; keys look like ${keyPrefix}_sk_live_ and 32 characters.`,
+      );
+    }
+    const now = clock.now();
+    const principal = await principals.find(hashApiKey(token), now).catch((cause: unknown) => {
+      throw new ServiceError('model_unavailable', 'The key cannot be checked at the moment; try again shortly.', {
+        cause,
+        retryAfterSeconds: 1,
+      });
+    });
+    assertUsable(principal, now);
+    contextOf(res).principal = principal;
+    onUse(principal.keyId, now);
+    next();
+  };
+}

@@ -1,0 +1,73 @@
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+
+import { ERRORS } from '../../shared/errors/codes.ts';
+import { toErrorObject, toErrorDetail } from '../../shared/errors/error-body.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { contextOf } from './request-context.ts';
+
+export interface ErrorHandlerDeps {
+  log: Logger;
+  /**
+   * Counts the refused request and sets the rate-limit headers; returns the error to send, which is another one when
+   * the count is over its limit. Absent: nothing is counted here.
+   */
+  count?: (error: ServiceError, res: Response) => Promise<ServiceError>;
+}
+
+/** For a path that no route serves. */
+export const notFound: RequestHandler = () => {
+  throw new ServiceError('not_found', 'There is nothing at this path; check the URL.');
+};
+
+/** For a path that exists with other methods. */
+export function methodNotAllowed(...allowed: string[]): RequestHandler {
+  return (_req, res) => {
+    res.setHeader('Allow', allowed.join(', '));
+    throw new ServiceError('method_not_allowed', `This path answers ${allowed.join(' and ')} only.`);
+  };
+}
+
+/** A malformed `%` escape in the path is the caller's; Express reports it as a URIError with a status. */
+function isBadPath(error: unknown): boolean {
+  return error instanceof URIError;
+}
+
+function toServiceError(error: unknown, req: Request, res: Response, log: Logger): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (isBadPath(error)) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
+  log.error('A request failed unexpectedly.', { requestId: contextOf(res).requestId, path: req.path, error });
+  return new ServiceError(
+    'internal_error',
+    'The service failed unexpectedly; try again, and name the request id if it stays.',
+  );
+}
+
+/** Every 503 says when to try again (contract.md section 2). */
+function retryAfterOf(error: ServiceError): number | undefined {
+  return error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined);
+}
+
+/** Answers with the uniform error object; the last handler of an app. */
+export function createErrorHandler({ log, count }: ErrorHandlerDeps): ErrorRequestHandler {
+  // Express tells error handlers by their four parameters.
+  return async (fault: unknown, req, res, next) => {
+    if (res.headersSent) {
+      // Express's own handler cuts the connection: the client must not take a part for the whole.
+      next(fault);
+      return;
+    }
+    let error = toServiceError(fault, req, res, log);
+    if (count !== undefined) error = await count(error, res);
+    const { status } = ERRORS[error.code];
+    const retryAfter = retryAfterOf(error);
+    if (retryAfter !== undefined) res.setHeader('Retry-After', retryAfter);
+    if (status === 503)
+      log.warn('A request was answered 503.', {
+        requestId: contextOf(res).requestId,
+        code: error.code,
+        error: error.cause,
+      });
+    res.status(status).json({ error: toErrorObject(toErrorDetail(error), contextOf(res).requestId) });
+  };
+}

@@ -1,0 +1,83 @@
+import express from 'express';
+import type { Request, RequestHandler } from 'express';
+
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+const decoder = new TextDecoder('utf-8');
+
+export interface BodyRules {
+  limitBytes: number;
+  /** `chat`: every refused body is `invalid_request` (contract.md section 2); else 413 and 415 have their own codes. */
+  family: 'chat' | 'other';
+}
+
+/** body-parser's own word for what went wrong, where it says one. */
+function typeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'type' in error ? String(error.type) : '';
+}
+
+function refuse(error: unknown, { limitBytes, family }: BodyRules): ServiceError {
+  const own = (code: ErrorCode): ErrorCode => (family === 'chat' ? 'invalid_request' : code);
+  switch (typeOf(error)) {
+    case 'entity.too.large':
+      return new ServiceError(own('payload_too_large'), `The request body must not exceed ${limitBytes} bytes.`, {
+        cause: error,
+      });
+    case 'encoding.unsupported':
+      return new ServiceError(
+        own('unsupported_media_type'),
+        'The Content-Encoding must be gzip, deflate, br or identity.',
+        { cause: error },
+      );
+    default:
+      return new ServiceError(
+        'invalid_request',
+        'The request body could not be read; check Content-Length and Content-Encoding.',
+        { cause: error },
+      );
+  }
+}
+
+function assertJsonType(req: Request, { family }: BodyRules): void {
+  const type = req.headers['content-type'] ?? '';
+  const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters
+    .find((part) => part.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
+  if (essence === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return;
+  const code = family === 'chat' ? 'invalid_request' : 'unsupported_media_type';
+  throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
+}
+
+function parseJson(body: unknown): unknown {
+  if (!Buffer.isBuffer(body) || body.length === 0) {
+    throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
+  }
+  try {
+    return JSON.parse(decoder.decode(body));
+  } catch (cause) {
+    throw new ServiceError('invalid_request', 'The request body is not valid JSON.', { cause });
+  }
+}
+
+/** Reads and parses the body; mount it after authentication, so that strangers cannot make the service read. */
+export function readJsonBody(rules: BodyRules): RequestHandler {
+  const read = express.raw({ type: () => true, limit: rules.limitBytes });
+  return (req, res, next) => {
+    assertJsonType(req, rules);
+    read(req, res, (error?: unknown) => {
+      if (error !== undefined) {
+        next(refuse(error, rules));
+        return;
+      }
+      try {
+        req.body = parseJson(req.body);
+        next();
+      } catch (fault) {
+        next(fault);
+      }
+    });
+  };
+}

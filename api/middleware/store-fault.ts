@@ -1,0 +1,39 @@
+import type { ErrorRequestHandler } from 'express';
+
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+/** Names that the MongoDB driver, mongoose and ioredis give to a server that is away, slow or changing its primary. */
+const FAULT_NAMES: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedOnNetworkError',
+  'MongoWaitQueueTimeoutError',
+  'MongoTopologyClosedError',
+  'MongoOperationTimeoutError',
+  'MongooseServerSelectionError',
+  'MaxRetriesPerRequestError',
+  'ClusterAllFailedError',
+]);
+
+/** ioredis throws plain errors for these. */
+const FAULT_MESSAGES = /^(Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E)/;
+
+function isStoreFault(error: unknown): boolean {
+  return error instanceof Error && (FAULT_NAMES.has(error.name) || FAULT_MESSAGES.test(error.message));
+}
+
+/** A store that is away is 503 (contract.md section 2); mount it before the handler that answers. */
+export const storeFault: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
+  next(
+    isStoreFault(error)
+      ? new ServiceError('model_unavailable', 'A store does not answer at the moment; try again shortly.', {
+          cause: error,
+          retryAfterSeconds: 1,
+        })
+      : error,
+  );
+};

@@ -1,0 +1,57 @@
+import type { Response } from 'express';
+
+import type { Terminal } from '../../shared/contracts/events.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { completeAnswer } from './answer.ts';
+import type { AnswerHead } from './answer.ts';
+import type { RelayHub } from './hub.ts';
+import { errorOf } from './terminal-error.ts';
+
+interface Collected {
+  literals: string[];
+  terminal: Terminal;
+}
+
+export interface Collector {
+  /** Resolves with the JSON text of the complete answer; throws what ended the request instead. */
+  answer(head: AnswerHead): Promise<string>;
+  close(): void;
+}
+
+/** The service ends a request itself at its deadline; only when even that is missing does the relay give up. */
+const DEADLINE_MARGIN_MS = 20_000;
+
+/** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
+export function openCollector(
+  hub: RelayHub,
+  shard: number,
+  requestId: string,
+  res: Response,
+  timeoutMs: number,
+): Collector {
+  const literals: string[] = [];
+  const collected = Promise.withResolvers<Collected>();
+  collected.promise.catch(() => undefined);
+  const reader = hub.open(shard, requestId, (entry) => {
+    literals.push(...entry.deltas);
+    if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
+  });
+  const timer = setTimeout(() => {
+    collected.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
+  }, timeoutMs + DEADLINE_MARGIN_MS);
+  const close = () => {
+    clearTimeout(timer);
+    reader.close();
+  };
+  res.once('close', close);
+
+  return {
+    close,
+    async answer(head) {
+      const { terminal } = await collected.promise;
+      const error = errorOf(terminal, literals.length > 0);
+      if (error !== undefined) throw error;
+      return completeAnswer(head, literals, terminal);
+    },
+  };
+}

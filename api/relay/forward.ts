@@ -1,0 +1,124 @@
+import type { Response } from 'express';
+
+import { eventsOf, firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { SSE_PING, createSseWriter } from './answer.ts';
+import type { AnswerHead } from './answer.ts';
+import type { Reader, RelayHub } from './hub.ts';
+import { errorOf } from './terminal-error.ts';
+
+/** interface.md section 8. */
+const PING_MS = 15_000;
+/** A client that has read nothing for so long has gone (design.md section 4). */
+const DRAIN_MS = 30_000;
+const DEADLINE_MARGIN_MS = 20_000;
+
+const SSE_HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+} as const;
+
+export interface ForwardOptions {
+  shard: number;
+  requestId: string;
+  timeoutMs: number;
+  pingMs?: number;
+  drainMs?: number;
+}
+
+export interface Forwarder {
+  /**
+   * Writes the stream until it ends, the client leaves or `close`. Throws only before the status line is sent: the
+   * first event or the first ping commits to 200 (contract.md section 3).
+   */
+  forward(head: AnswerHead): Promise<void>;
+  close(): void;
+}
+
+/** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
+export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
+  const { shard, requestId, timeoutMs, pingMs = PING_MS, drainMs = DRAIN_MS } = options;
+  const done = Promise.withResolvers<undefined>();
+  done.promise.catch(() => undefined);
+  const early: StreamEntry[] = [];
+  let write: ((entry: StreamEntry) => void) | undefined;
+  let stalled: NodeJS.Timeout | undefined;
+
+  const reader: Reader = hub.open(shard, requestId, (entry) => {
+    if (write === undefined) early.push(entry);
+    else write(entry);
+  });
+
+  function commit(): void {
+    if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
+  }
+
+  /** Never queues more than the socket takes: past that, the rest waits in Redis. */
+  function send(text: string): void {
+    if (res.write(text) || stalled !== undefined) return;
+    reader.pause();
+    stalled = setTimeout(() => res.destroy(), drainMs);
+    res.once('drain', () => {
+      clearTimeout(stalled);
+      stalled = undefined;
+      reader.resume();
+    });
+  }
+
+  const ping = setInterval(() => {
+    commit();
+    if (stalled === undefined) send(SSE_PING);
+  }, pingMs);
+  const deadline = setTimeout(() => {
+    if (res.headersSent) res.destroy();
+    else done.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
+  }, timeoutMs + DEADLINE_MARGIN_MS);
+
+  function close(): void {
+    clearInterval(ping);
+    clearTimeout(deadline);
+    clearTimeout(stalled);
+    reader.close();
+    done.resolve(undefined);
+  }
+  res.once('close', close);
+  // A write that races with the client's leaving is no fault of anybody's.
+  res.on('error', close);
+
+  return {
+    close,
+    async forward(head) {
+      const sse = createSseWriter(head);
+      const onEntry = (entry: StreamEntry): void => {
+        const { deltas, terminal, lastSeq } = entry;
+        if (terminal !== undefined && deltas.length === 0 && !res.headersSent) {
+          const error = errorOf(terminal, false);
+          if (error !== undefined) {
+            done.reject(error);
+            return;
+          }
+        }
+        commit();
+        const first = firstSeqOf(entry);
+        let text = deltas.map((literal, index) => sse.delta(first + index, literal)).join('');
+        if (terminal !== undefined) text += sse.end(lastSeq - eventsOf(terminal) + 1, terminal);
+        if (terminal === undefined) send(text);
+        else {
+          res.end(text);
+          done.resolve(undefined);
+        }
+      };
+      write = onEntry;
+      for (const entry of early.splice(0)) onEntry(entry);
+      try {
+        await done.promise;
+      } finally {
+        clearInterval(ping);
+        clearTimeout(deadline);
+        reader.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { ChunkChannel } from '../../shared/infra/redis/chunk-channel.ts';
+import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+
+/**
+ * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text
+ * itself; whatever the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages
+ * in one reconnect (design.md section 4).
+ */
+export interface RelayHub {
+  /** Where workers send the entries of requests admitted here. */
+  channelOf(shard: number): string;
+  /** Must have resolved before a request of this shard is admitted. */
+  ensureShard(shard: number): Promise<void>;
+  /** Calls back with each entry once and in order, until `close`. Entries may begin before `fromSeq`. */
+  open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, fromSeq?: number): Reader;
+  /** Number of open readers. */
+  size(): number;
+  close(): void;
+}
+
+export interface Reader {
+  close(): void;
+  /** Stops calling back until `resume`; what comes meanwhile stays in Redis. */
+  pause(): void;
+  resume(): void;
+}
+
+interface OpenReader {
+  shard: number;
+  requestId: string;
+  /** Sequence number of the next event to hand on. */
+  nextSeq: number;
+  onEntry: (entry: StreamEntry) => void;
+  paused: boolean;
+  closed: boolean;
+  filling: boolean;
+  /** Another fill is wanted once the running one has ended. */
+  refill: boolean;
+  quietSince: number;
+}
+
+/** Whether another read was asked for while one was under way; asks once. */
+function takeRefill(reader: OpenReader): boolean {
+  const wanted = reader.refill && isListening(reader);
+  reader.refill = false;
+  return wanted;
+}
+
+function isListening({ paused, closed }: OpenReader): boolean {
+  return !paused && !closed;
+}
+
+/** A reader that has heard nothing for so long looks into the stream itself. */
+const POLL_MS = 1_000;
+
+export function createRelayHub(deps: {
+  channel: ChunkChannel;
+  reader: StreamReader;
+  log: Logger;
+  now: () => number;
+}): RelayHub {
+  const { channel, reader: streams, log, now } = deps;
+  const readers = new Map<string, Set<OpenReader>>();
+
+  /** What was published: handed on at once, unless something before it was missed. */
+  function receive(reader: OpenReader, entry: StreamEntry): void {
+    if (firstSeqOf(entry) > reader.nextSeq) void fill(reader);
+    else deliver(reader, entry);
+  }
+
+  function deliver(reader: OpenReader, entry: StreamEntry): void {
+    if (!isListening(reader) || entry.lastSeq < reader.nextSeq) return;
+    reader.nextSeq = entry.lastSeq + 1;
+    reader.quietSince = now();
+    reader.onEntry(entry);
+  }
+
+  /** Reads what the reader has not seen; one read at a time. */
+  async function fill(reader: OpenReader): Promise<void> {
+    if (!isListening(reader)) return;
+    if (reader.filling) {
+      reader.refill = true;
+      return;
+    }
+    reader.filling = true;
+    reader.quietSince = now();
+    try {
+      for (let again = true; again; again = takeRefill(reader)) {
+        for (const entry of await streams.readFrom(reader.shard, reader.requestId, reader.nextSeq)) {
+          deliver(reader, entry);
+        }
+      }
+    } catch (error) {
+      // The next poll tries again.
+      log.debug('A stream could not be read.', { requestId: reader.requestId, error });
+    } finally {
+      reader.filling = false;
+    }
+  }
+
+  function fillAll(quietFor: number): void {
+    const limit = now() - quietFor;
+    for (const group of readers.values()) {
+      for (const reader of group) if (reader.quietSince <= limit) void fill(reader);
+    }
+  }
+
+  channel.onEntry((requestId, lastSeq, payload) => {
+    const group = readers.get(requestId);
+    if (group === undefined) return;
+    const entry = decodeEntry(lastSeq, payload);
+    for (const reader of [...group]) receive(reader, entry);
+  });
+  channel.onReady(() => {
+    fillAll(0);
+  });
+  const poll = setInterval(() => {
+    fillAll(POLL_MS);
+  }, POLL_MS / 2);
+  poll.unref();
+
+  function close(reader: OpenReader): void {
+    reader.closed = true;
+    const group = readers.get(reader.requestId);
+    group?.delete(reader);
+    if (group?.size === 0) readers.delete(reader.requestId);
+  }
+
+  return {
+    channelOf: (shard) => channel.nameOf(shard),
+    ensureShard: (shard) => channel.subscribe(shard),
+    size: () => readers.size,
+    close() {
+      clearInterval(poll);
+    },
+    open(shard, requestId, onEntry, fromSeq = 1) {
+      const reader: OpenReader = {
+        shard,
+        requestId,
+        nextSeq: fromSeq,
+        onEntry,
+        paused: false,
+        closed: false,
+        filling: false,
+        refill: false,
+        quietSince: now(),
+      };
+      const group = readers.get(requestId) ?? new Set();
+      readers.set(requestId, group.add(reader));
+      return {
+        close: () => {
+          close(reader);
+        },
+        pause: () => {
+          reader.paused = true;
+        },
+        resume: () => {
+          reader.paused = false;
+          void fill(reader);
+        },
+      };
+    },
+  };
+}

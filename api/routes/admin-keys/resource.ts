@@ -1,0 +1,31 @@
+import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+
+function statusOf(row: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
+  if (row.status === 'revoked') return 'revoked';
+  return row.expiresAt !== undefined && row.expiresAt <= now ? 'expired' : 'active';
+}
+
+function toSeconds(timeMs: number | undefined): number | null {
+  return timeMs === undefined ? null : Math.floor(timeMs / 1000);
+}
+
+/** `limits` are the ones that hold: the key's own, else its tenant's. */
+export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>, now: number) {
+  return {
+    id: row._id,
+    object: 'api_key',
+    created_at: Math.floor(row.createdAt / 1000),
+    name: row.name,
+    mode: row.mode,
+    scopes: row.scopes,
+    status: statusOf(row, now),
+    limits: {
+      rpm: row.rpm ?? tenant.rpm,
+      tpm: row.tpm ?? tenant.tpm,
+      daily_requests: row.dailyRequests ?? tenant.dailyRequests,
+    },
+    expires_at: toSeconds(row.expiresAt),
+    last_used_at: toSeconds(row.lastUsedAt),
+    redacted_value: row.redactedValue,
+  };
+}

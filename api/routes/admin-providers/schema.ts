@@ -1,0 +1,77 @@
+import Joi from 'joi';
+
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
+import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { ProviderSettings } from '../../../shared/infra/mongo/provider-repository.ts';
+
+const TIMEOUT_DEFAULT_MS = 600_000;
+const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 60_000;
+const RETRIES_DEFAULT = 2;
+const ONE_HOUR_MS = 3_600_000;
+
+export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** Paths are appended to the URL, and a credential in it would end up in logs. */
+const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
+  const refuse = (rule: string) => helpers.message({ custom: `{{#label}} ${rule}` });
+  const url = URL.parse(value);
+  if (url === null || !['http:', 'https:'].includes(url.protocol) || !/^https?:\/\/[^/]/i.test(value)) {
+    return refuse('must be an http or https URL');
+  }
+  if (url.username !== '' || url.password !== '') return refuse('must not hold credentials; use api_key');
+  return /[?#\s]/.test(value) ? refuse('must not have a query, a fragment or spaces') : value;
+};
+
+const schema = Joi.object({
+  kind: Joi.string()
+    .valid(...PROVIDER_KINDS)
+    .required(),
+  base_url: Joi.string().max(2_048).custom(checkBaseUrl).required(),
+  // It goes into a header, so it has to be printable ASCII.
+  api_key: Joi.string()
+    .max(4_096)
+    .pattern(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
+    .allow(null),
+  timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
+  first_token_timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
+  max_retries: Joi.number().integer().min(0).max(10),
+})
+  // joi's own sentence for a pattern quotes the value, which here is a secret.
+  .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
+  .required();
+
+interface ProviderBody {
+  kind: ProviderKind;
+  base_url: string;
+  api_key?: string | null;
+  timeout_ms?: number;
+  first_token_timeout_ms?: number;
+  max_retries?: number;
+}
+
+/** Throws `invalid_request`. */
+export function parseProvider(input: unknown): ProviderSettings {
+  checkAgainst(schema, input);
+  // The schema has just checked every field of this shape.
+  const body = input as ProviderBody;
+  return {
+    kind: body.kind,
+    baseUrl: body.base_url.replace(/\/+$/, ''),
+    apiKey: body.api_key,
+    timeoutMs: body.timeout_ms ?? TIMEOUT_DEFAULT_MS,
+    firstTokenTimeoutMs: body.first_token_timeout_ms ?? FIRST_TOKEN_TIMEOUT_DEFAULT_MS,
+    maxRetries: body.max_retries ?? RETRIES_DEFAULT,
+  };
+}
+
+/** Throws `invalid_request` for a name that no provider can have. */
+export function assertProviderName(name: unknown): asserts name is string {
+  if (typeof name === 'string' && PROVIDER_NAME.test(name)) return;
+  throw new ServiceError(
+    'invalid_request',
+    'The name of a provider has 1 to 63 lower-case letters, digits, - and _, the first a letter or digit.',
+    { param: 'name' },
+  );
+}

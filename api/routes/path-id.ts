@@ -1,0 +1,15 @@
+import type { Request } from 'express';
+
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+/**
+ * The id in the path, checked for its form: what cannot be an id is as unknown as one that does not exist, and never
+ * reaches a database.
+ */
+export function pathId(req: Request, name: string, prefix: 'ten' | 'key'): string {
+  const value = req.params[name];
+  if (typeof value !== 'string' || !new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`).test(value)) {
+    throw new ServiceError('not_found', `There is no ${prefix === 'ten' ? 'tenant' : 'API key'} with this id.`);
+  }
+  return value;
+}

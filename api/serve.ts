@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+
+import type { Config } from '../shared/config/load-config.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+import { listen } from '../shared/lifecycle/listen.ts';
+
+/** Longer than the idle time of common load balancers (60 s), so that they close first. */
+const KEEP_ALIVE_MS = 65_000;
+const HEADERS_MS = 20_000;
+/** A body of 20 MiB over a slow line. */
+const REQUEST_MS = 120_000;
+
+export interface ServeOptions {
+  port: number;
+  host: string;
+  /** The setting that names the port, for the sentence when it is in use. */
+  setting: string;
+  tls?: Config['http']['tls'];
+  /** How long open requests may take to end at closing; milliseconds. */
+  graceMs: number;
+}
+
+function create(app: RequestListener, tls: ServeOptions['tls']): Server {
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  if (tls === undefined) return createServer(options, app);
+  return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
+}
+
+/** `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are cut. */
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+  });
+  server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    server.closeAllConnections();
+  }, graceMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** Serves an app until `closer` closes it. */
+export async function serve(
+  app: RequestListener,
+  { port, host, setting, tls, graceMs }: ServeOptions,
+  closer: Closer,
+): Promise<void> {
+  const server = create(app, tls);
+  await listen(server, port, host, setting);
+  closer.defer(setting, () => closeServer(server, graceMs));
+}

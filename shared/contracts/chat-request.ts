@@ -1,0 +1,123 @@
+import Joi from 'joi';
+
+/** The two model tiers of interface.md section 1. */
+export const TIERS = ['mobius', 'oloid'] as const;
+export type Tier = (typeof TIERS)[number];
+
+export const ROLES = ['user', 'assistant', 'system'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface ChatMessage {
+  role: Role;
+  content: string;
+}
+
+/** Settings that only the OpenAI-compatible route accepts; they go to the provider as they are. */
+export interface Sampling {
+  temperature?: number;
+  topP?: number;
+  stop?: string | string[];
+  seed?: number;
+  user?: string;
+}
+
+/** A validated chat request, as it travels from the ingress to the worker. */
+export interface ChatRequest {
+  messages: ChatMessage[];
+  /** Absent: the tenant's default tier. */
+  model?: Tier;
+  maxTokens: number;
+  entityId?: string;
+  subject?: string;
+  grade?: string;
+  /** The caller's object as JSON text: it is echoed, never read. */
+  metadataJson?: string;
+  jsonMode: boolean;
+  sampling?: Sampling;
+}
+
+/** interface.md section 2.1 and section 8; lengths are in code points (contract.md section 2). */
+export const CHAT_LIMITS = {
+  messagesMax: 100,
+  contentMax: 16_000,
+  maxTokensMax: 16_384,
+  maxTokensDefault: 4_096,
+  entityIdMax: 256,
+  contextTextMax: 1_000,
+  metadataBytesMax: 16_384,
+  metadataDepthMax: 5,
+} as const;
+
+/** Property names that reach an object's prototype when such an object is merged or assigned. */
+const POISONED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** True when `text` has more than `max` code points. Counts only where UTF-16 length leaves room for doubt. */
+function exceedsCodePoints(text: string, max: number): boolean {
+  if (text.length <= max) return false;
+  if (text.length > max * 2) return true;
+  let count = 0;
+  for (let index = 0; index < text.length; count += 1) index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
+  return count > max;
+}
+
+export function codePoints(max: number): Joi.CustomValidator<string> {
+  return (value, helpers) => (exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value);
+}
+
+type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | undefined;
+
+/** Recursion is safe here: it ends at `metadataDepthMax`. */
+function faultOf(value: unknown, depth: number): MetadataFault {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > CHAT_LIMITS.metadataDepthMax) return 'metadata.tooDeep';
+  for (const [key, child] of Object.entries(value)) {
+    if (POISONED_KEYS.has(key)) return 'metadata.poisoned';
+    const fault = faultOf(child, depth + 1);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+const checkMetadata: Joi.CustomValidator<object> = (value, helpers) => {
+  const fault = faultOf(value, 1);
+  if (fault !== undefined) return helpers.error(fault);
+  return Buffer.byteLength(JSON.stringify(value)) > CHAT_LIMITS.metadataBytesMax
+    ? helpers.error('metadata.tooLarge')
+    : value;
+};
+
+const message = Joi.object({
+  role: Joi.string()
+    .valid(...ROLES)
+    .required(),
+  content: Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)).required(),
+}).unknown(true);
+
+export const messagesSchema = Joi.array().max(CHAT_LIMITS.messagesMax).min(1).items(message).required();
+export const tierSchema = Joi.string().valid(...TIERS);
+export const maxTokensSchema = Joi.number().integer().min(1).max(CHAT_LIMITS.maxTokensMax);
+export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
+export const entityIdSchema = Joi.string().custom(codePoints(CHAT_LIMITS.entityIdMax));
+export const metadataSchema = Joi.object().unknown(true).custom(checkMetadata);
+
+/** The body of `POST /chat` and `POST /chat/stream` on the wire. */
+export const chatBodySchema = Joi.object({
+  messages: messagesSchema,
+  model: tierSchema,
+  max_tokens: maxTokensSchema,
+  entity_id: entityIdSchema,
+  subject: contextTextSchema,
+  grade: contextTextSchema,
+  metadata: metadataSchema,
+  json_mode: Joi.boolean(),
+})
+  .unknown(true)
+  .required();
+
+/** Sentences for the schema's own error types; joi has the rest. */
+export const CHAT_MESSAGES: Joi.LanguageMessages = {
+  'text.tooLong': '{{#label}} must not be longer than {{#limit}} characters (Unicode code points)',
+  'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,
+  'metadata.poisoned': '{{#label}} must not contain the keys __proto__, constructor or prototype',
+  'metadata.tooLarge': `{{#label}} must not exceed ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON`,
+};

@@ -1,0 +1,55 @@
+import type { ErrorDetail } from '../errors/error-body.ts';
+
+/** contract.md section 3. */
+export type FinishReason = 'stop' | 'length' | 'content_filter' | 'cancelled' | 'error';
+
+export interface Usage {
+  promptTokens: number;
+  completionTokens: number;
+  /** Counted by our own tokenizer because the provider did not say. */
+  estimated?: boolean;
+}
+
+/** The one event that ends a request. An `error` without any text before it is an HTTP status at the ingress. */
+export interface Terminal {
+  finishReason: FinishReason;
+  usage: Usage;
+  error?: ErrorDetail;
+}
+
+/**
+ * One entry of a request's stream: text increments, then perhaps the end. On the wire it is lines: each increment a
+ * JSON string, the end a JSON object, so that a reader tells them apart by the first character and can forward an
+ * increment without decoding it. A JSON string holds no raw line break, so lines are safe separators.
+ */
+export interface StreamEntry {
+  /** The sequence number of the entry's last event. */
+  lastSeq: number;
+  /** JSON string literals, quotes included. */
+  deltas: string[];
+  terminal?: Terminal;
+}
+
+/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (contract.md section 3). */
+export function eventsOf(terminal: Terminal): number {
+  return terminal.finishReason === 'error' ? 1 : 2;
+}
+
+export function firstSeqOf(entry: StreamEntry): number {
+  return entry.lastSeq - entry.deltas.length - (entry.terminal === undefined ? 0 : eventsOf(entry.terminal)) + 1;
+}
+
+export function encodeEntry(deltas: readonly string[], terminal?: Terminal): string {
+  const lines = deltas.map((delta) => JSON.stringify(delta));
+  if (terminal !== undefined) lines.push(JSON.stringify(terminal));
+  return lines.join('\n');
+}
+
+/** Throws on text that `encodeEntry` did not write. */
+export function decodeEntry(lastSeq: number, payload: string): StreamEntry {
+  const lines = payload === '' ? [] : payload.split('\n');
+  const last = lines.at(-1);
+  if (last?.startsWith('{') !== true) return { lastSeq, deltas: lines };
+  // Written by encodeEntry, in this repository, as a Terminal.
+  return { lastSeq, deltas: lines.slice(0, -1), terminal: JSON.parse(last) as Terminal };
+}

@@ -1,0 +1,42 @@
+import type { ChatRequest, Tier } from './chat-request.ts';
+import type { ModerationSettings } from './moderation-settings.ts';
+
+/** Which public route a request came through; its throttle and its row in the ledger follow from it. */
+export type Endpoint = 'chat' | 'chat.stream';
+export type KeyMode = 'live' | 'test';
+
+/**
+ * What a worker needs beside the request record, kept in Redis until the request ends. It carries the tenant's
+ * settings of the moment of acceptance, so a request without `entity_id` needs no MongoDB.
+ */
+export interface RequestEnvelope {
+  requestId: string;
+  tenantId: string;
+  keyId: string;
+  mode: KeyMode;
+  endpoint: Endpoint;
+  tier: Tier;
+  /** The caller reads the answer as a stream, so the provider is asked for one. */
+  stream: boolean;
+  /** Milliseconds since the epoch. */
+  acceptedAt: number;
+  tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
+  request: ChatRequest;
+}
+
+/** Job data are ids only: queues are watched by people (contract.md section 7). */
+export interface ChatJob {
+  tenantId: string;
+}
+
+/** Every queue of a shard, with the retention of its ended jobs. */
+export const QUEUES = {
+  interactive: {
+    /** Retries are the pipeline's own, inside one delivery. */
+    attempts: 1,
+    removeOnComplete: { count: 200, age: 600 },
+    removeOnFail: { count: 1_000, age: 86_400 },
+  },
+} as const;
+
+export type QueueName = keyof typeof QUEUES;

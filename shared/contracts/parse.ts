@@ -1,0 +1,37 @@
+import type Joi from 'joi';
+
+import { ServiceError } from '../errors/service-error.ts';
+import type { ErrorCode } from '../errors/codes.ts';
+import { CHAT_MESSAGES } from './chat-request.ts';
+
+/** `['messages', 3, 'content']` → `messages[3].content`. */
+export function formatPath(path: readonly (string | number)[]): string {
+  let text = '';
+  for (const part of path) text += typeof part === 'number' ? `[${part}]` : text === '' ? part : `.${part}`;
+  return text;
+}
+
+function codeOf(detail: Joi.ValidationErrorItem): ErrorCode {
+  const [first, , third] = detail.path;
+  if (first === 'messages' && detail.path.length === 1 && detail.type === 'array.max') return 'too_many_messages';
+  if (first === 'messages' && third === 'content' && detail.type === 'text.tooLong') return 'message_too_long';
+  return 'invalid_request';
+}
+
+/** Turns joi's `"field" must be …` into a sentence that names the field without the escaped quotes. */
+function sentenceOf(detail: Joi.ValidationErrorItem, param: string): string {
+  const sentence = detail.message.replaceAll('"', '`');
+  return param === '' ? sentence.replace('`value`', 'The request body') + '.' : `${sentence}.`;
+}
+
+/**
+ * Checks `input` as it is: no conversion, so `"5"` is not a number. Throws a ServiceError that names the first field
+ * at fault and the rule it breaks.
+ */
+export function checkAgainst(schema: Joi.Schema, input: unknown): void {
+  const { error } = schema.validate(input, { convert: false, abortEarly: true, messages: CHAT_MESSAGES });
+  const detail = error?.details[0];
+  if (detail === undefined) return;
+  const param = formatPath(detail.path);
+  throw new ServiceError(codeOf(detail), sentenceOf(detail, param), param === '' ? {} : { param });
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+
+import type { KeyMode } from '../../contracts/jobs.ts';
+
+/** `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26 (contract.md section 6). */
+const RANDOM_CHARACTERS = 26;
+const CHECKSUM_CHARACTERS = 6;
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The scopes of interface.md section 5. */
+export const SCOPES = [
+  '*',
+  'chat',
+  'chat.stream',
+  'keys',
+  'usage',
+  'webhooks',
+  'entities',
+  'billing',
+  'compliance',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Lets junk be refused without a look into the database; it protects nothing. */
+function checksumOf(body: string): string {
+  let number = createHash('sha256').update(body).digest().readUIntBE(0, 6);
+  let text = '';
+  while (text.length < CHECKSUM_CHARACTERS) {
+    text += BASE62.charAt(number % 62);
+    number = Math.floor(number / 62);
+  }
+  return text;
+}
+
+export interface NewApiKey {
+  /** Shown to its owner once and stored nowhere. */
+  value: string;
+  hash: string;
+  redactedValue: string;
+}
+
+/** `random` is 26 base62 characters. */
+export function createApiKey(prefix: string, mode: KeyMode, random: string): NewApiKey {
+  const body = `${prefix}_sk_${mode}_${random.slice(0, RANDOM_CHARACTERS)}`;
+  const value = body + checksumOf(body);
+  return { value, hash: hashApiKey(value), redactedValue: `${prefix}_sk_${mode}_…${value.slice(-4)}` };
+}
+
+/** Whether `value` can be a key at all: form and checksum. */
+export function isApiKey(value: string, prefix: string): boolean {
+  if (value.length > 128) return false;
+  const match = /^([a-z][a-z0-9]*_sk_(?:live|test)_)([0-9A-Za-z]{26})([0-9A-Za-z]{6})$/.exec(value);
+  if (match === null || !value.startsWith(`${prefix}_sk_`)) return false;
+  return checksumOf(value.slice(0, -CHECKSUM_CHARACTERS)) === match[3];
+}
+
+/** Keys are random, so a plain SHA-256 is enough: there is no dictionary to try. */
+export function hashApiKey(value: string): string {
+  return createHash('sha256').update(value).digest('hex');
+}
+
+export function allowsScope(granted: readonly string[], wanted: Scope): boolean {
+  return granted.includes('*') || granted.includes(wanted);
+}

@@ -1,0 +1,25 @@
+import type { Tier } from '../../contracts/chat-request.ts';
+import type { KeyMode } from '../../contracts/jobs.ts';
+import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
+
+/** Who calls: a key and what its tenant allows it, resolved to final numbers. */
+export interface Principal {
+  keyId: string;
+  tenantId: string;
+  shard: number;
+  mode: KeyMode;
+  scopes: readonly string[];
+  keyStatus: 'active' | 'revoked';
+  tenantStatus: 'active' | 'suspended';
+  /** Milliseconds since the epoch. */
+  expiresAt?: number;
+  limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
+  /** Tokens a calendar month (UTC); null: none. */
+  monthlyTokenBudget: number | null;
+  testDailyTokens: number;
+  defaultModel: Tier;
+  subject?: string;
+  grade?: string;
+  onDisconnect: 'cancel' | 'finish';
+  moderation?: ModerationSettings;
+}

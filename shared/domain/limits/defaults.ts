@@ -1,0 +1,13 @@
+/** interface.md section 8 and contract.md section 5: what a tenant gets unless an administrator says otherwise. */
+export const DEFAULT_LIMITS = {
+  rpm: 60,
+  tpm: 100_000,
+  /** 0 means unlimited. */
+  dailyRequests: 0,
+  chatRpm: 120,
+  streamRpm: 60,
+  testDailyTokens: 1_000_000,
+} as const;
+
+/** Failed authentications a minute and address (contract.md section 2). */
+export const ADDRESS_FAILURES_PER_MINUTE = 60;

@@ -1,0 +1,29 @@
+import type { Usage } from '../../contracts/events.ts';
+import type { Rates } from '../routing/routing.ts';
+
+/** 1 credit is one token at rate 1; amounts are integers of micro-credits (contract.md section 5). */
+export const MICRO_PER_CREDIT = 1_000_000;
+
+export function priceUsage(usage: Usage, rates: Rates): number {
+  return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
+}
+
+/** Credits have at most six decimals, so the product is within half a micro-credit of an integer. */
+export function toMicro(credits: number): number {
+  return Math.round(credits * MICRO_PER_CREDIT);
+}
+
+export function toCredits(micro: number): number {
+  return micro / MICRO_PER_CREDIT;
+}
+
+/** `202611`: the calendar month (UTC) of a time in milliseconds; budgets are counted by it. */
+export function monthOf(timeMs: number): string {
+  const date = new Date(timeMs);
+  return `${date.getUTCFullYear()}${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
+}
+
+/** `20261121`: the calendar day (UTC); the allowance of test keys is counted by it. */
+export function dayOf(timeMs: number): string {
+  return `${monthOf(timeMs)}${String(new Date(timeMs).getUTCDate()).padStart(2, '0')}`;
+}

@@ -1,0 +1,49 @@
+import { ERRORS } from './codes.ts';
+import type { ErrorCode } from './codes.ts';
+
+/** The error object of interface.md section 2.4; `param` and `reason` are additions of contract.md section 2. */
+export interface ErrorObject {
+  code: ErrorCode;
+  message: string;
+  type: string;
+  request_id: string;
+  param?: string;
+  reason?: string;
+}
+
+/** An error as it travels from a worker to the ingress: everything but the request id, which the reader knows. */
+export interface ErrorDetail {
+  code: ErrorCode;
+  message: string;
+  param?: string;
+  reason?: string;
+  retryAfterSeconds?: number;
+}
+
+export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObject {
+  return {
+    code: detail.code,
+    message: detail.message,
+    type: ERRORS[detail.code].type,
+    request_id: requestId,
+    ...(detail.param === undefined ? {} : { param: detail.param }),
+    ...(detail.reason === undefined ? {} : { reason: detail.reason }),
+  };
+}
+
+export function toErrorDetail(error: {
+  code: ErrorCode;
+  message: string;
+  param?: string | undefined;
+  reason?: string | undefined;
+  retryAfterSeconds?: number | undefined;
+}): ErrorDetail {
+  const { code, message, param, reason, retryAfterSeconds } = error;
+  return {
+    code,
+    message,
+    ...(param === undefined ? {} : { param }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+}

@@ -1,0 +1,29 @@
+import type { ErrorCode } from './codes.ts';
+
+export interface ServiceErrorOptions {
+  /** For the operator's log only; never shown to the caller. */
+  cause?: unknown;
+  /** The field at fault, as the caller wrote it: `messages[3].content`. */
+  param?: string;
+  /** Whole seconds after which the same call is admitted if nothing else changes. */
+  retryAfterSeconds?: number;
+  /** A machine-readable detail beside the code: `in_flight` (contract.md section 5). */
+  reason?: string;
+}
+
+/** What a caller may know, in a sentence written for the caller. Anything else that is thrown is a bug. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly reason: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.reason = options.reason;
+  }
+}

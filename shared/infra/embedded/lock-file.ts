@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+interface Owner {
+  pid: number;
+  /** When that process began, in the kernel's own count: after a restart of the machine the pid may be another's. */
+  startedAt: string;
+}
+
+export interface LockFile {
+  /** Makes another process the owner, without a moment in which the lock is free. */
+  handTo(pid: number): Promise<void>;
+  /** Safe to repeat: a second call leaves the lock of whoever has it by then. */
+  release(): Promise<void>;
+}
+
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** Called once when the lock is not free, with the pid that holds it. */
+  onWait?: (pid: number) => void;
+}
+
+const POLL_MS = 200;
+
+export class LockHeldError extends Error {
+  override readonly name = 'LockHeldError';
+  readonly pid: number;
+
+  constructor(file: string, pid: number) {
+    super(`${file} is held by process ${pid}`);
+    this.pid = pid;
+  }
+}
+
+/**
+ * Claims `file` for this process; a LockHeldError where another one has it. The claim of a process that has ended counts
+ * for nothing.
+ */
+export async function acquireLock(file: string): Promise<LockFile> {
+  await mkdir(dirname(file), { recursive: true });
+  const own = await writeOwner(file, process.pid);
+  try {
+    // `link` fails where the name exists, so a reader never sees a lock that is half written.
+    while (!(await linkUnlessExists(own, file))) await removeStale(file);
+  } finally {
+    await unlink(own);
+  }
+  let isHeld = true;
+  return {
+    handTo: async (pid) => {
+      await rename(await writeOwner(file, pid), file);
+    },
+    release: async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      await rm(file, { force: true });
+    },
+  };
+}
+
+/** Waits for the lock instead of failing at once; a LockHeldError when the time is over. */
+export async function waitForLock(file: string, { timeoutMs, signal, onWait }: WaitOptions): Promise<LockFile> {
+  const deadline = performance.now() + timeoutMs;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await acquireLock(file);
+    } catch (error) {
+      if (!(error instanceof LockHeldError) || performance.now() > deadline) throw error;
+      if (isFirst) onWait?.(error.pid);
+      await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
+    }
+  }
+}
+
+async function writeOwner(file: string, pid: number): Promise<string> {
+  const name = `${file}.${randomUUID()}`;
+  const owner: Owner = { pid, startedAt: await startTimeOf(pid) };
+  await writeFile(name, JSON.stringify(owner));
+  return name;
+}
+
+/** The pid that holds `file`, or undefined where it is free. */
+export async function lockHolder(file: string): Promise<number | undefined> {
+  const owner = parseOwner(await readIfExists(file));
+  return owner !== undefined && (await isAlive(owner)) ? owner.pid : undefined;
+}
+
+async function linkUnlessExists(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+}
+
+/** Moves the lock aside before it looks again: of two starters that saw the same dead owner, one may own it by now. */
+async function removeStale(file: string): Promise<void> {
+  const holder = await lockHolder(file);
+  if (holder !== undefined) throw new LockHeldError(file, holder);
+  const aside = `${file}.${randomUUID()}`;
+  try {
+    await rename(file, aside);
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return;
+    throw error;
+  }
+  const taken = await lockHolder(aside);
+  if (taken !== undefined) await linkUnlessExists(aside, file);
+  await unlink(aside);
+  if (taken !== undefined) throw new LockHeldError(file, taken);
+}
+
+async function readIfExists(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isCode(error, 'ENOENT') || isCode(error, 'ESRCH')) return '';
+    throw error;
+  }
+}
+
+function parseOwner(text: string): Owner | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || !('pid' in value) || !('startedAt' in value)) return undefined;
+    return typeof value.pid === 'number' && typeof value.startedAt === 'string'
+      ? { pid: value.pid, startedAt: value.startedAt }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isAlive(owner: Owner): Promise<boolean> {
+  try {
+    process.kill(owner.pid, 0);
+  } catch (error) {
+    return isCode(error, 'EPERM');
+  }
+  return (await startTimeOf(owner.pid)) === owner.startedAt;
+}
+
+/** Field 22 of /proc/PID/stat; '' where there is no /proc or the process has ended and waits for its parent. */
+async function startTimeOf(pid: number): Promise<string> {
+  const stat = await readIfExists(`/proc/${pid}/stat`);
+  // The second field is the program's name in brackets and may itself hold spaces and brackets.
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return state === 'Z' ? '' : (fields[18] ?? '');
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Environment } from './find-program.ts';
+import { LockHeldError, waitForLock } from './lock-file.ts';
+import type { LockFile } from './lock-file.ts';
+import { collectLines, withLastLines } from './output-lines.ts';
+
+const READY_POLL_MS = 50;
+/** How long the last lines of a process that has ended are waited for. */
+const LAST_LINES_MS = 500;
+
+export interface ServerOptions {
+  /** As a person calls it: "Redis", "MongoDB (mongod)". */
+  name: string;
+  command: string;
+  args: readonly string[];
+  cwd?: string;
+  env?: Environment | undefined;
+  /** Held by the server as long as it runs, so that its data is never opened twice. */
+  lockFile?: string;
+  /** Resolves when the server can be used; is tried again until it does. */
+  ready: () => Promise<unknown>;
+  readyTimeoutMs: number;
+  /** How long the server may take to end by itself after SIGTERM. */
+  stopTimeoutMs: number;
+  onLine?: (line: string) => void;
+  signal?: AbortSignal | undefined;
+}
+
+export interface ServerProcess {
+  pid: number;
+  /** Resolves with how the process ended: "exit code 1", "SIGKILL". */
+  exited: Promise<string>;
+  /** SIGTERM, then SIGKILL after the time limit; resolves when the process is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL at once, for a user who does not want to wait. */
+  kill(): void;
+}
+
+/**
+ * Starts a server and waits until it can be used. Rejects with its last lines where that fails, nothing left running.
+ *
+ * The server has its own process group, so a terminal's Ctrl-C does not reach it before the processes that use it have
+ * closed. A guard ends it when this process dies without having stopped it, `kill -9` included.
+ */
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  options.signal?.throwIfAborted();
+  const lock = await lockData(options);
+  try {
+    return await spawnServer(options, lock);
+  } catch (error) {
+    await lock?.release();
+    throw error;
+  }
+}
+
+/** After a `kill -9` of an earlier start its guard is still ending the server that has the lock: that is waited for. */
+async function lockData({ name, lockFile, stopTimeoutMs, signal }: ServerOptions): Promise<LockFile | undefined> {
+  if (lockFile === undefined) return undefined;
+  try {
+    return await waitForLock(lockFile, { timeoutMs: stopTimeoutMs, signal });
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    throw new Error(
+      `${name} did not start: process ${error.pid} uses the data in ${dirname(lockFile)}; stop that process first.`,
+      { cause: error },
+    );
+  }
+}
+
+async function spawnServer(options: ServerOptions, lock: LockFile | undefined): Promise<ServerProcess> {
+  const child = spawn(options.command, options.args, {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.env === undefined ? {} : { env: options.env }),
+  });
+  const lines = collectLines([child.stdout, child.stderr], options.onLine);
+  const exited = exitOf(child);
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${options.name} did not start: ${await exited}.`);
+  const guard = startGuard(pid);
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    await endChild(child, exited, options.stopTimeoutMs);
+    await lock?.release();
+    guard.ref();
+    await endChild(guard, exitOf(guard), 0);
+  };
+  const server: ServerProcess = {
+    pid,
+    exited,
+    kill: () => child.kill('SIGKILL'),
+    stop: () => (stopping ??= stop()),
+  };
+  try {
+    await lock?.handTo(pid);
+    await untilReady(options, exited);
+    return server;
+  } catch (error) {
+    const ended = child.exitCode !== null || child.signalCode !== null;
+    await server.stop();
+    if (options.signal?.aborted === true) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(withLastLines(`${options.name} did not start: ${reason}${ended ? '' : ' (stopped)'}.`, lines), {
+      cause: error,
+    });
+  }
+}
+
+async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exited: Promise<string>): Promise<void> {
+  const timer = new AbortController();
+  const late = pause(readyTimeoutMs, 'late' as const, { signal: timer.signal });
+  const gone = exited.then((how) => ({ how }));
+  let cause: unknown;
+  try {
+    for (;;) {
+      const attempt = ready().then(
+        () => 'ready' as const,
+        (error: unknown) => ({ error }),
+      );
+      const outcome = await Promise.race([attempt, gone, late]);
+      if (outcome === 'ready') return;
+      if (outcome === 'late') {
+        throw new Error(`it could not be used after ${Math.round(readyTimeoutMs / 1000)} s`, { cause });
+      }
+      if ('how' in outcome) throw new Error(`it ended with ${outcome.how}`);
+      cause = outcome.error;
+      await pause(READY_POLL_MS, undefined, signal === undefined ? {} : { signal });
+    }
+  } finally {
+    timer.abort();
+    await late.catch(() => undefined);
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<string> {
+  if (child.exitCode !== null) return Promise.resolve(`exit code ${child.exitCode}`);
+  if (child.signalCode !== null) return Promise.resolve(child.signalCode);
+  return new Promise((resolve) => {
+    child.once('error', (error) => {
+      resolve(error.message);
+    });
+    child.once('exit', (code, signal) => {
+      const how = code === null ? (signal ?? 'a signal') : `exit code ${code}`;
+      const done = () => {
+        resolve(how);
+      };
+      // 'close' comes when its last line has been read; a process of its own that outlives it would put that off.
+      child.once('close', done);
+      setTimeout(done, LAST_LINES_MS).unref();
+    });
+  });
+}
+
+async function endChild(child: ChildProcess, exited: Promise<string>, timeoutMs: number): Promise<void> {
+  if (timeoutMs > 0) {
+    child.kill('SIGTERM');
+    const timer = new AbortController();
+    const late = pause(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined);
+    await Promise.race([exited, late]);
+    timer.abort();
+  }
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** Waits for the end of its input, which comes with the end of this process, then ends process $1. */
+const GUARD = `
+read -r _
+kill -TERM "$1" || exit 0
+n=0
+while kill -0 "$1" && [ "$n" -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+kill -KILL "$1"
+`;
+
+function startGuard(pid: number): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', String(pid)], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  // Without a guard the server still ends with `stop`.
+  guard.on('error', () => undefined);
+  guard.unref();
+  return guard;
+}

@@ -1,0 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import pRetry from 'p-retry';
+
+export interface RetryPolicy {
+  /** Further tries after the first. */
+  retries: number;
+  /** Whether a failed try may be followed by another. */
+  mayRetry: (error: Error) => boolean;
+  /** What the other side asked for, beyond the back-off; milliseconds. */
+  askedWaitMs: (error: Error) => number;
+  onRetry?: (error: Error, attempt: number) => void;
+  signal: AbortSignal;
+}
+
+const FIRST_BACKOFF_MS = 200;
+const BACKOFF_MAX_MS = 5_000;
+
+/** Runs `attempt` until it succeeds, with exponential back-off and jitter. Rejects with the last error, or the abort's reason. */
+export function withRetries<T>(attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
+  return pRetry(attempt, {
+    retries: policy.retries,
+    minTimeout: FIRST_BACKOFF_MS,
+    maxTimeout: BACKOFF_MAX_MS,
+    randomize: true,
+    signal: policy.signal,
+    shouldRetry: ({ error }) => policy.mayRetry(error),
+    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      if (retriesLeft === 0 || !policy.mayRetry(error)) return;
+      policy.onRetry?.(error, attemptNumber);
+      const wait = policy.askedWaitMs(error);
+      if (wait > 0) await delay(wait, undefined, { signal: policy.signal });
+    },
+  });
+}

@@ -1,0 +1,57 @@
+import winston from 'winston';
+
+/**
+ * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them
+ * (design.md section 10). An unknown field does not compile.
+ */
+export interface LogFields {
+  requestId?: string;
+  tenantId?: string;
+  keyId?: string;
+  provider?: string;
+  model?: string;
+  tier?: string;
+  shard?: number;
+  code?: string;
+  status?: number;
+  attempt?: number;
+  durationMs?: number;
+  promptTokens?: number;
+  completionTokens?: number;
+  finishReason?: string;
+  categories?: string[];
+  count?: number;
+  path?: string;
+  signal?: string;
+  error?: unknown;
+}
+
+export interface Logger {
+  error(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  debug(message: string, fields?: LogFields): void;
+}
+
+/** Name, message and stack of an error and its causes; nothing else of it, since libraries attach whole requests. */
+function describeError(error: unknown, depth = 0): string {
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;
+  const cause = error.cause === undefined || depth > 3 ? '' : `\ncaused by ${describeError(error.cause, depth + 1)}`;
+  return (error.stack ?? `${error.name}: ${error.message}`) + cause;
+}
+
+export function createLogger(processName: string, level: string): Logger {
+  const logger = winston.createLogger({
+    level,
+    format: winston.format.combine(winston.format.timestamp(), winston.format.json()),
+    defaultMeta: { process: processName },
+    transports: [new winston.transports.Console({ stderrLevels: [] })],
+  });
+  const write =
+    (at: 'error' | 'warn' | 'info' | 'debug') =>
+    (message: string, fields: LogFields = {}) => {
+      const { error, ...rest } = fields;
+      logger.log({ level: at, message, ...rest, ...(error === undefined ? {} : { error: describeError(error) }) });
+    };
+  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
+}

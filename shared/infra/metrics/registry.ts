@@ -1,0 +1,93 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/** From 5 ms to 10 minutes, the longest request. */
+const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+/** What `/metrics` shows; safe to call at any time. */
+export interface MetricsPage {
+  contentType: string;
+  render(): Promise<string>;
+}
+
+function createRegistry(processName: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ process: processName });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+function pageOf(registry: Registry): MetricsPage {
+  return { contentType: registry.contentType, render: () => registry.metrics() };
+}
+
+export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
+
+export function createIngressMetrics(openReaders: () => number) {
+  const registers = [createRegistry('ingress')];
+  new Gauge({
+    name: 'parley_open_relays',
+    help: 'Requests whose answer this ingress is relaying.',
+    registers,
+    collect() {
+      this.set(openReaders());
+    },
+  });
+  return {
+    page: pageOf(registers[0] ?? new Registry()),
+    requests: new Counter({
+      name: 'parley_http_requests_total',
+      help: 'Answered HTTP requests by route and status.',
+      labelNames: ['route', 'status'],
+      registers,
+    }),
+    duration: new Histogram({
+      name: 'parley_http_request_duration_seconds',
+      help: 'From the first byte of a request to the end of its answer.',
+      labelNames: ['route'],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    admissions: new Counter({
+      name: 'parley_admissions_total',
+      help: 'Outcomes of the admission script.',
+      labelNames: ['verdict'],
+      registers,
+    }),
+  };
+}
+
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
+
+export function createWorkerMetrics() {
+  const registers = [createRegistry('worker')];
+  const seconds = (name: string, help: string, labelNames: string[]) =>
+    new Histogram({ name, help, labelNames, buckets: SECONDS_BUCKETS, registers });
+  const count = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers });
+  return {
+    page: pageOf(registers[0] ?? new Registry()),
+    requests: count('parley_requests_total', 'Ended requests by tier and finish reason or error code.', [
+      'tier',
+      'outcome',
+    ]),
+    duration: seconds('parley_request_duration_seconds', 'From acceptance to the terminal event.', ['tier']),
+    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the start of the first attempt.', ['tier']),
+    firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
+    tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
+    attempts: count('parley_provider_attempts_total', 'Provider calls by provider and outcome.', [
+      'provider',
+      'outcome',
+    ]),
+    flagged: count('parley_moderation_flagged_total', 'Flagged texts by category and side (input, output).', [
+      'category',
+      'side',
+    ]),
+    settled: count('parley_settled_total', 'Settlement records booked.', []),
+    unsettled: new Gauge({
+      name: 'parley_outbox_length',
+      help: 'Settlement records waiting, by shard.',
+      labelNames: ['shard'],
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,34 @@
+import mongoose from 'mongoose';
+import type { Connection } from 'mongoose';
+
+/** Every call has a limit: a database that is away is a 503, never a hang (contract.md section 2). */
+const SERVER_SELECTION_TIMEOUT_MS = 1_500;
+const OPERATION_TIMEOUT_MS = 5_000;
+
+/** A connection of its own, no global state. Rejects with one sentence when MongoDB cannot be reached. */
+export async function connectMongo(uri: string): Promise<Connection> {
+  const connection = mongoose.createConnection(uri, {
+    serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
+    socketTimeoutMS: OPERATION_TIMEOUT_MS,
+    waitQueueTimeoutMS: OPERATION_TIMEOUT_MS,
+    connectTimeoutMS: OPERATION_TIMEOUT_MS,
+    autoIndex: false,
+    autoCreate: false,
+    bufferCommands: false,
+  });
+  // A filter on a field that no schema has is a bug, not "match everything" (design.md section 10).
+  connection.set('strictQuery', 'throw');
+  try {
+    return await connection.asPromise();
+  } catch (cause) {
+    await connection.close().catch(() => undefined);
+    throw new Error('MongoDB does not answer; check MONGODB_URI and that the server runs and accepts connections.', {
+      cause,
+    });
+  }
+}
+
+/** MongoDB's code for a violated unique index. */
+export function isDuplicateKey(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 11_000;
+}

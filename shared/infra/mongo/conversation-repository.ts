@@ -1,0 +1,87 @@
+import type { ChatMessage } from '../../contracts/chat-request.ts';
+import { HISTORY_MESSAGES_MAX } from '../../domain/conversation/history.ts';
+import { isDuplicateKey } from './connection.ts';
+import type { Models } from './models.ts';
+import type { StoredMessage } from './rows.ts';
+
+/** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
+export interface Turn {
+  requestId: string;
+  /** Place in the order of acceptance. */
+  seq: number;
+  messages: readonly ChatMessage[];
+}
+
+export interface StoredEntity {
+  subject?: string;
+  grade?: string;
+  history: ChatMessage[];
+}
+
+/** Every call takes the tenant first and puts it into its filter. Plain objects only: no document leaves this file. */
+export interface ConversationRepository {
+  /** Undefined: the entity is unknown. */
+  find(tenantId: string, entityId: string): Promise<StoredEntity | undefined>;
+  /**
+   * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
+   * acceptance. `create` makes an unknown entity; without it a deleted one stays deleted.
+   */
+  remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
+  /** Takes a turn out again, for a finish that was refused. */
+  forget(tenantId: string, entityId: string, requestId: string): Promise<void>;
+}
+
+function toStored(turn: Turn): StoredMessage[] {
+  const { requestId, seq } = turn;
+  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq }));
+}
+
+/** History without the turn's own earlier copy, split around its place in the order of acceptance. */
+function replaceTurn(turn: Turn) {
+  const others = (comparison: object) => ({
+    $filter: {
+      input: { $ifNull: ['$messages', []] },
+      as: 'message',
+      cond: { $and: [{ $ne: ['$$message.requestId', turn.requestId] }, comparison] },
+    },
+  });
+  // `$literal`: a message may begin with a dollar sign, which a pipeline would read as a field.
+  const mine = { $literal: toStored(turn) };
+  const ordered = {
+    $concatArrays: [others({ $lte: ['$$message.seq', turn.seq] }), mine, others({ $gt: ['$$message.seq', turn.seq] })],
+  };
+  return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
+}
+
+export function createConversationRepository({ entities }: Pick<Models, 'entities'>): ConversationRepository {
+  return {
+    async find(tenantId, entityId) {
+      const row = await entities.findOne({ tenantId, entityId }, { messages: 1, subject: 1, grade: 1 }).lean();
+      if (row === null) return undefined;
+      return {
+        history: row.messages.map(({ role, content }) => ({ role, content })),
+        ...(row.subject === undefined ? {} : { subject: row.subject }),
+        ...(row.grade === undefined ? {} : { grade: row.grade }),
+      };
+    },
+
+    async remember(tenantId, entityId, turn, { create, now }) {
+      if (create) {
+        const setOnInsert = { messages: [], createdAt: now };
+        try {
+          await entities.updateOne({ tenantId, entityId }, { $setOnInsert: setOnInsert }, { upsert: true });
+        } catch (error) {
+          // Two first requests of one entity at once: the other one made it.
+          if (!isDuplicateKey(error)) throw error;
+        }
+      }
+      await entities.updateOne({ tenantId, entityId }, [{ $set: { messages: replaceTurn(turn) } }], {
+        updatePipeline: true,
+      });
+    },
+
+    async forget(tenantId, entityId, requestId) {
+      await entities.updateOne({ tenantId, entityId }, { $pull: { messages: { requestId } } });
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { Schema } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
+
+import type {
+  TenantRow,
+  AccountRow,
+  KeyRow,
+  ProviderRow,
+  TargetRow,
+  TierRow,
+  TierVersionRow,
+  LedgerRow,
+  StoredMessage,
+  EntityRow,
+} from './rows.ts';
+
+const text = { type: String };
+const required = { type: String, required: true };
+const number = { type: Number };
+const count = { type: Number, required: true };
+const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
+
+const tenantSchema = new Schema<TenantRow>(
+  {
+    _id: required,
+    name: required,
+    status: required,
+    shard: count,
+    defaultModel: required,
+    rpm: count,
+    tpm: count,
+    dailyRequests: count,
+    chatRpm: count,
+    streamRpm: count,
+    monthlyTokenBudget: { type: Number, default: null },
+    testDailyTokens: count,
+    subject: text,
+    grade: text,
+    onDisconnect: required,
+    moderation: { type: Schema.Types.Mixed },
+    keysIssued: number,
+    createdAt: count,
+  },
+  options,
+);
+
+const accountSchema = new Schema<AccountRow>(
+  { _id: required, balanceMicro: count, version: count, tokensByMonth: { type: Schema.Types.Mixed, default: {} } },
+  options,
+);
+
+const keySchema = new Schema<KeyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    hash: required,
+    redactedValue: required,
+    name: { type: String },
+    mode: required,
+    scopes: [String],
+    status: required,
+    expiresAt: number,
+    rpm: number,
+    tpm: number,
+    dailyRequests: number,
+    createdAt: count,
+    lastUsedAt: number,
+  },
+  options,
+)
+  .index({ hash: 1 }, { unique: true })
+  .index({ tenantId: 1, createdAt: -1 });
+
+const providerSchema = new Schema<ProviderRow>(
+  {
+    _id: required,
+    kind: required,
+    baseUrl: required,
+    encryptedApiKey: text,
+    timeoutMs: count,
+    firstTokenTimeoutMs: count,
+    maxRetries: count,
+    createdAt: count,
+    updatedAt: count,
+  },
+  options,
+);
+
+const target = new Schema<TargetRow>(
+  { provider: required, model: required, weight: count, priority: count, contextWindow: count },
+  { _id: false },
+);
+const tierFields = {
+  version: count,
+  promptRateMicro: count,
+  completionRateMicro: count,
+  targets: [target],
+  updatedAt: count,
+};
+const tierSchema = new Schema<TierRow>({ _id: required, ...tierFields }, options);
+const tierVersionSchema = new Schema<TierVersionRow>({ _id: required, tier: required, ...tierFields }, options).index(
+  { tier: 1, version: -1 },
+  { unique: true },
+);
+
+const ledgerSchema = new Schema<LedgerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    type: required,
+    amountMicro: count,
+    createdAt: count,
+    reason: text,
+    requestId: text,
+    keyId: text,
+    mode: text,
+    endpoint: text,
+    tier: text,
+    entityId: text,
+    provider: text,
+    model: text,
+    promptTokens: number,
+    completionTokens: number,
+    estimated: { type: Boolean },
+    finishReason: text,
+    acceptedAt: number,
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
+
+const storedMessage = new Schema<StoredMessage>(
+  { role: required, content: required, requestId: required, seq: count },
+  { _id: false },
+);
+const entitySchema = new Schema<EntityRow>(
+  {
+    tenantId: required,
+    entityId: required,
+    subject: text,
+    grade: text,
+    name: text,
+    metadataJson: text,
+    messages: [storedMessage],
+    createdAt: count,
+  },
+  options,
+).index({ tenantId: 1, entityId: 1 }, { unique: true });
+
+export interface Models {
+  tenants: Model<TenantRow>;
+  accounts: Model<AccountRow>;
+  keys: Model<KeyRow>;
+  providers: Model<ProviderRow>;
+  tiers: Model<TierRow>;
+  tierVersions: Model<TierVersionRow>;
+  ledger: Model<LedgerRow>;
+  entities: Model<EntityRow>;
+}
+
+export function createModels(connection: Connection): Models {
+  return {
+    tenants: connection.model<TenantRow>('Tenant', tenantSchema, 'tenants'),
+    accounts: connection.model<AccountRow>('Account', accountSchema, 'accounts'),
+    keys: connection.model<KeyRow>('Key', keySchema, 'keys'),
+    providers: connection.model<ProviderRow>('Provider', providerSchema, 'providers'),
+    tiers: connection.model<TierRow>('Tier', tierSchema, 'tiers'),
+    tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
+    ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
+    entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
+  };
+}
+
+/** Makes collections and indexes; safe to repeat and to run in several processes at once. */
+export async function ensureIndexes(models: Models): Promise<void> {
+  for (const model of Object.values(models) as Model<unknown>[]) {
+    await model.createCollection();
+    await model.ensureIndexes();
+  }
+}

@@ -1,0 +1,140 @@
+import type { Role, Tier } from '../../contracts/chat-request.ts';
+import type { FinishReason } from '../../contracts/events.ts';
+import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
+import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
+import type { ProviderKind } from '../../domain/routing/routing.ts';
+
+/** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
+export interface TenantRow {
+  _id: string;
+  name: string;
+  status: 'active' | 'suspended';
+  /** The shard of Redis that holds everything of this tenant that is in flight; chosen once. */
+  shard: number;
+  defaultModel: Tier;
+  rpm: number;
+  tpm: number;
+  dailyRequests: number;
+  chatRpm: number;
+  streamRpm: number;
+  /** Tokens a calendar month (UTC); null: no budget. */
+  monthlyTokenBudget: number | null;
+  /** Tokens a day that all test keys of the tenant share. */
+  testDailyTokens: number;
+  subject?: string;
+  grade?: string;
+  onDisconnect: 'cancel' | 'finish';
+  moderation?: ModerationSettings;
+  /** How many keys the tenant was ever given; writing it makes concurrent creations of keys take turns. */
+  keysIssued?: number;
+  createdAt: number;
+}
+
+export interface AccountRow {
+  /** The tenant's id. */
+  _id: string;
+  balanceMicro: number;
+  /** Rises by one with every change of the balance. */
+  version: number;
+  /** Billed tokens by month, `202611`. */
+  tokensByMonth: Record<string, number>;
+}
+
+export interface KeyRow {
+  _id: string;
+  tenantId: string;
+  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  hash: string;
+  redactedValue: string;
+  name: string;
+  mode: KeyMode;
+  scopes: string[];
+  status: 'active' | 'revoked';
+  expiresAt?: number;
+  rpm?: number;
+  tpm?: number;
+  dailyRequests?: number;
+  createdAt: number;
+  lastUsedAt?: number;
+}
+
+export interface ProviderRow {
+  /** The provider's name. */
+  _id: string;
+  kind: ProviderKind;
+  baseUrl: string;
+  /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
+  encryptedApiKey?: string;
+  timeoutMs: number;
+  firstTokenTimeoutMs: number;
+  maxRetries: number;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface TargetRow {
+  provider: string;
+  model: string;
+  weight: number;
+  priority: number;
+  contextWindow: number;
+}
+
+export interface TierRow {
+  _id: Tier;
+  version: number;
+  /** Micro-credits a token. */
+  promptRateMicro: number;
+  completionRateMicro: number;
+  targets: TargetRow[];
+  updatedAt: number;
+}
+
+/** Every version a tier ever had, for rollback; `_id` is `<tier>:<version>`. */
+export interface TierVersionRow extends Omit<TierRow, '_id'> {
+  _id: string;
+  tier: Tier;
+}
+
+export interface LedgerRow {
+  /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
+  _id: string;
+  tenantId: string;
+  type: 'purchase' | 'grant' | 'usage' | 'adjustment';
+  /** Signed micro-credits: usage is negative or zero. */
+  amountMicro: number;
+  createdAt: number;
+  reason?: string;
+  requestId?: string;
+  keyId?: string;
+  mode?: KeyMode;
+  endpoint?: Endpoint;
+  tier?: Tier;
+  entityId?: string;
+  provider?: string;
+  model?: string;
+  promptTokens?: number;
+  completionTokens?: number;
+  estimated?: boolean;
+  finishReason?: FinishReason;
+  acceptedAt?: number;
+}
+
+export interface StoredMessage {
+  role: Role;
+  content: string;
+  /** The request that stored it, and its place in the order of acceptance. */
+  requestId: string;
+  seq: number;
+}
+
+export interface EntityRow {
+  tenantId: string;
+  entityId: string;
+  subject?: string;
+  grade?: string;
+  name?: string;
+  metadataJson?: string;
+  messages: StoredMessage[];
+  createdAt: number;
+}

@@ -1,0 +1,84 @@
+import type { Connection } from 'mongoose';
+
+import type { SettlementRecord } from '../../contracts/settlement.ts';
+import { monthOf } from '../../domain/pricing/pricing.ts';
+import { toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import type { Models } from './models.ts';
+import type { LedgerRow } from './rows.ts';
+
+export interface SettlementRepository {
+  /**
+   * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
+   * tenant's balance by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+   */
+  settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
+}
+
+/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
+export function ledgerIdOf(requestId: string): string {
+  return requestId.replace(/^req_/, 'txn_');
+}
+
+function toLedgerRow(record: SettlementRecord, now: number): LedgerRow {
+  return {
+    _id: ledgerIdOf(record.requestId),
+    tenantId: record.tenantId,
+    type: 'usage',
+    // `0 - cost`: a plain minus would store -0 for a test key.
+    amountMicro: 0 - record.costMicro,
+    createdAt: now,
+    requestId: record.requestId,
+    keyId: record.keyId,
+    mode: record.mode,
+    endpoint: record.endpoint,
+    tier: record.tier,
+    ...(record.entityId === undefined ? {} : { entityId: record.entityId }),
+    provider: record.provider,
+    model: record.model,
+    promptTokens: record.promptTokens,
+    completionTokens: record.completionTokens,
+    estimated: record.estimated,
+    finishReason: record.finishReason,
+    acceptedAt: record.acceptedAt,
+  };
+}
+
+/** What a batch adds to one tenant's account. */
+function incrementsOf(records: readonly SettlementRecord[]): Map<string, Record<string, number>> {
+  const byTenant = new Map<string, Record<string, number>>();
+  for (const record of records) {
+    const increments = byTenant.get(record.tenantId) ?? { balanceMicro: 0, version: 1 };
+    byTenant.set(record.tenantId, increments);
+    if (record.mode === 'test') continue;
+    const month = `tokensByMonth.${monthOf(record.acceptedAt)}`;
+    increments['balanceMicro'] = (increments['balanceMicro'] ?? 0) - record.costMicro;
+    increments[month] = (increments[month] ?? 0) + record.promptTokens + record.completionTokens;
+  }
+  return byTenant;
+}
+
+export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
+  return {
+    async settle(records, now) {
+      const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
+      const ids = unique.map((record) => ledgerIdOf(record.requestId));
+      await connection.transaction(async (session) => {
+        const known = await models.ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
+        const knownIds = new Set(known.map((row) => row._id));
+        const fresh = unique.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
+        if (fresh.length === 0) return;
+        await models.ledger.insertMany(
+          fresh.map((record) => toLedgerRow(record, now)),
+          { session },
+        );
+        for (const [tenantId, increments] of incrementsOf(fresh)) {
+          await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
+        }
+      });
+      const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
+      const rows = await models.accounts.find({ _id: { $in: tenantIds } }).lean();
+      return new Map(rows.map((row) => [row._id, toBook(row)]));
+    },
+  };
+}

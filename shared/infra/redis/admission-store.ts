@@ -1,0 +1,224 @@
+import type { Principal } from '../../domain/keys/principal.ts';
+import type { Rates } from '../../domain/routing/routing.ts';
+import { encodeEntry } from '../../contracts/events.ts';
+import type { Terminal } from '../../contracts/events.ts';
+import type { Endpoint, QueueName } from '../../contracts/jobs.ts';
+import { ADDRESS_FAILURES_PER_MINUTE } from '../../domain/limits/defaults.ts';
+import { dayOf, monthOf } from '../../domain/pricing/pricing.ts';
+import type { RedisClient } from './connection.ts';
+import type { Keyspace } from './keyspace.ts';
+import { defineScript } from './scripts.ts';
+import type { ScriptReply } from './scripts.ts';
+
+/** Why the script let a request in or not; `load` asks for the tenant's book before another try. */
+export type Verdict =
+  | 'admitted'
+  | 'void'
+  | 'revoked'
+  | 'suspended'
+  | 'rpm'
+  | 'throttle'
+  | 'daily'
+  | 'tpm'
+  | 'test_tokens'
+  | 'credits'
+  | 'credits_in_flight'
+  | 'budget'
+  | 'budget_in_flight'
+  | 'lane'
+  | 'load';
+
+/** The figures behind the rate-limit headers, as they are after the call. */
+export interface WindowFigures {
+  requests: number;
+  requestsResetMs: number;
+  tokens: number;
+  tokensResetMs: number;
+}
+
+export interface Admission extends WindowFigures {
+  verdict: Verdict;
+  retryAfterMs: number;
+  /** Tokens held for the request. */
+  estimateTokens: number;
+  /** Place in the order of acceptance within the shard. */
+  seq: number;
+  /** The server's clock, milliseconds since the epoch. */
+  now: number;
+}
+
+export interface AdmissionRequest {
+  requestId: string;
+  principal: Principal;
+  endpoint: Endpoint;
+  queue: QueueName;
+  rates: Rates;
+  promptTokens: number;
+  maxTokens: number;
+  /** Channel of the ingress that waits for the answer. */
+  channel: string;
+}
+
+export interface AdmissionSettings {
+  laneLimit: number;
+  requestTimeoutMs: number;
+  retentionMs: number;
+}
+
+export interface AdmissionStore {
+  admit(request: AdmissionRequest, now: number): Promise<Admission>;
+  /**
+   * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
+   * reads it. Safe to repeat.
+   */
+  void(
+    requestId: string,
+    owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>,
+    now: number,
+    last?: Terminal,
+  ): Promise<string>;
+  /** Counts one request that is not a chat request; `take: false` only looks. */
+  count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
+  /** Counts one failed authentication of an address; `take: false` only looks. */
+  countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
+}
+
+export interface AddressCount {
+  allowed: boolean;
+  requests: number;
+  requestsResetMs: number;
+  retryAfterMs: number;
+}
+
+/** A tombstone outlives any command that could still be under way. */
+const TOMBSTONE_MS = 3_600_000;
+
+function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
+  if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
+  return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
+}
+
+function toAdmission(reply: ScriptReply): Admission {
+  const { verdict, numbers } = numbersOf(reply);
+  const [
+    requests = 0,
+    requestsResetMs = 0,
+    tokens = 0,
+    tokensResetMs = 0,
+    retryAfterMs = 0,
+    estimateTokens = 0,
+    seq = 0,
+    now = 0,
+  ] = numbers;
+  // The scripts admit.lua and count.lua know no other verdicts.
+  return {
+    verdict: verdict as Verdict,
+    requests,
+    requestsResetMs,
+    tokens,
+    tokensResetMs,
+    retryAfterMs,
+    estimateTokens,
+    seq,
+    now,
+  };
+}
+
+export function createAdmissionStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  settings: AdmissionSettings,
+): AdmissionStore {
+  const admit = defineScript(client, 'admit', ['window', 'account']);
+  const take = defineScript(client, 'count', ['window']);
+  const takeAddress = defineScript(client, 'count-address', ['window']);
+  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit']);
+  const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
+
+  return {
+    async admit({ requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel }, now) {
+      const keys = keyspace.shard(principal.shard);
+      const { keyId, tenantId, limits, mode } = principal;
+      const live = mode === 'live';
+      const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
+      const reply = await admit(
+        [
+          keys.record(requestId),
+          keys.keyRpm(keyId),
+          keys.throttle(endpoint, keyId),
+          keys.tpmLog(keyId),
+          keys.tpmWeights(keyId),
+          keys.daily(keyId),
+          keys.account(tenantId),
+          keys.testAllowance(tenantId, dayOf(now)),
+          keys.blocked(keyId),
+          keys.blocked(tenantId),
+          keys.inflight,
+          keys.sequence,
+          keys.waiting(queue),
+          keys.meanCompletion(keyId),
+          keys.laneStatistics(queue),
+        ],
+        [
+          requestId,
+          limits.rpm,
+          throttle,
+          limits.tpm,
+          limits.dailyRequests,
+          promptTokens,
+          maxTokens,
+          rates.promptMicro,
+          rates.completionMicro,
+          live ? 1 : 0,
+          live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
+          monthOf(now),
+          settings.laneLimit,
+          settings.requestTimeoutMs,
+          channel,
+          tenantId,
+          keyId,
+          lifeMs,
+        ],
+      );
+      return toAdmission(reply);
+    },
+
+    async void(requestId, { shard, keyId, tenantId }, now, last) {
+      const keys = keyspace.shard(shard);
+      const state = await takeBack(
+        [
+          keys.record(requestId),
+          keys.body(requestId),
+          keys.inflight,
+          keys.account(tenantId),
+          keys.testAllowance(tenantId, dayOf(now)),
+          keys.tpmLog(keyId),
+          keys.tpmWeights(keyId),
+          keys.stream(requestId),
+        ],
+        [requestId, TOMBSTONE_MS, last === undefined ? '' : encodeEntry([], last)],
+      );
+      return String(state);
+    },
+
+    async count(requestId, { shard, keyId, tenantId, limits }, takeOne) {
+      const keys = keyspace.shard(shard);
+      const reply = await take(
+        [keys.keyRpm(keyId), keys.tpmLog(keyId), keys.tpmWeights(keyId), keys.blocked(keyId), keys.blocked(tenantId)],
+        [requestId, limits.rpm, takeOne ? 1 : 0],
+      );
+      return toAdmission(reply);
+    },
+
+    async countAddress(requestId, address, takeOne) {
+      const reply = await takeAddress(
+        // Addresses belong to no tenant: they live on the first shard.
+        [keyspace.shard(0).address(address)],
+        [requestId, ADDRESS_FAILURES_PER_MINUTE, takeOne ? 1 : 0],
+      );
+      const { verdict, numbers } = numbersOf(reply);
+      const [requests = 0, requestsResetMs = 0, retryAfterMs = 0] = numbers;
+      return { allowed: verdict === 'admitted', requests, requestsResetMs, retryAfterMs };
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import { Cluster, Redis } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+
+export type RedisClient = Redis | Cluster;
+
+/**
+ * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
+ * `subscriber`: pub/sub only, never shared.
+ */
+export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
+
+/** Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s (design.md section 3). */
+const COMMAND_TIMEOUT_MS = 1_500;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** ioredis's own back-off grows to 5 s; streams should be back sooner. */
+const RECONNECT_MAX_MS = 1_000;
+
+function optionsFor(role: ConnectionRole) {
+  const common = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: (times: number) => Math.min(times * 50, RECONNECT_MAX_MS),
+    lazyConnect: true,
+  } satisfies RedisOptions;
+  if (role !== 'producer') return { ...common, maxRetriesPerRequest: null };
+  return {
+    ...common,
+    maxRetriesPerRequest: 1,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+  };
+}
+
+interface Address {
+  host: string;
+  port: number;
+}
+
+function parseNodes(hosts: string, defaultPort: number): Address[] {
+  return hosts.split(',').map((entry) => {
+    const [host = '127.0.0.1', port] = entry.split(':');
+    return { host, port: port === undefined ? defaultPort : Number(port) };
+  });
+}
+
+export type RedisTarget =
+  | { kind: 'single'; url: string }
+  | { kind: 'cluster'; nodes: Address[]; username?: string; password?: string }
+  | { kind: 'sentinel'; nodes: Address[]; name: string; username?: string; password?: string };
+
+/** The four forms of `REDIS_URL` (contract.md section 1). Throws on a sentinel URL without a master name. */
+export function parseRedisUrl(url: string): RedisTarget {
+  const match = /^redis\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]+)(?:\/(.*))?$/.exec(url);
+  if (match === null) return { kind: 'single', url };
+  const [, kind, credentials, hosts = '', name = ''] = match;
+  const [username, password] = (credentials ?? '').split(':').map(decodeURIComponent);
+  const auth = {
+    ...(username === undefined || username === '' ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  };
+  if (kind === 'cluster') return { kind: 'cluster', nodes: parseNodes(hosts, 6379), ...auth };
+  if (name === '')
+    throw new Error(
+      'REDIS_URL with redis+sentinel:// must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
+    );
+  return { kind: 'sentinel', nodes: parseNodes(hosts, 26379), name, ...auth };
+}
+
+/** Opens nothing yet: call `connect` (see `connectRedis`). */
+export function createRedis(url: string, role: ConnectionRole): RedisClient {
+  const target = parseRedisUrl(url);
+  const options = optionsFor(role);
+  if (target.kind === 'single') return new Redis(target.url, options);
+  const auth = {
+    ...(target.username === undefined ? {} : { username: target.username }),
+    ...(target.password === undefined ? {} : { password: target.password }),
+  };
+  if (target.kind === 'sentinel') {
+    return new Redis({ ...options, ...auth, sentinels: target.nodes, name: target.name });
+  }
+  return new Cluster(target.nodes, {
+    redisOptions: { ...options, ...auth },
+    lazyConnect: true,
+    enableOfflineQueue: role !== 'producer',
+    enableAutoPipelining: role === 'producer',
+    shardedSubscribers: role === 'subscriber',
+  });
+}
+
+/**
+ * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process (design.md section 5).
+ * Rejects with one sentence when Redis cannot be reached within `timeoutMs`.
+ */
+export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIMEOUT_MS): Promise<void> {
+  let lastError: unknown;
+  const remember = (error: unknown) => (lastError = error);
+  client.on('error', remember);
+  const timer = new Promise<'late'>((resolve) => setTimeout(resolve, timeoutMs, 'late').unref());
+  const ready = new Promise<'ready'>((resolve) =>
+    client.once('ready', () => {
+      resolve('ready');
+    }),
+  );
+  client.connect().catch(remember);
+  const outcome = await Promise.race([ready, timer]);
+  client.off('error', remember);
+  if (outcome === 'ready') return;
+  client.disconnect();
+  throw new Error('Redis does not answer; check REDIS_URL and that the server runs and accepts connections.', {
+    cause: lastError,
+  });
+}
+
+/** A server that evicts keys would lose holds and streams: it is refused (contract.md section 1). */
+export async function assertNoEviction(client: RedisClient): Promise<void> {
+  const info = await client.info('memory');
+  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
+  if (policy !== undefined && policy !== 'noeviction') {
+    throw new Error(
+      `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`,
+    );
+  }
+}

@@ -1,0 +1,71 @@
+import type { QueueName } from '../../contracts/jobs.ts';
+import type { RedisClient } from './connection.ts';
+import type { Keyspace } from './keyspace.ts';
+
+/** A request whose lease, or time to be enqueued, has run out. */
+export interface Overdue {
+  requestId: string;
+  /** `missing`: the record is gone. */
+  state: string;
+  tenantId: string;
+  keyId: string;
+  fence: number;
+  /** Text was sent before its worker went silent. */
+  hasText: boolean;
+  deadlinePassed: boolean;
+  /** The request's body is there, so it can still be run. */
+  hasBody: boolean;
+  /** BullMQ still has the job and will hand it out. */
+  jobPending: boolean;
+}
+
+export interface Inflight {
+  overdue(shard: number, queue: QueueName, limit: number): Promise<Overdue[]>;
+  /** Looks again after `delayMs`. */
+  postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
+  forget(shard: number, requestId: string): Promise<void>;
+}
+
+export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
+  async function now(): Promise<number> {
+    const [seconds, micros] = await client.time();
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  async function describe(shard: number, queue: QueueName, requestId: string, at: number): Promise<Overdue> {
+    const keys = keyspace.shard(shard);
+    const jobPrefix = `${keys.tag}:${queue}`;
+    const [values, exists, failed, body] = await Promise.all([
+      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline'),
+      client.exists(`${jobPrefix}:${requestId}`),
+      client.zscore(`${jobPrefix}:failed`, requestId),
+      client.exists(keys.body(requestId)),
+    ]);
+    const [state, tenantId, keyId, fence, sent, deadline] = values;
+    return {
+      requestId,
+      state: state ?? 'missing',
+      tenantId: tenantId ?? '',
+      keyId: keyId ?? '',
+      fence: Number(fence ?? 0),
+      hasText: Number(sent ?? 0) > 0,
+      deadlinePassed: Number(deadline ?? 0) < at,
+      hasBody: body === 1,
+      jobPending: exists === 1 && failed === null,
+    };
+  }
+
+  return {
+    async overdue(shard, queue, limit) {
+      const at = await now();
+      const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
+      return Promise.all(ids.map((requestId) => describe(shard, queue, requestId, at)));
+    },
+    async postpone(shard, requestId, delayMs) {
+      await client.zadd(keyspace.shard(shard).inflight, 'XX', (await now()) + delayMs, requestId);
+    },
+    async forget(shard, requestId) {
+      await client.zrem(keyspace.shard(shard).inflight, requestId);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Names of every Redis key. All keys of a tenant carry the hash tag of its shard, so one script may touch any of them
+ * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.
+ */
+export function createKeyspace(namespace = 'chat') {
+  return {
+    shard(shard: number): ShardKeys {
+      return shardKeys(`{${namespace}-${shard}}`);
+    },
+  };
+}
+
+export type Keyspace = ReturnType<typeof createKeyspace>;
+export type ShardKeys = ReturnType<typeof shardKeys>;
+
+function shardKeys(tag: string) {
+  return {
+    /** BullMQ's prefix: its queues live beside the tenant's keys. */
+    tag,
+    record: (requestId: string) => `${tag}:r:${requestId}`,
+    body: (requestId: string) => `${tag}:b:${requestId}`,
+    stream: (requestId: string) => `${tag}:s:${requestId}`,
+    keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
+    throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
+    tpmLog: (keyId: string) => `${tag}:tpm:${keyId}`,
+    tpmWeights: (keyId: string) => `${tag}:tpw:${keyId}`,
+    daily: (keyId: string) => `${tag}:day:${keyId}`,
+    /** Moving mean of the key's completions, in tokens. */
+    meanCompletion: (keyId: string) => `${tag}:mean:${keyId}`,
+    account: (tenantId: string) => `${tag}:acct:${tenantId}`,
+    pending: (tenantId: string) => `${tag}:pend:${tenantId}`,
+    testAllowance: (tenantId: string, day: string) => `${tag}:test:${tenantId}:${day}`,
+    /** Present while a key is revoked or a tenant suspended and some cache may not know. */
+    blocked: (id: string) => `${tag}:blocked:${id}`,
+    /** Failed authentications by address. */
+    address: (address: string) => `${tag}:addr:${address}`,
+    inflight: `${tag}:inflight`,
+    sequence: `${tag}:seq`,
+    outbox: `${tag}:outbox`,
+    parked: `${tag}:outbox:parked`,
+    /** How fast the lane drains, for Retry-After. */
+    laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
+    lease: (task: string) => `${tag}:lease:${task}`,
+    /** BullMQ's list of waiting jobs, for the lane's length at admission. */
+    waiting: (queue: string) => `${tag}:${queue}:wait`,
+    channel: (ingressId: string) => `${tag}:in:${ingressId}`,
+  };
+}

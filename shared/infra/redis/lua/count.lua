@@ -1,0 +1,20 @@
+-- Counts one request that is not a chat request, or a refused one: it takes one of the key's rpm and nothing else.
+-- KEYS  1 rpm log, 2 token log, 3 token weights, 4 blocked key, 5 blocked tenant
+-- ARGV  1 request id, 2 rpm limit, 3 whether it takes one (1) or only looks (0)
+local now = now_ms()
+local limit = tonumber(ARGV[2])
+local requests = count_of(KEYS[1], now)
+local used = tokens_used(KEYS[2], KEYS[3], now)
+
+local function reply(verdict, retry_ms)
+  return { verdict, requests, reset_of(KEYS[1], now), used, reset_of(KEYS[2], now), math.ceil(retry_ms or 0), 0, 0, now }
+end
+
+if redis.call('EXISTS', KEYS[4]) == 1 then return reply('revoked') end
+if redis.call('EXISTS', KEYS[5]) == 1 then return reply('suspended') end
+if ARGV[3] == '1' then
+  if requests >= limit then return reply('rpm', wait_for_place(KEYS[1], requests, limit, now)) end
+  log_request(KEYS[1], ARGV[1], now)
+  requests = requests + 1
+end
+return reply('admitted')

@@ -1,0 +1,178 @@
+import type { FinishReason, Terminal } from '../../contracts/events.ts';
+import { encodeEntry, eventsOf } from '../../contracts/events.ts';
+import type { RequestEnvelope } from '../../contracts/jobs.ts';
+import type { SettlementRecord } from '../../contracts/settlement.ts';
+import { randomBase62 } from '../../lifecycle/ids.ts';
+import { dayOf } from '../../domain/pricing/pricing.ts';
+import type { RedisClient } from './connection.ts';
+import type { Keyspace } from './keyspace.ts';
+import { defineScript } from './scripts.ts';
+
+/** An attempt's right to write: a higher fence shuts out every lower one. */
+export interface Claimed {
+  kind: 'run';
+  shard: number;
+  fence: number;
+  envelope: RequestEnvelope;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
+  /** Sequence number of the last event that an earlier attempt sent; 0: nothing was sent. */
+  sent: number;
+  cancelled: boolean;
+  seq: number;
+  heldMicro: number;
+  /** What the tenant could still spend beside this hold; Infinity for test keys. */
+  spendableMicro: number;
+  /** Redis's clock minus this process's is not known: all times of a request are Redis's. */
+  now: number;
+}
+
+/** `drop`: another attempt has it, or it has ended. */
+export type Claim = Claimed | { kind: 'drop'; reason: string };
+
+export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
+export type RenewOutcome = WriteOutcome | 'exhausted';
+
+/** `cancelled` and `failed` are ends without an answer. */
+export type FinalStatus = 'completed' | 'failed' | 'cancelled';
+
+export interface Ending {
+  status: FinalStatus;
+  /** Text that has not been appended yet. */
+  deltas: readonly string[];
+  terminal: Terminal;
+  costMicro: number;
+  /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
+  settlement?: SettlementRecord;
+}
+
+/** Names one running attempt. */
+export interface AttemptRef {
+  shard: number;
+  requestId: string;
+  tenantId: string;
+  keyId: string;
+  acceptedAt: number;
+  fence: number;
+}
+
+export interface RequestStore {
+  claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
+  /** `lastSeq`: sequence number of the last of `deltas`. */
+  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
+  /** Renews the lease and raises hold and token weight to what is needed next. */
+  renew(ref: AttemptRef, needed: { micro: number; tokens: number }): Promise<RenewOutcome>;
+  /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
+  finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
+}
+
+export interface RequestStoreSettings {
+  leaseMs: number;
+  retentionMs: number;
+}
+
+/** What each finish reason means for the look-up of a request. */
+export function statusOf(reason: FinishReason): FinalStatus {
+  if (reason === 'error') return 'failed';
+  return reason === 'cancelled' ? 'cancelled' : 'completed';
+}
+
+export function createRequestStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  settings: RequestStoreSettings,
+): RequestStore {
+  const claim = defineScript(client, 'claim', ['window', 'account']);
+  const append = defineScript(client, 'append', ['window', 'emit']);
+  const renew = defineScript(client, 'renew', ['window', 'account']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'emit']);
+
+  return {
+    async claim(shard, requestId, tenantId, attempt) {
+      const keys = keyspace.shard(shard);
+      const reply = await claim(
+        [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
+        [requestId, attempt, settings.leaseMs, randomBase62(12)],
+      );
+      if (!Array.isArray(reply) || reply[0] !== 'run') {
+        return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
+      }
+      const [, body, remainingMs, sent, cancel, seq, held, spendable, now] = reply.map(String);
+      return {
+        kind: 'run',
+        shard,
+        fence: attempt,
+        // Written by the ingress, in this repository, as a RequestEnvelope.
+        envelope: JSON.parse(body ?? '') as RequestEnvelope,
+        remainingMs: Number(remainingMs),
+        sent: Number(sent),
+        cancelled: cancel !== '',
+        seq: Number(seq),
+        heldMicro: Number(held),
+        spendableMicro: spendable === '-1' ? Infinity : Number(spendable),
+        now: Number(now),
+      };
+    },
+
+    async append(ref, lastSeq, deltas) {
+      const keys = keyspace.shard(ref.shard);
+      const outcome = await append(
+        [keys.record(ref.requestId), keys.stream(ref.requestId)],
+        [ref.requestId, ref.fence, lastSeq, encodeEntry(deltas)],
+      );
+      // append.lua knows no other outcome.
+      return outcome as WriteOutcome;
+    },
+
+    async renew(ref, needed) {
+      const keys = keyspace.shard(ref.shard);
+      const outcome = await renew(
+        [
+          keys.record(ref.requestId),
+          keys.inflight,
+          keys.account(ref.tenantId),
+          keys.tpmLog(ref.keyId),
+          keys.tpmWeights(ref.keyId),
+          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
+        ],
+        [ref.requestId, ref.fence, settings.leaseMs, Math.ceil(needed.micro), Math.ceil(needed.tokens)],
+      );
+      // renew.lua knows no other outcome.
+      return outcome as RenewOutcome;
+    },
+
+    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement }) {
+      const keys = keyspace.shard(ref.shard);
+      const { promptTokens, completionTokens } = terminal.usage;
+      const outcome = await finish(
+        [
+          keys.record(ref.requestId),
+          keys.stream(ref.requestId),
+          keys.body(ref.requestId),
+          keys.inflight,
+          keys.account(ref.tenantId),
+          keys.pending(ref.tenantId),
+          keys.outbox,
+          keys.tpmLog(ref.keyId),
+          keys.tpmWeights(ref.keyId),
+          keys.meanCompletion(ref.keyId),
+          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
+          keys.laneStatistics('interactive'),
+        ],
+        [
+          ref.requestId,
+          ref.fence,
+          sentSeq + deltas.length + eventsOf(terminal),
+          encodeEntry(deltas, terminal),
+          status,
+          costMicro,
+          promptTokens + completionTokens,
+          completionTokens,
+          settlement === undefined ? '' : JSON.stringify(settlement),
+          settings.retentionMs,
+        ],
+      );
+      return outcome === 'finished';
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+
+import type { RedisClient } from './connection.ts';
+
+/** A reply of a script: Redis has no other types. */
+export type ScriptReply = number | string | null | ScriptReply[];
+
+/** Runs one Lua script; all its keys carry one shard's hash tag. */
+export type Script = (keys: readonly string[], args: readonly (string | number | Buffer)[]) => Promise<ScriptReply>;
+
+type Command = (...args: (string | number | Buffer)[]) => Promise<ScriptReply>;
+
+function source(name: string): string {
+  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+}
+
+/**
+ * Makes a script callable on `client`. Its text is `lua/<name>.lua` behind the shared parts it names; on a cluster the
+ * chunk channel is a sharded one, so the message stays on the shard's node.
+ */
+export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
+  const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
+  const lua = [...parts, name].map(source).join('\n').replaceAll('@PUBLISH@', publish);
+  const command = `parley_${name.replaceAll('-', '_')}`;
+  client.defineCommand(command, { lua });
+  // defineCommand has just added a method of this name; ioredis cannot type it.
+  const run = (client as unknown as Record<string, Command>)[command];
+  if (run === undefined) throw new Error(`Redis script ${name} could not be defined`);
+  return (keys, args) => run.call(client, keys.length, ...keys, ...args);
+}

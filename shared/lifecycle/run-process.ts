@@ -1,0 +1,80 @@
+import { ConfigError, loadConfig } from '../config/load-config.ts';
+import type { Config, ProcessKind } from '../config/load-config.ts';
+import { createLogger } from '../infra/logging/logger.ts';
+import type { Logger } from '../infra/logging/logger.ts';
+import { createCloser } from './closer.ts';
+import type { Closer } from './closer.ts';
+
+export interface ProcessOptions {
+  kind: ProcessKind;
+  name: string;
+  env: Record<string, string | undefined>;
+  /** Opens everything and registers its closing. */
+  start: (config: Config, log: Logger, closer: Closer) => Promise<void>;
+  /** How long closing may take; then the process ends with 1. Milliseconds. */
+  graceMs: (config: Config) => number;
+}
+
+/** One sentence for the operator: an error's message and that of its first cause. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `${error.message}${cause}`;
+}
+
+function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
+  try {
+    return loadConfig(env, kind);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return undefined;
+  }
+}
+
+/**
+ * The life of a process: checks the settings, starts, and closes on SIGTERM or SIGINT within its grace. A second signal
+ * ends it at once. What fails at the start is one sentence and exit code 1.
+ */
+export async function runProcess(options: ProcessOptions): Promise<void> {
+  const config = parseConfig(options);
+  if (config === undefined) {
+    process.exitCode = 1;
+    return;
+  }
+  const log = createLogger(options.name, config.logLevel);
+  const closer = createCloser((step, error) => {
+    log.warn(`Closing ${step} failed.`, { error });
+  });
+
+  const graceMs = options.graceMs(config);
+  let stopping = false;
+  async function stop(signal: string): Promise<void> {
+    if (stopping) {
+      log.warn('A second signal: the process ends at once.', { signal });
+      process.exit(1);
+    }
+    stopping = true;
+    log.info('The process is stopping.', { signal });
+    setTimeout(() => {
+      log.error('The process did not stop within its grace.');
+      process.exit(1);
+    }, graceMs).unref();
+    await closer.close();
+    log.info('The process has stopped.');
+    process.exit(0);
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  process.on('unhandledRejection', (error) => {
+    log.error('A promise was rejected and nobody listened.', { error });
+  });
+
+  try {
+    await options.start(config, log, closer);
+  } catch (error) {
+    log.debug('The process could not start.', { error });
+    process.stderr.write(`${sentenceOf(error)}\n`);
+    await closer.close();
+    process.exit(1);
+  }
+}

@@ -1,0 +1,10 @@
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
+import { countPrompt } from '../../shared/domain/prompt/fit-window.ts';
+import { loadTokenizer } from '../../shared/infra/tokenizer/tokenizer.ts';
+
+/** Counts with our own tokenizer what a provider did not report, or was cut off before it could; flagged as such. */
+export async function estimateUsage(asked: readonly ChatMessage[], text: string): Promise<Usage> {
+  const { count } = await loadTokenizer();
+  return { promptTokens: countPrompt(asked, count), completionTokens: count(text), estimated: true };
+}

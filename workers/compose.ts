@@ -1,0 +1,197 @@
+import type { Config } from '../shared/config/load-config.ts';
+import { createHttpClient } from '../shared/infra/http/http-client.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createConversationRepository } from '../shared/infra/mongo/conversation-repository.ts';
+import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createModels, ensureIndexes } from '../shared/infra/mongo/models.ts';
+import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
+import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
+import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
+import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
+import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createAccountStore } from '../shared/infra/redis/account-store.ts';
+import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
+import { createInflight } from '../shared/infra/redis/inflight.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { createLeaderLease } from '../shared/infra/redis/leader-lease.ts';
+import { createOutbox } from '../shared/infra/redis/outbox.ts';
+import { createRequestStore } from '../shared/infra/redis/request-store.ts';
+import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+import { newId } from '../shared/lifecycle/ids.ts';
+import { createReadiness } from '../shared/lifecycle/readiness.ts';
+import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { createFleet } from './fleet.ts';
+import { createLease } from './lease/lease.ts';
+import { createChunkWriter } from './chunks/chunk-writer.ts';
+import { createLocalModerator } from './moderation/local/local-moderator.ts';
+import { createOutputWindow } from './moderation/output-window.ts';
+import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
+import { createClaim } from './pipeline/claim.ts';
+import { createConclude } from './pipeline/conclude.ts';
+import { createFinish } from './pipeline/finish.ts';
+import { createGenerate } from './pipeline/generate.ts';
+import { createLoadContext } from './pipeline/load-context.ts';
+import { createModerate } from './pipeline/moderate.ts';
+import { createRemember } from './pipeline/remember.ts';
+import { createPipeline } from './pipeline/run-pipeline.ts';
+import { createSelectRoute } from './pipeline/select-route.ts';
+import { createAdapters } from './providers/adapters.ts';
+import { createInferenceWorker } from './processors/inference.ts';
+import { createPipelineMeter } from './pipeline-meter.ts';
+import { createSettler } from './settlement/settle.ts';
+import { createSweep } from './sweep/sweep.ts';
+
+export interface WorkerProcess {
+  readiness: Readiness;
+  metrics: { contentType: string; render(): Promise<string> };
+}
+
+export interface WorkerComposeOptions {
+  /** Tests give each file its own. */
+  namespace?: string;
+}
+
+/** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
+const LEASE_MS = 10_000;
+
+/** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
+export async function composeWorker(
+  config: Config,
+  log: Logger,
+  closer: Closer,
+  options: WorkerComposeOptions = {},
+): Promise<WorkerProcess> {
+  const keyspace = createKeyspace(options.namespace);
+  const workerId = newId('wrk');
+  const retentionMs = config.limits.streamRetentionSeconds * 1000;
+  const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
+
+  const redis = createRedis(config.redisUrl, 'worker');
+  closer.defer('redis', () =>
+    redis.quit().catch(() => {
+      redis.disconnect();
+    }),
+  );
+  await connectRedis(redis);
+  await assertNoEviction(redis);
+  redis.on('error', (error: Error) => {
+    log.warn('Redis reported an error.', { error });
+  });
+
+  const mongo = await connectMongo(config.mongodbUri);
+  closer.defer('mongo', () => mongo.close());
+  const models = createModels(mongo);
+  await ensureIndexes(models);
+
+  const routing = await createRoutingCache(
+    createRoutingRepository(models, createCredentialCipher(config.credentialsKey)),
+    log,
+  );
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+  const http = createHttpClient();
+  closer.defer('http', () => http.close());
+
+  const metrics = createWorkerMetrics();
+  const meter = createPipelineMeter(metrics, systemClock, log);
+  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, retentionMs });
+  const conversations = createConversationRepository(models);
+  const moderator = createLocalModerator();
+  const admissions = createAdmissionStore(redis, keyspace, {
+    laneLimit: config.queue.maxWaiting,
+    requestTimeoutMs,
+    retentionMs,
+  });
+
+  const runPipeline = createPipeline(
+    {
+      claim: createClaim({
+        requests,
+        routing,
+        log,
+        streams: createStreamReader(redis, keyspace),
+        openLease: (lease) => createLease(requests, log, lease),
+        onClaimed: meter.onClaimed,
+      }),
+      moderate: createModerate({ moderator, onFlagged: meter.onInputFlagged, log }),
+      loadContext: createLoadContext(conversations),
+      assemblePrompt: createAssemblePrompt(),
+      selectRoute: createSelectRoute({ routing, random: Math.random, log }),
+      generate: createGenerate({
+        adapters: createAdapters(http),
+        openWindow: (policy) => createOutputWindow(moderator, policy),
+        openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
+        onAttempt: meter.onAttempt,
+        onFirstText: meter.onFirstText,
+        onFlagged: meter.onOutputFlagged,
+        log,
+      }),
+      remember: createRemember({ conversations, clock: systemClock, log }),
+      finish: createFinish({ requests, clock: systemClock, onFinished: meter.onFinished, log }),
+      conclude: createConclude(log),
+    },
+    conversations,
+  );
+
+  const leases = createLeaderLease(redis, keyspace, workerId);
+  const outbox = createOutbox(redis, keyspace);
+  const settler = createSettler({
+    outbox,
+    leases,
+    log,
+    clock: systemClock,
+    ledger: createSettlementRepository(mongo, models),
+    accounts: createAccountStore(redis, keyspace),
+    onSettled: (count) => {
+      metrics.settled.inc(count);
+    },
+  });
+  const sweep = createSweep({
+    inflight: createInflight(redis, keyspace),
+    admissions,
+    leases,
+    runPipeline,
+    clock: systemClock,
+    log,
+  });
+  const queues = createChatQueues(redis, keyspace, (error) => {
+    log.warn('The queue reported an error.', { error });
+  });
+  closer.defer('queues', () => queues.close());
+
+  const fleet = createFleet({
+    directory: createShardDirectory(models, config.queue.shards),
+    settler,
+    sweep,
+    log,
+    openWorker: (shard, shards) =>
+      createInferenceWorker({
+        client: redis,
+        keyspace,
+        shard,
+        workerId,
+        runPipeline,
+        log,
+        concurrency: Math.max(1, Math.floor(config.worker.concurrency / shards)),
+        queue: queues.queue(shard, 'interactive'),
+      }),
+    onOutboxLength: async (shard) => {
+      metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
+    },
+  });
+  await fleet.start();
+  closer.defer('fleet', () => fleet.close());
+
+  const readiness = createReadiness({
+    redis: () => redis.ping(),
+    mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
+    work: () => fleet.assertWorking(),
+  });
+  return { readiness, metrics: metrics.page };
+}

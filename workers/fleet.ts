@@ -1,0 +1,107 @@
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { ShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
+import { repeat } from '../shared/lifecycle/repeat.ts';
+import type { Repeating } from '../shared/lifecycle/repeat.ts';
+import type { InferenceWorker } from './processors/inference.ts';
+import type { Settler } from './settlement/settle.ts';
+
+export interface FleetDeps {
+  directory: ShardDirectory;
+  settler: Settler;
+  sweep: (shard: number) => Promise<void>;
+  openWorker: (shard: number, shards: number) => InferenceWorker;
+  onOutboxLength: (shard: number) => Promise<void>;
+  log: Logger;
+}
+
+export interface Fleet {
+  start(): Promise<void>;
+  /** Rejects when a shard's worker has taken nothing for too long. */
+  assertWorking(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A new tenant may be on a shard nobody serves yet. */
+const DIRECTORY_MS = 2_000;
+const SWEEP_MS = 2_000;
+const SETTLE_BUSY_MS = 20;
+const SETTLE_IDLE_MS = 100;
+/** Three canaries may go astray. */
+const QUIET_MAX_MS = 45_000;
+
+interface ShardTasks {
+  worker: InferenceWorker;
+  tasks: Repeating[];
+}
+
+/** Serves every shard that has tenants: its queue, its settlement, its sweep. */
+export function createFleet({ directory, settler, sweep, openWorker, onOutboxLength, log }: FleetDeps): Fleet {
+  const shards = new Map<number, ShardTasks>();
+  let watching: Repeating | undefined;
+
+  const warn = (what: string, shard: number) => (error: unknown) => {
+    log.warn(`${what} failed; the next round tries again.`, { shard, error });
+  };
+
+  function open(shard: number, count: number): void {
+    log.info('A shard is served.', { shard });
+    shards.set(shard, {
+      worker: openWorker(shard, count),
+      tasks: [
+        repeat(
+          () => settler.settleShard(shard),
+          (read = 0) => (read > 0 ? SETTLE_BUSY_MS : SETTLE_IDLE_MS),
+          warn('Settlement', shard),
+        ),
+        repeat(
+          () => sweep(shard),
+          () => SWEEP_MS,
+          warn('The sweep', shard),
+        ),
+        repeat(
+          () => onOutboxLength(shard),
+          () => SWEEP_MS,
+          warn('Reading the outbox length', shard),
+        ),
+      ],
+    });
+  }
+
+  async function serveAll(): Promise<void> {
+    const wanted = await directory.list();
+    for (const shard of wanted) if (!shards.has(shard)) open(shard, wanted.length);
+  }
+
+  return {
+    async start() {
+      await serveAll();
+      watching = repeat(
+        serveAll,
+        () => DIRECTORY_MS,
+        (error) => {
+          log.warn('The list of shards could not be read; the known ones stay served.', { error });
+        },
+      );
+    },
+
+    assertWorking() {
+      for (const [shard, { worker }] of shards) {
+        const quietMs = worker.quietMs();
+        if (quietMs > QUIET_MAX_MS)
+          return Promise.reject(new Error(`shard ${shard} has taken nothing for ${Math.round(quietMs / 1000)} s`));
+      }
+      return Promise.resolve();
+    },
+
+    async close() {
+      await watching?.stop();
+      await Promise.all([...shards.values()].map(({ worker }) => worker.close()));
+      // Settlement goes on until the last request has finished, then once more for what that left.
+      for (const [shard, { tasks }] of shards) {
+        await Promise.all(tasks.map((task) => task.stop()));
+        await settler.settleShard(shard).catch(warn('Settlement', shard));
+        await settler.release(shard);
+      }
+    },
+  };
+}

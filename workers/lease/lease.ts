@@ -1,0 +1,81 @@
+import type { Usage } from '../../shared/contracts/events.ts';
+import type { Rates } from '../../shared/domain/routing/routing.ts';
+import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AttemptRef, RequestStore } from '../../shared/infra/redis/request-store.ts';
+import { Stopped } from '../pipeline/stage.ts';
+import type { Lease } from '../pipeline/stage.ts';
+
+/** A third of the lease's own time, so that two renewals may fail before it ends. */
+const RENEW_MS = 3_000;
+/** What a request may generate until its next renewal, before anything is known of its speed. */
+const FIRST_INTERVAL_TOKENS = 100;
+
+export interface LeaseOptions {
+  ref: AttemptRef;
+  rates: Rates;
+  maxTokens: number;
+  /** Milliseconds until the request's deadline. */
+  remainingMs: number;
+  /** What admission holds: renewals that need no more change nothing. */
+  admitted: Usage;
+  /** The delivery's own signal: aborts when the job's lock is lost. */
+  delivery: AbortSignal;
+}
+
+/** Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3). */
+export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
+  const { ref, rates, maxTokens, remainingMs, delivery } = options;
+  const controller = new AbortController();
+  let used: Usage = options.admitted;
+  let lastCompletion = 0;
+
+  function stop(reason: Stopped['reason']): void {
+    controller.abort(new Stopped(reason));
+  }
+
+  function neededNext(): Usage {
+    const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
+    lastCompletion = used.completionTokens;
+    return { promptTokens: used.promptTokens, completionTokens: Math.min(maxTokens, used.completionTokens + interval) };
+  }
+
+  async function renew(): Promise<void> {
+    const next = neededNext();
+    const outcome = await requests.renew(ref, {
+      micro: priceUsage(next, rates),
+      tokens: next.promptTokens + next.completionTokens,
+    });
+    if (outcome !== 'ok') stop(outcome);
+  }
+
+  const timer = setInterval(() => {
+    renew().catch((error: unknown) => {
+      log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
+    });
+  }, RENEW_MS);
+  const deadline = setTimeout(
+    () => {
+      stop('deadline');
+    },
+    Math.max(0, remainingMs),
+  );
+  const onLockLost = () => {
+    stop('superseded');
+  };
+  delivery.addEventListener('abort', onLockLost, { once: true });
+
+  return {
+    signal: controller.signal,
+    stop,
+    need(usage) {
+      used = usage;
+    },
+    renew,
+    release() {
+      clearInterval(timer);
+      clearTimeout(deadline);
+      delivery.removeEventListener('abort', onLockLost);
+    },
+  };
+}

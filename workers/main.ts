@@ -1,0 +1,29 @@
+import { environment } from '../shared/config/environment.ts';
+import { listen } from '../shared/lifecycle/listen.ts';
+import { runProcess } from '../shared/lifecycle/run-process.ts';
+import { composeWorker } from './compose.ts';
+import { createHealthServer } from './health/server.ts';
+
+/** Beyond the requests' own time limit: closing connections. */
+const CLOSING_MS = 10_000;
+
+await runProcess({
+  kind: 'worker',
+  name: 'worker',
+  env: environment,
+  // A worker finishes what it runs, up to the request's time limit (contract.md section 1).
+  graceMs: ({ limits }) => limits.requestTimeoutSeconds * 1000 + CLOSING_MS,
+  async start(config, log, closer) {
+    const worker = await composeWorker(config, log, closer);
+    const { host, workerPort } = config.http;
+    if (workerPort !== 0) {
+      const server = createHealthServer(worker);
+      await listen(server, workerPort, host, 'WORKER_PORT');
+      closer.defer('health', () => {
+        server.closeAllConnections();
+        return new Promise((resolve) => server.close(resolve));
+      });
+    }
+    log.info('The worker is running.', { count: config.worker.concurrency });
+  },
+});

@@ -1,0 +1,144 @@
+import { resolveConfusablesTransformer, resolveLeetSpeakTransformer, toAsciiLowerCaseTransformer } from 'obscenity';
+
+/**
+ * What a character can mean to the scanner: letters it can be read as, the gap it can be, or both (`$` ends a word
+ * and stands for an s). The tables of look-alikes are the `obscenity` library's. Its matcher is not used: it runs one
+ * regular expression per phrase over the whole text, which for this many phrases costs about a hundred times what one
+ * scan does, it cannot go on with the next piece of a stream, and it takes one reading per character.
+ */
+export interface CharacterClass {
+  readonly gap: number;
+  /** Indexes into the alphabet. */
+  readonly readings: readonly number[];
+  /** Readings from this index on are a disguise. */
+  readonly plain: number;
+  /** Readings from this index on are a guess: `0` may be an o. A look-alike of a letter is none. */
+  readonly sure: number;
+}
+
+/** a-z, then 0-9. */
+export const ALPHABET_SIZE = 36;
+
+export const NO_GAP = 0;
+/** Punctuation inside a word or between two: `k.i.l.l`, `pipe-bomb`. */
+export const SOFT_GAP = 1;
+/** White space. */
+export const SPACE_GAP = 2;
+export const NEWLINE_GAP = 3;
+/** Ends a sentence when white space follows. */
+export const STOP_GAP = 4;
+export const COLON_GAP = 5;
+/** Combining marks and the like: as if they were not there. */
+export const IGNORED = 6;
+/** Characters without a width: as if they were not there, but inside a word they are a disguise. */
+export const INVISIBLE = 7;
+
+const UNCLASSIFIED = 0;
+/** Above it Unicode has ideographs and tag characters, and nothing that looks like a letter. */
+const TABLE_SIZE = 0x2_0000;
+const IDEOGRAPH: CharacterClass = { gap: SOFT_GAP, readings: [], plain: 0, sure: 0 };
+const TAG: CharacterClass = { gap: INVISIBLE, readings: [], plain: 0, sure: 0 };
+const LOWER_A = 97;
+const DIGIT_0 = 48;
+
+const resolveConfusable = resolveConfusablesTransformer().transform;
+const resolveLeet = resolveLeetSpeakTransformer().transform;
+const toLowerCase = toAsciiLowerCaseTransformer().transform;
+
+const INVISIBLE_CHARACTER = /[\p{Cf}\u115f\u1160\u3164\uffa0]/u;
+const MARK = /[\p{Mn}\p{Me}]/u;
+const LETTER_OR_NUMBER = /[\p{L}\p{N}]/u;
+/** Scripts written without spaces: their characters neither continue a Latin word nor keep one from starting. */
+const UNSPACED_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
+const LATIN_LIKE = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u;
+
+/** The place of an ASCII letter or digit in the alphabet, or -1. */
+export function alphabetIndex(codePoint: number): number {
+  if (codePoint >= LOWER_A && codePoint < LOWER_A + 26) return codePoint - LOWER_A;
+  if (codePoint >= DIGIT_0 && codePoint < DIGIT_0 + 10) return codePoint - DIGIT_0 + 26;
+  return -1;
+}
+
+/** Brackets and slashes stand between words far too often to be read as the c and the l of the library's table. */
+const NEVER_LETTERS = new Set(['(', '/']);
+
+const LETTER_I = alphabetIndex(0x69);
+const LETTER_L = alphabetIndex(0x6c);
+
+/** Classes by code point, found out on first sight and then kept: a code point's class never changes. */
+export class CharacterTable {
+  private readonly classes: CharacterClass[] = [IDEOGRAPH];
+  private readonly indexOfKey = new Map<string, number>();
+  private readonly table = new Uint16Array(TABLE_SIZE);
+
+  classOf(codePoint: number): CharacterClass {
+    if (codePoint >= TABLE_SIZE) return isTag(codePoint) ? TAG : IDEOGRAPH;
+    const index = this.table[codePoint] ?? UNCLASSIFIED;
+    const known = this.classes[index === UNCLASSIFIED ? this.learn(codePoint) : index];
+    if (known === undefined) throw new Error('The character table names a class that does not exist.');
+    return known;
+  }
+
+  private learn(codePoint: number): number {
+    const found = classify(codePoint);
+    const key = `${found.gap} ${found.plain} ${found.sure} ${found.readings.join()}`;
+    const index = this.indexOfKey.get(key) ?? this.classes.push(found) - 1;
+    this.indexOfKey.set(key, index);
+    this.table[codePoint] = index;
+    return index;
+  }
+}
+
+function isTag(codePoint: number): boolean {
+  return codePoint >= 0xe_0000 && codePoint < 0xe_1000;
+}
+
+function classify(codePoint: number): CharacterClass {
+  const text = String.fromCodePoint(codePoint);
+  if (INVISIBLE_CHARACTER.test(text)) return { gap: INVISIBLE, readings: [], plain: 0, sure: 0 };
+  if (MARK.test(text)) return { gap: IGNORED, readings: [], plain: 0, sure: 0 };
+  const gap = gapOf(text);
+  if (gap === NEWLINE_GAP || gap === SPACE_GAP) return { gap, readings: [], plain: 0, sure: 0 };
+
+  const readings = NEVER_LETTERS.has(text.normalize('NFKC')) ? [] : readingsOf(resolve(codePoint, text), codePoint);
+  const isLetter = LETTER_OR_NUMBER.test(text) && !UNSPACED_SCRIPT.test(text);
+  // An ASCII symbol is a letter by guess only; what looks like a letter and is none of ASCII is made to.
+  const sure = isLetter || codePoint >= 0x80 ? 1 : 0;
+  // A Latin, Greek or Cyrillic letter that looks like none of ours still belongs to the word it stands in.
+  if (isLetter && (readings.length > 0 || LATIN_LIKE.test(text))) {
+    return { gap: NO_GAP, readings, plain: isPlain(text) ? 1 : 0, sure };
+  }
+  return { gap: gap === NO_GAP ? SOFT_GAP : gap, readings, plain: 0, sure };
+}
+
+/** An ASCII character is plain, and so is a letter with an accent: `é` is how some words are written. */
+function isPlain(text: string): boolean {
+  return (text.normalize('NFD').codePointAt(0) ?? 0) < 0x80;
+}
+
+function gapOf(text: string): number {
+  if (/[\n\r\u2028\u2029]/u.test(text)) return NEWLINE_GAP;
+  if (/\s/u.test(text)) return SPACE_GAP;
+  const compatible = text.normalize('NFKC');
+  if (/^[.!?。…]/u.test(compatible)) return STOP_GAP;
+  return compatible === ':' ? COLON_GAP : NO_GAP;
+}
+
+/** The ASCII letter, digit or symbol that a character looks like, in lower case; itself when it looks like none. */
+function resolve(codePoint: number, text: string): number {
+  const confusable = resolveConfusable(codePoint) ?? codePoint;
+  const looksLike = confusable < 0x80 ? confusable : (text.normalize('NFKD').codePointAt(0) ?? codePoint);
+  return toLowerCase(looksLike) ?? looksLike;
+}
+
+function readingsOf(base: number, original: number): readonly number[] {
+  const readings = new Set([alphabetIndex(base), alphabetIndex(resolveLeet(base) ?? base)]);
+  readings.delete(-1);
+  // 1, !, | and many look-alikes stand for i and for l; the library has to choose one. Capital I looks like l.
+  const isSmallLetter = original === 0x69 || original === 0x6c;
+  if (!isSmallLetter && (readings.has(LETTER_I) || readings.has(LETTER_L))) {
+    const other = readings.has(LETTER_I) ? LETTER_L : LETTER_I;
+    if (original !== 0x4c) readings.add(other);
+  }
+  return [...readings];
+}

@@ -1,0 +1,63 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  DEFAULT_MODERATION_POLICY,
+  judge,
+  type ModerationPolicy,
+  type ModerationVerdict,
+  type Moderator,
+} from '../moderator.ts';
+import { compileLexicon } from './lexicon.ts';
+import { PHRASE_GROUPS } from './phrase-groups.ts';
+import { TERMS } from './terms.ts';
+import { TextScanner, type MatchListener } from './text-scanner.ts';
+
+/** The word-list backend: no network, no state between texts. */
+export interface LocalModerator extends Moderator {
+  checkSync(text: string, policy?: ModerationPolicy): ModerationVerdict;
+  /** A scanner for one text that comes in pieces. */
+  openScanner(listener: MatchListener): TextScanner;
+}
+
+/** So many characters are scanned before other work of the process gets its turn: a few milliseconds at the worst. */
+const CHARACTERS_PER_TURN = 32_000;
+
+/** Compiles the phrase lists; one per process serves all tenants. */
+export function createLocalModerator(): LocalModerator {
+  const lexicon = compileLexicon(PHRASE_GROUPS, TERMS);
+
+  function score(text: string, scores: Record<string, number>): void {
+    const scanner = new TextScanner(lexicon, (match) => {
+      addScores(scores, match.group.categories, match.score);
+      return false;
+    });
+    scanner.write(text);
+    scanner.end();
+  }
+
+  return {
+    checkSync(text, policy = DEFAULT_MODERATION_POLICY) {
+      const scores: Record<string, number> = {};
+      score(text, scores);
+      return judge(scores, policy);
+    },
+    async check(texts, { policy = DEFAULT_MODERATION_POLICY, signal } = {}) {
+      const scores: Record<string, number> = {};
+      let scanned = 0;
+      for (const text of typeof texts === 'string' ? [texts] : texts) {
+        signal?.throwIfAborted();
+        score(text, scores);
+        scanned += text.length;
+        if (scanned < CHARACTERS_PER_TURN) continue;
+        scanned = 0;
+        await setImmediate();
+      }
+      return judge(scores, policy);
+    },
+    openScanner: (listener) => new TextScanner(lexicon, listener),
+  };
+}
+
+/** The highest score of a category is its score. */
+export function addScores(scores: Record<string, number>, categories: readonly string[], score: number): void {
+  for (const category of categories) scores[category] = Math.max(scores[category] ?? 0, score);
+}

@@ -1,0 +1,170 @@
+import { ALPHABET_SIZE, SPACE_GAP, type CharacterClass } from './characters.ts';
+import { earliestStart, type PhraseThread, type WordReading } from './phrase-tracker.ts';
+import type { WordTrie } from './word-trie.ts';
+
+/** One way of reading the text at hand as a word of the vocabulary. */
+interface WordReader extends WordReading {
+  readonly node: number;
+  readonly letter: number;
+  readonly letters: number;
+  /** Letter by letter with white space between: `b o m b`. */
+  readonly spelled: boolean;
+  /** There are gaps inside the word. */
+  readonly broken: boolean;
+  /** How many letters are guesses. */
+  readonly guessed: number;
+  /** The widest gap since the last letter. */
+  gap: number;
+  disguised: boolean;
+}
+
+interface LetterReading {
+  readonly letter: number;
+  readonly disguised: boolean;
+  readonly guessed: number;
+}
+
+/** Where a word may begin, and what it may continue. */
+export interface WordStart {
+  readonly start: number;
+  readonly opensSentence: boolean;
+  readonly context: readonly PhraseThread[];
+}
+
+/** More readings at once come from made-up text only (`i!i!i!`), which may not cost more. */
+const READERS_MAX = 24;
+
+/** Reads the words of a trie out of a row of characters, in all the ways that the characters can be read. */
+export class WordReaders {
+  private readonly trie: WordTrie;
+  private active: WordReader[] = [];
+  private spare: WordReader[] = [];
+
+  constructor(trie: WordTrie) {
+    this.trie = trie;
+  }
+
+  get idle(): boolean {
+    return this.active.length === 0;
+  }
+
+  /** Reads a character that is a letter, or can be one; `begin` is given where a word may begin with it. */
+  readLetter(character: CharacterClass, begin: WordStart | undefined): void {
+    const next = this.spare;
+    next.length = 0;
+    this.advance(character, begin, next);
+    this.swap(next);
+  }
+
+  /** Reads a character that can be a letter or a gap: every reader goes on in both ways. */
+  readSymbol(character: CharacterClass, begin: WordStart | undefined, gap: number): void {
+    const next = this.spare;
+    next.length = 0;
+    this.advance(character, begin, next);
+    for (const reader of this.active) if (this.widenGap(reader, gap)) add(next, reader);
+    this.swap(next);
+  }
+
+  readGap(gap: number): void {
+    if (this.active.length === 0) return;
+    const next = this.spare;
+    next.length = 0;
+    for (const reader of this.active) if (this.widenGap(reader, gap)) next.push(reader);
+    this.swap(next);
+  }
+
+  /** An invisible character: inside a word it is there to hide the word. */
+  markDisguised(): void {
+    for (const reader of this.active) if (reader.gap === 0) reader.disguised = true;
+  }
+
+  /** Calls back for every word that is complete if a gap comes here; true if there was one. */
+  eachComplete(read: (word: number, reading: WordReading) => void): boolean {
+    let any = false;
+    for (const reader of this.active) {
+      const word = reader.gap === 0 ? (this.trie.wordAt[reader.node] ?? -1) : -1;
+      if (word < 0 || !isBelievable(reader)) continue;
+      any = true;
+      read(word, reader);
+    }
+    return any;
+  }
+
+  /** Where the oldest phrase begins that a word being read may begin or continue. */
+  heldFrom(): number {
+    let earliest = Infinity;
+    for (const { node, start, context } of this.active) {
+      if (this.trie.opens[node] === 1) earliest = Math.min(earliest, start);
+      if (context.length > 0) earliest = Math.min(earliest, earliestStart(context));
+    }
+    return earliest;
+  }
+
+  private swap(next: WordReader[]): void {
+    this.spare = this.active;
+    this.active = next;
+  }
+
+  private advance(character: CharacterClass, begin: WordStart | undefined, next: WordReader[]): void {
+    const { readings, plain, sure } = character;
+    for (let index = 0; index < readings.length; index += 1) {
+      const reading = { letter: readings[index] ?? 0, disguised: index >= plain, guessed: index >= sure ? 1 : 0 };
+      for (const reader of this.active) this.follow(reader, reading, next);
+      if (begin !== undefined) this.begin(begin, reading, next);
+    }
+  }
+
+  private begin({ start, opensSentence, context }: WordStart, reading: LetterReading, next: WordReader[]): void {
+    const { letter, disguised, guessed } = reading;
+    const node = this.trie.children[letter] ?? 0;
+    if (node === 0 || (context.length === 0 && this.trie.opens[node] === 0)) return;
+    const place = { node, letter, letters: 1, gap: 0, spelled: false, broken: false };
+    add(next, { ...place, start, opensSentence, context, disguised, guessed });
+  }
+
+  private follow(reader: WordReader, { letter, disguised, guessed }: LetterReading, next: WordReader[]): void {
+    if (reader.spelled && reader.gap === 0) return;
+    const node = this.trie.children[reader.node * ALPHABET_SIZE + letter] ?? 0;
+    if (node !== 0 && (reader.context.length > 0 || this.trie.opens[node] === 1)) {
+      add(next, {
+        node,
+        letter,
+        letters: reader.letters + 1,
+        gap: 0,
+        spelled: reader.spelled || reader.gap === SPACE_GAP,
+        broken: reader.broken || reader.gap > 0,
+        start: reader.start,
+        opensSentence: reader.opensSentence,
+        context: reader.context,
+        disguised: reader.disguised || disguised || reader.gap > 0,
+        guessed: reader.guessed + guessed,
+      });
+    }
+    // `kiiiill`: a repeated letter stays where it is.
+    if (letter === reader.letter && reader.gap === 0) add(next, { ...reader, disguised: true });
+  }
+
+  /** False when the word cannot go on behind the gap. */
+  private widenGap(reader: WordReader, gap: number): boolean {
+    if (gap > reader.gap) reader.gap = gap;
+    if (this.trie.leaf[reader.node] === 1) return false;
+    return reader.gap < SPACE_GAP || reader.spelled || reader.letters === 1;
+  }
+}
+
+/** False when too many letters are guesses: `k 1 k 3` and `600k` are formulas and numbers. */
+function isBelievable({ letters, guessed, broken }: WordReader): boolean {
+  return guessed * (broken ? 3 : 2) <= letters;
+}
+
+/** Two readers that stand at the same place for the same phrases are one; the later start holds back less. */
+function add(readers: WordReader[], reader: WordReader): void {
+  for (let index = 0; index < readers.length; index += 1) {
+    const known = readers[index];
+    if (known === undefined || known.node !== reader.node || known.gap !== reader.gap) continue;
+    if (known.context !== reader.context || known.spelled !== reader.spelled) continue;
+    if (reader.start >= known.start) readers[index] = reader;
+    return;
+  }
+  if (readers.length < READERS_MAX) readers.push(reader);
+}

@@ -1,0 +1,76 @@
+import type { ModerationSettings } from '../../shared/contracts/moderation-settings.ts';
+
+/**
+ * What moderation answers and how a tenant tunes it. Two backends stand behind `Moderator`: `local` and any
+ * OpenAI-compatible moderation endpoint (contract.md section 4).
+ */
+
+/** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */
+export const MODERATION_CATEGORIES = [
+  'hate',
+  'harassment',
+  'harassment/threatening',
+  'self-harm',
+  'self-harm/instructions',
+  'sexual',
+  'sexual/minors',
+  'violence',
+  'illicit',
+  'illicit/violent',
+  'test',
+] as const;
+
+export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
+
+export interface ModerationVerdict {
+  readonly flagged: boolean;
+  /** The categories that reached their threshold, sorted. */
+  readonly categories: readonly string[];
+  /** 0 to 1 by category; a category that is not named scored 0. */
+  readonly scores: Readonly<Record<string, number>>;
+}
+
+/** A tenant's settings. Scores, thresholds and categories mean the same with every backend. */
+export interface ModerationPolicy {
+  /** Categories that never flag. `test` always does. */
+  readonly disabled: readonly string[];
+  /** The score from which a category flags, 0 to 1; a category that is not named uses `DEFAULT_THRESHOLD`. */
+  readonly thresholds: Readonly<Record<string, number>>;
+}
+
+export interface CheckOptions {
+  /** Default: `DEFAULT_MODERATION_POLICY`. */
+  readonly policy?: ModerationPolicy;
+  readonly signal?: AbortSignal;
+}
+
+export interface Moderator {
+  /** One verdict over one or several texts, each read for itself. Rejects when the backend is down or `signal` aborts. */
+  check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
+}
+
+export const DEFAULT_THRESHOLD = 0.5;
+
+export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
+
+/** True when a score is high enough for the policy to flag its category. */
+export function reachesThreshold(policy: ModerationPolicy, category: string, score: number): boolean {
+  if (category === 'test') return score > 0;
+  if (policy.disabled.includes(category)) return false;
+  // A threshold of 0 must not flag a category that was not seen at all.
+  return score > 0 && score >= (policy.thresholds[category] ?? DEFAULT_THRESHOLD);
+}
+
+/** The verdict that a policy gives on scores, whichever backend they come from. */
+export function judge(scores: Readonly<Record<string, number>>, policy: ModerationPolicy): ModerationVerdict {
+  const categories = Object.keys(scores)
+    .filter((category) => reachesThreshold(policy, category, scores[category] ?? 0))
+    .sort();
+  return { flagged: categories.length > 0, categories, scores };
+}
+
+/** A tenant's stored settings as a policy; without any, the service's default. */
+export function policyOf(settings: ModerationSettings | undefined): ModerationPolicy {
+  if (settings === undefined) return DEFAULT_MODERATION_POLICY;
+  return { disabled: settings.disabled ?? [], thresholds: settings.thresholds ?? {} };
+}

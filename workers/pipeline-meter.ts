@@ -1,0 +1,59 @@
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { WorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import type { ModerationVerdict } from './moderation/moderator.ts';
+import type { Claimed, Outcome } from './pipeline/stage.ts';
+
+/** Turns what the pipeline reports into metrics and one log line per request. */
+export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: Logger) {
+  const secondsSince = (time: number) => Math.max(0, clock.now() - time) / 1000;
+
+  return {
+    onClaimed({ envelope }: Claimed): void {
+      metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+    },
+
+    onInputFlagged(category: string): void {
+      metrics.flagged.inc({ category, side: 'input' });
+    },
+
+    onOutputFlagged({ envelope }: Claimed, verdict: ModerationVerdict): void {
+      for (const category of verdict.categories) metrics.flagged.inc({ category, side: 'output' });
+      const { requestId, tenantId } = envelope;
+      log.info('An answer was cut off by moderation.', { requestId, tenantId, categories: [...verdict.categories] });
+    },
+
+    onAttempt(provider: string, outcome: string): void {
+      metrics.attempts.inc({ provider, outcome });
+    },
+
+    onFirstText({ envelope }: Claimed): void {
+      metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+    },
+
+    onFinished({ envelope, answer }: Claimed, { finishReason, usage, error }: Outcome): void {
+      const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;
+      const { promptTokens, completionTokens } = usage;
+      const seconds = secondsSince(acceptedAt);
+      metrics.requests.inc({ tier, outcome: error?.code ?? finishReason });
+      metrics.duration.observe({ tier }, seconds);
+      metrics.tokens.inc({ tier, kind: 'prompt' }, promptTokens);
+      metrics.tokens.inc({ tier, kind: 'completion' }, completionTokens);
+      const { provider, model } = answer;
+      const durationMs = Math.round(seconds * 1000);
+      log.info('A request ended.', {
+        requestId,
+        tenantId,
+        keyId,
+        tier,
+        provider,
+        model,
+        promptTokens,
+        completionTokens,
+        durationMs,
+        finishReason,
+        ...(error === undefined ? {} : { code: error.code }),
+      });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
+import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AttemptRef, Claimed as ClaimedRequest, RequestStore } from '../../shared/infra/redis/request-store.ts';
+import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import type { Claimed, Delivery, Lease } from './stage.ts';
+
+export interface ClaimDeps {
+  requests: Pick<RequestStore, 'claim'>;
+  streams: StreamReader;
+  routing: { current(): RoutingTable };
+  openLease: (options: {
+    ref: AttemptRef;
+    rates: Rates;
+    maxTokens: number;
+    remainingMs: number;
+    admitted: Usage;
+    delivery: AbortSignal;
+  }) => Lease;
+  onClaimed: (run: Claimed) => void;
+  log: Logger;
+}
+
+/** What an attempt that died had already sent. */
+async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef): Promise<string> {
+  const entries = await streams.readFrom(shard, requestId, 1);
+  return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
+}
+
+function refOf(claimed: ClaimedRequest): AttemptRef {
+  const { requestId, tenantId, keyId, acceptedAt } = claimed.envelope;
+  return { shard: claimed.shard, requestId, tenantId, keyId, acceptedAt, fence: claimed.fence };
+}
+
+/** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
+export function createClaim({ requests, streams, routing, openLease, onClaimed, log }: ClaimDeps) {
+  return async (delivery: Delivery, signal: AbortSignal): Promise<Claimed | undefined> => {
+    const { shard, requestId, tenantId, attempt } = delivery;
+    const claimed = await requests.claim(shard, requestId, tenantId, attempt);
+    if (claimed.kind === 'drop') {
+      log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
+      return undefined;
+    }
+    const { envelope, seq, sent, remainingMs } = claimed;
+    const ref = refOf(claimed);
+    const rates = routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
+    const admitted = { promptTokens: 0, completionTokens: 0 };
+    const lease = openLease({
+      ref,
+      rates,
+      maxTokens: envelope.request.maxTokens,
+      remainingMs,
+      admitted,
+      delivery: signal,
+    });
+    if (claimed.cancelled) lease.stop('cancelled');
+    const text = sent > 0 ? await textSoFar(streams, ref) : '';
+    const answer = { sentSeq: sent, text, unsent: [], asked: undefined, provider: '', model: '' };
+    const run = {
+      interrupted: sent > 0 || delivery.endOnly === true,
+      ref,
+      envelope,
+      seq,
+      rates,
+      lease,
+      answer,
+      spendableMicro: claimed.spendableMicro,
+    };
+    onClaimed(run);
+    return run;
+  };
+}

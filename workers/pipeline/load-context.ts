@@ -1,0 +1,31 @@
+import { mergeHistory } from '../../shared/domain/conversation/history.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { ConversationRepository, StoredEntity } from '../../shared/infra/mongo/conversation-repository.ts';
+import type { Claimed, Stage, WithEntity } from './stage.ts';
+
+/** Reads the entity's memory. Without an `entity_id` the request needs no database. */
+export function createLoadContext(conversations: Pick<ConversationRepository, 'find'>): Stage<Claimed, WithEntity> {
+  return async (run) => {
+    const { tenantId, request } = run.envelope;
+    if (request.entityId === undefined) {
+      return { ...run, entity: undefined, history: [], submitted: request.messages };
+    }
+    let stored: StoredEntity | undefined;
+    try {
+      stored = await conversations.find(tenantId, request.entityId);
+    } catch (cause) {
+      throw new ServiceError(
+        'model_unavailable',
+        "The entity's conversation cannot be read at the moment; try again shortly.",
+        {
+          cause,
+          retryAfterSeconds: 1,
+        },
+      );
+    }
+    const { history, submitted, unseen } = mergeHistory(stored?.history ?? [], request.messages);
+    const { subject, grade } = stored ?? {};
+    const context = { ...(subject === undefined ? {} : { subject }), ...(grade === undefined ? {} : { grade }) };
+    return { ...run, entity: { known: stored !== undefined, context, unseen }, history, submitted };
+  };
+}

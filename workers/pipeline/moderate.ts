@@ -1,0 +1,42 @@
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { policyOf } from '../moderation/moderator.ts';
+import type { Moderator } from '../moderation/moderator.ts';
+import { Stopped } from './stage.ts';
+import type { Claimed, Stage } from './stage.ts';
+
+export interface ModerateDeps {
+  moderator: Moderator;
+  onFlagged: (category: string) => void;
+  log: Logger;
+}
+
+/** Looks at the submitted messages before any provider sees them. Fails closed: no verdict, no answer. */
+export function createModerate({ moderator, onFlagged, log }: ModerateDeps): Stage<Claimed, Claimed> {
+  return async (run) => {
+    const { envelope, lease } = run;
+    const texts = envelope.request.messages.map((message) => message.content);
+    const verdict = await moderator
+      .check(texts, { policy: policyOf(envelope.tenant.moderation), signal: lease.signal })
+      .catch((cause: unknown) => {
+        if (lease.signal.reason instanceof Stopped) throw lease.signal.reason;
+        throw new ServiceError(
+          'model_unavailable',
+          'Content moderation is not available at the moment; try again shortly.',
+          { cause, retryAfterSeconds: 5 },
+        );
+      });
+    if (!verdict.flagged) return run;
+    const categories = [...verdict.categories];
+    for (const category of categories) onFlagged(category);
+    log.info('A request was refused by moderation.', {
+      requestId: envelope.requestId,
+      tenantId: envelope.tenantId,
+      categories,
+    });
+    throw new ServiceError(
+      'content_policy_violation',
+      `The messages were flagged by content moderation (${categories.join(', ')}); change them and try again.`,
+    );
+  };
+}

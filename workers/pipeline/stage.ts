@@ -1,0 +1,105 @@
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { ContextSource } from '../../shared/domain/prompt/context-instruction.ts';
+import type { PromptParts } from '../../shared/domain/prompt/fit-window.ts';
+import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
+import type { AttemptRef } from '../../shared/infra/redis/request-store.ts';
+
+/** One step of a request's life; its input has what the steps before it found out. */
+export type Stage<Input, Output> = (run: Input) => Promise<Output>;
+
+/** One delivery of a job. */
+export interface Delivery {
+  shard: number;
+  requestId: string;
+  tenantId: string;
+  /** Rises with every delivery of the same job: the fence. */
+  attempt: number;
+  /** The request has been tried often enough: it is ended, not run again. */
+  endOnly?: boolean;
+}
+
+/** A request that this attempt owns. */
+export interface Claimed {
+  /** An earlier attempt died after it had sent text: the request ends, it is not generated again. */
+  interrupted: boolean;
+  ref: AttemptRef;
+  envelope: RequestEnvelope;
+  /** Place in the order of acceptance. */
+  seq: number;
+  rates: Rates;
+  /** What the tenant could still spend beside this request's hold; Infinity for test keys. */
+  spendableMicro: number;
+  lease: Lease;
+  answer: AnswerSoFar;
+}
+
+/** Keeps the request owned while it runs, and says when to stop. */
+export interface Lease {
+  /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
+  signal: AbortSignal;
+  /** Tells what the request will have used, for hold and token weight. */
+  need(usage: Usage): void;
+  /** Renews at once, for a need that should not wait for the next interval. */
+  renew(): Promise<void>;
+  stop(reason: StopReason): void;
+  release(): void;
+}
+
+export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' | 'shutdown';
+
+/** The reason a lease's signal aborts with. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped';
+  readonly reason: StopReason;
+
+  constructor(reason: StopReason) {
+    super(`The attempt was stopped: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** What has been generated and sent; shared by the stages so that a failure knows what to charge. */
+export interface AnswerSoFar {
+  /** Sequence number of the last event in the stream. */
+  sentSeq: number;
+  /** All text that was released to the caller or waits in `unsent`. */
+  text: string;
+  /** Released, not yet in the stream: it goes out with the terminal event. */
+  unsent: string[];
+  /** What the provider was asked; undefined: nobody has been asked yet. */
+  asked: readonly ChatMessage[] | undefined;
+  provider: string;
+  model: string;
+}
+
+export interface WithEntity extends Claimed {
+  /** Undefined: the request names no entity. */
+  entity: { known: boolean; context: ContextSource; unseen: ChatMessage[] } | undefined;
+  /** Earlier messages of the entity, oldest first. */
+  history: readonly ChatMessage[];
+  /** The submitted messages that are not in the history. */
+  submitted: readonly ChatMessage[];
+}
+
+export interface Assembled extends WithEntity {
+  prompt: PromptParts;
+}
+
+export interface Routed extends Assembled {
+  /** In the order in which they are tried. */
+  targets: { target: Target; provider: Provider }[];
+}
+
+/** How a request ends: with an answer, or with what there was of it. */
+export interface Outcome {
+  finishReason: FinishReason;
+  usage: Usage;
+  error?: ErrorDetail;
+}
+
+export interface Generated extends Routed {
+  outcome: Outcome;
+}

@@ -1,0 +1,90 @@
+import { Worker } from 'bullmq';
+import type { Queue } from 'bullmq';
+
+import type { ChatJob } from '../../shared/contracts/jobs.ts';
+import { QUEUES } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+
+export interface InferenceDeps {
+  /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection of its own beside it. */
+  client: RedisClient;
+  keyspace: Keyspace;
+  shard: number;
+  concurrency: number;
+  queue: Queue<ChatJob>;
+  runPipeline: RunPipeline;
+  workerId: string;
+  log: Logger;
+}
+
+export interface InferenceWorker {
+  /** Milliseconds since this worker took anything from the queue, a canary included. */
+  quietMs(): number;
+  /** Takes nothing new and waits for what runs. */
+  close(): Promise<void>;
+}
+
+/** design.md section 5: a killed worker's jobs start again within about 13 s. */
+const LOCK_MS = 10_000;
+const STALL_CHECK_MS = 3_000;
+/** `isRunning()` is true on a wedged worker, so each one sends a job through the lane now and then. */
+const CANARY_MS = 10_000;
+const CANARY = 'canary';
+
+/** Runs one shard's interactive lane. The processor returns nothing: a return value would be stored and published. */
+export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
+  const { client, keyspace, shard, concurrency, queue, runPipeline, workerId, log } = deps;
+  let lastWorkAt = performance.now();
+  let canaries = 0;
+
+  const worker = new Worker<ChatJob>(
+    queue.name,
+    async (job, _token, signal) => {
+      lastWorkAt = performance.now();
+      if (job.name === CANARY || job.id === undefined) return;
+      const delivery = { shard, requestId: job.id, tenantId: job.data.tenantId, attempt: job.attemptsStarted };
+      await runPipeline(delivery, signal ?? new AbortController().signal);
+    },
+    {
+      connection: client,
+      prefix: keyspace.shard(shard).tag,
+      concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALL_CHECK_MS,
+      maxStalledCount: 1,
+      removeOnComplete: QUEUES.interactive.removeOnComplete,
+      removeOnFail: QUEUES.interactive.removeOnFail,
+    },
+  );
+  worker.on('error', (error) => {
+    log.warn('The queue reported an error.', { shard, error });
+  });
+  // A lost lock does not stop the processor by itself (design.md section 5): without this two attempts would run.
+  worker.on('lockRenewalFailed', (jobIds) => {
+    for (const jobId of jobIds) worker.cancelJob(jobId, 'lock lost');
+  });
+
+  async function sendCanary(): Promise<void> {
+    canaries += 1;
+    await queue.add(
+      CANARY,
+      { tenantId: '' },
+      { jobId: `canary-${workerId}-${canaries}`, removeOnComplete: true, removeOnFail: true },
+    );
+  }
+  const canary = setInterval(() => {
+    sendCanary().catch(() => undefined);
+  }, CANARY_MS);
+  canary.unref();
+
+  return {
+    quietMs: () => performance.now() - lastWorkAt,
+    async close() {
+      clearInterval(canary);
+      await worker.close();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
+import type { Provider } from '../../shared/domain/routing/routing.ts';
+
+export interface ProviderCall {
+  /** Sent along, so that the provider's log can be joined with ours. */
+  requestId: string;
+  messages: readonly ChatMessage[];
+  model: string;
+  maxTokens: number;
+  jsonMode: boolean;
+  sampling?: Sampling;
+  /** Ask for a stream: a complete answer is cheaper where the caller waits for one (design.md section 9). */
+  stream: boolean;
+  /** This call's own signal: aborting it ends the call. */
+  signal: AbortSignal;
+}
+
+/** What a provider says, in order: text, then one end. */
+export type ProviderEvent =
+  | { kind: 'text'; text: string }
+  | { kind: 'end'; finishReason: 'stop' | 'length' | 'content_filter'; usage: Usage | undefined };
+
+/** Speaks one provider's protocol. Throws a ProviderError; an answer without a finish reason is an error. */
+export interface ProviderAdapter {
+  generate(provider: Provider, call: ProviderCall): AsyncIterable<ProviderEvent>;
+}
+
+/**
+ * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `refused`: it will not serve us at the
+ * moment (401, 402, 403), take the next. `caller`: our request is at fault (400, 422), nobody else is asked.
+ */
+export type ProviderFault = 'transient' | 'refused' | 'caller';
+
+/** What went wrong with one call; for the operator, never shown to a caller. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  readonly fault: ProviderFault;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number;
+
+  constructor(
+    fault: ProviderFault,
+    message: string,
+    details: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.fault = fault;
+    this.status = details.status;
+    this.retryAfterMs = details.retryAfterMs ?? 0;
+  }
+}
+
+/** contract.md section 7, Routing. */
+export function faultOfStatus(status: number): ProviderFault {
+  if (status === 401 || status === 402 || status === 403) return 'refused';
+  if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';
+  return 'caller';
+}

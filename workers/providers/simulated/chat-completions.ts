@@ -1,0 +1,75 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parseChatRequest } from './chat-request.ts';
+import { createFailureSequence } from './failure-sequence.ts';
+import { readJson, sendJson } from './http-io.ts';
+import type { ModelSettings } from './model-settings.ts';
+import { errorBody } from './openai-format.ts';
+import { fingerprintOf, planAnswer } from './plan-answer.ts';
+import type { Reply } from './reply.ts';
+import { sendComplete } from './send-complete.ts';
+import { sendStream } from './send-stream.ts';
+import type { Stats } from './stats.ts';
+import { countPromptTokens } from './tokens.ts';
+
+const REQUEST_ID_LENGTH_MAX = 200;
+
+export interface ChatCompletions {
+  /** Answers one `POST /v1/chat/completions`. Throws RequestError, SettingsError. */
+  answer(req: IncomingMessage, res: ServerResponse): Promise<void>;
+  /** Lets the failures start over. */
+  reset(): void;
+}
+
+export function createChatCompletions(models: ModelSettings, stats: Stats): ChatCompletions {
+  const failures = createFailureSequence();
+  let replies = 0;
+
+  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const request = parseChatRequest(await readJson(req));
+    const { name, settings } = models.forModel(request.model);
+    const requestId = readRequestId(req);
+    const fingerprint = fingerprintOf(request);
+    const failureKey = `${requestId ?? fingerprint.key}|${request.model}`;
+    const promptTokens = countPromptTokens(request.messages);
+    const book = stats.begin({ requestId, promptTokens, messages: request.received });
+    const failure = failures.next(settings, failureKey);
+    if (failure === 'status') {
+      book.end('failed');
+      sendFailure(res, settings.status, settings.retryAfter);
+      return;
+    }
+    replies += 1;
+    const reply: Reply = {
+      res,
+      head: { id: `chatcmpl-sim${replies}`, createdSeconds: Math.floor(Date.now() / 1000), model: name },
+      answer: planAnswer(request, settings, fingerprint.seed, {
+        validJson: !request.wantsJson || failures.givesJson(settings, failureKey),
+        empty: failure === 'empty',
+      }),
+      promptTokens,
+      failure,
+      settings,
+      book,
+    };
+    if (request.stream) sendStream(reply, request.includeUsage);
+    else sendComplete(reply);
+  }
+
+  return {
+    answer,
+    reset() {
+      failures.reset();
+    },
+  };
+}
+
+function readRequestId(req: IncomingMessage): string | null {
+  const id = req.headers['x-request-id'];
+  return typeof id === 'string' && id !== '' && id.length <= REQUEST_ID_LENGTH_MAX ? id : null;
+}
+
+/** The error status that a setting asks for. */
+export function sendFailure(res: ServerResponse, status: number, retryAfterSeconds: number | null): void {
+  const headers: Record<string, number> = retryAfterSeconds === null ? {} : { 'retry-after': retryAfterSeconds };
+  sendJson(res, status, errorBody(status, `Simulated failure with status ${status}.`, null), headers);
+}

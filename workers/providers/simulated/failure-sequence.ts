@@ -1,0 +1,49 @@
+import { createBoundedMap } from './bounded-map.ts';
+import type { FailureMode, Settings } from './settings.ts';
+import { scramble } from './scramble.ts';
+
+const KEYS_MAX = 50_000;
+const CHANCES = 2 ** 32;
+
+export interface FailureSequence {
+  /** How this call fails. `key` names the request and the target for `fail_times`. */
+  next(settings: Pick<Settings, 'fail' | 'failRate' | 'failTimes'>, key: string): FailureMode;
+  /** Whether this request for JSON gets it. */
+  givesJson(settings: Pick<Settings, 'json'>, key: string): boolean;
+  /** Starts over: the same calls fail again. */
+  reset(): void;
+}
+
+/**
+ * Decides which calls fail, reproducibly: `fail_rate` by the number of the call among those with a failure setting
+ * (so 1,000 calls have the same number of failures in every run, whatever order they come in), `fail_times` by the
+ * failures that the same key had before.
+ */
+export function createFailureSequence(): FailureSequence {
+  const failures = createBoundedMap<number>(KEYS_MAX);
+  const jsonCalls = createBoundedMap<number>(KEYS_MAX);
+  let calls = 0;
+  return {
+    next({ fail, failRate, failTimes }, key) {
+      if (fail === 'none') return 'none';
+      calls += 1;
+      if (failRate < 1 && scramble(Math.imul(calls, 0x6d2b79f5)) / CHANCES >= failRate) return 'none';
+      if (failTimes === null) return fail;
+      const before = failures.get(key) ?? 0;
+      if (before >= failTimes) return 'none';
+      failures.set(key, before + 1);
+      return fail;
+    },
+    givesJson({ json }, key) {
+      if (json !== 'invalid_once') return json === 'valid';
+      const before = jsonCalls.get(key) ?? 0;
+      jsonCalls.set(key, before + 1);
+      return before > 0;
+    },
+    reset() {
+      failures.clear();
+      jsonCalls.clear();
+      calls = 0;
+    },
+  };
+}

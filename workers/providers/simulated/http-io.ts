@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RequestError } from './request-error.ts';
+
+/** The largest body of Parley with its history and its instruction still fits. */
+const BODY_BYTES_MAX = 25 * 1024 * 1024;
+
+/** Reads and parses a body. One that is too large is read to its end, unkept, so that its sender sees the answer. */
+export async function readJson(req: IncomingMessage): Promise<unknown> {
+  const text = await readBody(req);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RequestError(400, 'The request body is not valid JSON.');
+  }
+}
+
+function readBody(req: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    req.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes <= BODY_BYTES_MAX) parts.push(part);
+      else parts.length = 0;
+    });
+    req.on('end', () => {
+      if (bytes > BODY_BYTES_MAX) reject(new RequestError(413, `The request body is over ${BODY_BYTES_MAX} bytes.`));
+      else resolve(parts.length === 1 ? String(parts[0]) : Buffer.concat(parts).toString());
+    });
+    req.on('error', reject);
+  });
+}
+
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  body: object | string,
+  headers: Readonly<Record<string, string | number>> = {},
+): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers });
+  res.end(text);
+}
+
+/** Ends a connection with a TCP reset; what the other side has received and not read yet can be lost. */
+export function resetConnection(res: ServerResponse): void {
+  res.socket?.resetAndDestroy();
+}

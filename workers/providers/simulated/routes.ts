@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ChatCompletions } from './chat-completions.ts';
+import { sendFailure } from './chat-completions.ts';
+import { readJson, sendJson } from './http-io.ts';
+import type { ModelSettings } from './model-settings.ts';
+import { moderate, parseModerationRequest } from './moderate.ts';
+import { errorBody } from './openai-format.ts';
+import { RequestError } from './request-error.ts';
+import { SettingsError } from './settings.ts';
+import type { Stats } from './stats.ts';
+
+export interface RouteDeps {
+  models: ModelSettings;
+  stats: Stats;
+  chat: ChatCompletions;
+}
+
+type Handler = (req: IncomingMessage, res: ServerResponse, query: string) => void | Promise<void>;
+
+const REQUEST_PATH = '/stats/requests/';
+const MODEL_LIST = {
+  object: 'list',
+  data: [{ id: 'sim', object: 'model', created: 1_767_225_600, owned_by: 'parley' }],
+};
+
+/** Finds the handler of a request and turns what it throws into an error object of OpenAI's shape. */
+export function createRoutes(deps: RouteDeps): (req: IncomingMessage, res: ServerResponse) => void {
+  const { stats, chat } = deps;
+  const handlers = new Map<string, Handler>([
+    ['POST /v1/chat/completions', (req, res) => chat.answer(req, res)],
+    ['POST /v1/moderations', (req, res) => answerModeration(deps, req, res)],
+    ['GET /v1/models', answerWith(() => MODEL_LIST)],
+    ['GET /health/live', answerWith(() => ({ status: 'ok' }))],
+    ...statsHandlers(deps),
+    ...settingsHandlers(deps),
+  ]);
+
+  async function route(req: IncomingMessage, res: ServerResponse, path: string, query: string): Promise<void> {
+    const method = req.method ?? '';
+    const handler = handlers.get(`${method} ${path}`);
+    if (handler !== undefined) await handler(req, res, query);
+    else if (method === 'GET' && path.startsWith(REQUEST_PATH)) sendRequest(stats, path, res);
+    else throw new RequestError(404, `Unknown request URL: ${method} ${path}.`);
+  }
+
+  return (req, res) => {
+    const [path = '', query = ''] = splitOnce(req.url ?? '');
+    route(req, res, path, query).catch((error: unknown) => {
+      if (path.startsWith('/v1/')) stats.rejected();
+      sendError(res, error);
+    });
+  };
+}
+
+function statsHandlers({ stats, chat }: RouteDeps): [string, Handler][] {
+  return [
+    ['GET /stats', answerWith((query) => stats.report({ detail: new URLSearchParams(query).get('detail') !== '0' }))],
+    [
+      'POST /stats/reset',
+      answerWith(() => {
+        stats.reset();
+        chat.reset();
+        return stats.report({ detail: false });
+      }),
+    ],
+  ];
+}
+
+function settingsHandlers({ models }: RouteDeps): [string, Handler][] {
+  return [
+    ['GET /settings', answerWith(() => models.current())],
+    [
+      'POST /settings',
+      async (req, res) => {
+        models.change(await readJson(req));
+        sendJson(res, 200, models.current());
+      },
+    ],
+    [
+      'DELETE /settings',
+      answerWith(() => {
+        models.restore();
+        return models.current();
+      }),
+    ],
+  ];
+}
+
+function answerWith(make: (query: string) => object): Handler {
+  return (_req, res, query) => {
+    sendJson(res, 200, make(query));
+  };
+}
+
+async function answerModeration(deps: RouteDeps, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const { model, inputs } = parseModerationRequest(await readJson(req));
+  const { name, settings } = deps.models.forModel(model);
+  deps.stats.moderation();
+  const send = (): void => {
+    if (settings.moderationStatus !== 200) sendFailure(res, settings.moderationStatus, settings.retryAfter);
+    else sendJson(res, 200, { id: 'modr-sim', model: name, results: inputs.map(moderate) });
+  };
+  if (settings.moderationMs === 0) {
+    send();
+    return;
+  }
+  const timer = setTimeout(send, settings.moderationMs);
+  res.on('close', () => {
+    clearTimeout(timer);
+  });
+}
+
+function sendRequest(stats: Stats, path: string, res: ServerResponse): void {
+  const record = stats.request(decodeId(path.slice(REQUEST_PATH.length)));
+  if (record === undefined) throw new RequestError(404, 'No call with this X-Request-Id is on record.');
+  sendJson(res, 200, record);
+}
+
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new RequestError(400, 'The request id in the path is not percent-encoded correctly.');
+  }
+}
+
+function sendError(res: ServerResponse, error: unknown): void {
+  if (res.destroyed || res.headersSent) {
+    res.destroy();
+  } else if (error instanceof RequestError) {
+    sendJson(res, error.status, errorBody(error.status, error.message, error.param));
+  } else if (error instanceof SettingsError) {
+    sendJson(res, 400, errorBody(400, error.message, null));
+  } else {
+    // A bug: this program has no log but its standard error.
+    console.error(error);
+    sendJson(res, 500, errorBody(500, 'The simulated provider has a bug; its standard error shows where.', null));
+  }
+}
+
+function splitOnce(url: string): readonly string[] {
+  const mark = url.indexOf('?');
+  return mark === -1 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
+}

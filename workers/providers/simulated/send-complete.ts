@@ -1,0 +1,54 @@
+import { completionBody } from './openai-format.ts';
+import { resetConnection, sendJson } from './http-io.ts';
+import type { Reply } from './reply.ts';
+import { breaksOff, failBeforeHead, reportedUsage, RESET_PAUSE_MS } from './reply.ts';
+import type { Schedule } from './schedule.ts';
+import { createSchedule } from './schedule.ts';
+
+/** Sends the answer as one JSON body, at the time at which a stream would have sent its last text. */
+export function sendComplete(reply: Reply): void {
+  const { res, answer, settings, failure, book } = reply;
+  const schedule = createSchedule(settings);
+  const send = (): void => {
+    if (breaksOff(failure)) breakOff(reply, schedule);
+    else finish(reply);
+  };
+  res.on('close', () => {
+    schedule.cancel();
+    book.end(failure === 'stall' ? 'failed' : 'aborted');
+  });
+  if (!schedule.waits(Math.max(0, answer.deltas.length - 1), send)) send();
+}
+
+function finish(reply: Reply): void {
+  const { res, head, answer, book } = reply;
+  if (answer.completionTokens > 0) book.text(answer.completionTokens);
+  book.end('completed');
+  sendJson(res, 200, completionBody(head, answer, reportedUsage(reply, answer.completionTokens)));
+}
+
+/** Nothing is booked as sent: no caller can use half a JSON body. */
+function breakOff(reply: Reply, schedule: Schedule): void {
+  const { res, head, answer, failure, settings, book } = reply;
+  const { failAfter } = settings;
+  if (failAfter < 0 || (failAfter === 0 && (failure === 'reset' || failure === 'stall'))) {
+    failBeforeHead(reply);
+    return;
+  }
+  const body = completionBody(head, answer, reportedUsage(reply, answer.completionTokens));
+  const half = body.slice(0, body.length / 2);
+  if (failure !== 'stall') book.end('failed');
+  if (failure === 'malformed') {
+    sendJson(res, 200, { id: head.id, object: 'chat.completion', choices: 'malformed on purpose' });
+  } else if (failure === 'truncate') {
+    sendJson(res, 200, half);
+  } else {
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+    res.write(half);
+    if (failure === 'reset') {
+      schedule.after(RESET_PAUSE_MS, () => {
+        resetConnection(res);
+      });
+    }
+  }
+}

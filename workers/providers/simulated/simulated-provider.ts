@@ -1,0 +1,76 @@
+import { createServer } from 'node:http';
+import { createChatCompletions } from './chat-completions.ts';
+import { createModelSettings } from './model-settings.ts';
+import { createRoutes } from './routes.ts';
+import type { SettingsByName, SettingsInput } from './settings.ts';
+import type { RequestDetail, StatsReport } from './stats.ts';
+import { createStats } from './stats.ts';
+
+/** Longer than a client keeps an idle connection, so that it is the client that closes it. */
+const KEEP_ALIVE_MS = 75_000;
+/** Thousands of clients connect in one moment when a benchmark starts. */
+const BACKLOG = 4_096;
+
+export interface SimulatedProvider {
+  /** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`). */
+  listen(port?: number, host?: string): Promise<{ port: number; url: string }>;
+  /** Closes at once, open streams included. Safe to repeat. */
+  close(): Promise<void>;
+  /** As `GET /stats`. */
+  stats(): StatsReport;
+  /** As `GET /stats/requests/{id}`. */
+  request(requestId: string): RequestDetail | undefined;
+  /** As `POST /stats/reset`. */
+  reset(): void;
+  /** As `POST /settings`. Throws SettingsError. */
+  change(settings: SettingsInput): void;
+  /** As `DELETE /settings`. */
+  restore(): void;
+  /** As `GET /settings`. */
+  settings(): SettingsByName;
+}
+
+/**
+ * The simulated model provider: an OpenAI-compatible HTTP server with deterministic answers, failures on demand
+ * (settings.ts) and its own books (stats.ts). Any `Authorization` is accepted. Throws SettingsError for bad defaults.
+ */
+export function createSimulatedProvider({ defaults = {} }: { defaults?: SettingsInput } = {}): SimulatedProvider {
+  const models = createModelSettings(defaults);
+  const stats = createStats();
+  const chat = createChatCompletions(models, stats);
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, createRoutes({ models, stats, chat }));
+
+  return {
+    listen: (port = 0, host = '127.0.0.1') =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ port, host, backlog: BACKLOG }, () => {
+          server.off('error', reject);
+          const address = server.address();
+          const taken = typeof address === 'object' && address !== null ? address.port : port;
+          resolve({ port: taken, url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}` });
+        });
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        // An error here only says that the server was not open.
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+    stats: () => stats.report({ detail: true }),
+    request: (requestId) => stats.request(requestId),
+    reset() {
+      stats.reset();
+      chat.reset();
+    },
+    change: (settings) => {
+      models.change(settings);
+    },
+    restore: () => {
+      models.restore();
+    },
+    settings: () => models.current(),
+  };
+}

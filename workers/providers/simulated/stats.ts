@@ -1,0 +1,167 @@
+import { createBoundedMap } from './bounded-map.ts';
+import { createReceivedMessages } from './received-messages.ts';
+
+const REQUESTS_MAX = 50_000;
+
+export type Outcome = 'completed' | 'failed' | 'aborted';
+
+interface Counts {
+  calls: number;
+  completed: number;
+  failed: number;
+  aborted: number;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+interface RequestCounts extends Counts {
+  messagesLast: number;
+}
+
+/** Books one call; after `end` nothing changes any more. */
+export interface CallBook {
+  /** Text that was sent. The first one also books the prompt: a call that fails before any text costs nothing. */
+  text(tokens: number): void;
+  end(outcome: Outcome): void;
+}
+
+export interface Call {
+  /** The caller's `X-Request-Id`. */
+  requestId: string | null;
+  promptTokens: number;
+  messages: readonly unknown[];
+}
+
+export interface CountsReport {
+  calls: number;
+  completed: number;
+  failed: number;
+  aborted: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+}
+
+export interface RequestReport extends CountsReport {
+  /** The number of messages of the latest call. */
+  messages_last: number;
+}
+
+export interface RequestDetail extends RequestReport {
+  request_id: string;
+  /** Those of the latest call; null where they are forgotten: the latest 2,000 requests are kept. */
+  messages: readonly unknown[] | null;
+}
+
+/** `calls` = `completed` + `failed` + `aborted` + those in flight; `rejected` are refused as malformed, no calls. */
+export interface StatsReport extends CountsReport {
+  in_flight: number;
+  rejected: number;
+  moderations: number;
+  /** The latest 50,000 request ids. */
+  by_request?: Record<string, RequestReport>;
+}
+
+export interface Stats {
+  begin(call: Call): CallBook;
+  rejected(): void;
+  moderation(): void;
+  report(options: { detail: boolean }): StatsReport;
+  request(requestId: string): RequestDetail | undefined;
+  /** Calls in flight stay in `in_flight`, and are counted nowhere else. */
+  reset(): void;
+}
+
+/** The provider's own books: what the ledger is compared with. */
+export function createStats(): Stats {
+  const requests = createBoundedMap<RequestCounts>(REQUESTS_MAX);
+  const received = createReceivedMessages();
+  let totals = { ...noCounts(), rejected: 0, moderations: 0 };
+  let inFlight = 0;
+
+  function requestCounts(requestId: string): RequestCounts {
+    const counts = requests.get(requestId) ?? { ...noCounts(), messagesLast: 0 };
+    requests.set(requestId, counts);
+    return counts;
+  }
+
+  return {
+    begin({ requestId, promptTokens, messages }) {
+      inFlight += 1;
+      const booked: Counts[] = [totals];
+      if (requestId !== null) {
+        const counts = requestCounts(requestId);
+        counts.messagesLast = messages.length;
+        booked.push(counts);
+        received.keep(requestId, messages, promptTokens);
+      }
+      for (const counts of booked) counts.calls += 1;
+      return openBook(booked, promptTokens, () => {
+        inFlight -= 1;
+      });
+    },
+    rejected() {
+      totals.rejected += 1;
+    },
+    moderation() {
+      totals.moderations += 1;
+    },
+    report({ detail }) {
+      const { rejected, moderations } = totals;
+      const report = { ...reportCounts(totals), in_flight: inFlight, rejected, moderations };
+      if (!detail) return report;
+      const byRequest = Array.from(requests.entries(), ([id, counts]) => [id, reportRequest(counts)] as const);
+      return { ...report, by_request: Object.fromEntries(byRequest) };
+    },
+    request(requestId) {
+      const counts = requests.get(requestId);
+      if (counts === undefined) return undefined;
+      return { request_id: requestId, ...reportRequest(counts), messages: received.of(requestId) };
+    },
+    reset() {
+      totals = { ...noCounts(), rejected: 0, moderations: 0 };
+      requests.clear();
+      received.clear();
+    },
+  };
+}
+
+function openBook(booked: readonly Counts[], promptTokens: number, onEnd: () => void): CallBook {
+  let ended = false;
+  let promptBooked = false;
+
+  function bookText(tokens: number): void {
+    const prompt = promptBooked ? 0 : promptTokens;
+    promptBooked = true;
+    for (const counts of booked) {
+      counts.promptTokens += prompt;
+      counts.completionTokens += tokens;
+    }
+  }
+
+  return {
+    text(tokens) {
+      if (!ended) bookText(tokens);
+    },
+    end(outcome) {
+      if (ended) return;
+      ended = true;
+      // An answer that is complete without text is billed for its prompt, as its usage says.
+      if (outcome === 'completed' && !promptBooked) bookText(0);
+      for (const counts of booked) counts[outcome] += 1;
+      onEnd();
+    },
+  };
+}
+
+function noCounts(): Counts {
+  return { calls: 0, completed: 0, failed: 0, aborted: 0, promptTokens: 0, completionTokens: 0 };
+}
+
+function reportCounts(counts: Counts): CountsReport {
+  const { calls, completed, failed, aborted, promptTokens, completionTokens } = counts;
+  return { calls, completed, failed, aborted, prompt_tokens: promptTokens, completion_tokens: completionTokens };
+}
+
+function reportRequest(counts: RequestCounts): RequestReport {
+  return { ...reportCounts(counts), messages_last: counts.messagesLast };
+}

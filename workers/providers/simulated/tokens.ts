@@ -1,0 +1,25 @@
+/**
+ * The provider's token rule. It is simple so that a test can work out by hand what a call must cost.
+ *
+ * - Completion: one token is an optional white-space character and up to 8 other code points; white space that no
+ *   such run follows is one token per character. A generated word is always exactly one token, and a delta is a
+ *   whole number of tokens, so a stream that was cut has a well-defined count.
+ * - Prompt: 3, and for each message 4 and its UTF-8 bytes / 4, rounded up.
+ */
+const TOKEN = /\s?\S{1,8}|\s/gu;
+const TOKENS_PER_PROMPT = 3;
+const TOKENS_PER_MESSAGE = 4;
+const BYTES_PER_TOKEN = 4;
+
+/** The tokens joined are the text again. */
+export function splitTokens(text: string): string[] {
+  return text.match(TOKEN) ?? [];
+}
+
+export function countPromptTokens(messages: readonly { readonly text: string }[]): number {
+  let tokens = TOKENS_PER_PROMPT;
+  for (const { text } of messages) {
+    tokens += TOKENS_PER_MESSAGE + Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+  }
+  return tokens;
+}
