@@ -1,0 +1,203 @@
+/**
+ * Runs the tasks of package.json: `node scripts/launch.mjs TASK [ARGUMENTS]`.
+ *
+ * Plain JavaScript without a dependency, for Node.js 20 and up: it installs the packages where that is due, then runs
+ * the task with the Node.js of the `node` package (24), which runs TypeScript directly.
+ */
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const BIN = join(ROOT, 'node_modules', '.bin');
+const LOCK = join(ROOT, 'package-lock.json');
+/** npm writes it last, so it tells what is installed and that the installation was completed. */
+const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
+
+/** Type stripping is experimental by name in the oldest Node.js that can run this. */
+const QUIET = '--disable-warning=ExperimentalWarning';
+const SOURCES = ['api', 'workers', 'shared'];
+
+const TASKS = {
+  start: (args) => script('scripts/start.ts', args, { isOwner: true }),
+  'start:api': (args) => service('api/main', args),
+  'start:worker': (args) => service('workers/main', args),
+  'provider:simulated': (args) => service('scripts/provider-simulated', args),
+  test: (args) => script('scripts/test.ts', args),
+  bench: (args) => script('scripts/bench.ts', args),
+  drive: (args) => script('scripts/drive.ts', args),
+  build,
+  check,
+};
+
+/** What ends a task with a sentence and without a stack trace. */
+class Failure extends Error {}
+
+/** The child process that signals go to. */
+let current;
+let signalledAt = -Infinity;
+/** npm passes on the Ctrl-C that the terminal has sent here already: signals this close are one key press. */
+const ONE_KEY_PRESS_MS = 400;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    const isRepeated = performance.now() - signalledAt < ONE_KEY_PRESS_MS;
+    signalledAt = performance.now();
+    if (isRepeated) return;
+    if (current === undefined) process.exit(128 + constants.signals[signal]);
+    signalGroup(current, signal === 'SIGHUP' ? 'SIGTERM' : signal);
+  });
+}
+
+function signalGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // It has ended by itself in the meantime.
+  }
+}
+
+/**
+ * Runs a program to its end and returns its exit code. It has a process group of its own, so that a terminal's Ctrl-C
+ * reaches it once, from here. With `isOwner` it also learns, by its channel's end, when this process was killed.
+ */
+function run(command, args, { env = {}, isOwner = false } = {}) {
+  return new Promise((resolve, reject) => {
+    current = spawn(command, args, {
+      cwd: ROOT,
+      detached: true,
+      stdio: isOwner ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+      env: { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...env },
+    });
+    current.once('error', (error) => reject(new Failure(`${command} could not be run: ${error.message}.`)));
+    current.once('exit', (code, signal) => {
+      current = undefined;
+      resolve(code ?? 128 + (constants.signals[signal] ?? 0));
+    });
+  });
+}
+
+async function installIfDue() {
+  if (!isInstallDue()) return;
+  const startedAt = performance.now();
+  const seconds = () => Math.round((performance.now() - startedAt) / 1000);
+  console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
+  const heartbeat = setInterval(() => console.log(`npm ci: still running (${seconds()} s)`), 10_000);
+  const npmCli = process.env.npm_execpath;
+  const npm = npmCli?.endsWith('.js') ? [process.execPath, npmCli] : ['npm'];
+  const code = await run(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  clearInterval(heartbeat);
+  if (code > 128) process.exit(code);
+  if (code !== 0) throw new Failure(`npm ci failed (exit code ${code}); its lines above say why.`);
+  console.log(`Installed the packages in ${seconds()} s.`);
+}
+
+/**
+ * A lock file that is newer but says the same, as after a change of branches and back, needs no installation.
+ * In production, what is installed is the deployment's choice.
+ */
+function isInstallDue() {
+  if (!existsSync(INSTALLED)) return true;
+  if (process.env.NODE_ENV === 'production') return false;
+  if (statSync(INSTALLED).mtimeMs >= statSync(LOCK).mtimeMs) return false;
+  if (!isSamePackages(packagesOf(LOCK), packagesOf(INSTALLED))) return true;
+  utimesSync(INSTALLED, new Date(), new Date());
+  return false;
+}
+
+function packagesOf(file) {
+  const { '': _root, ...packages } = JSON.parse(readFileSync(file, 'utf8')).packages;
+  return packages;
+}
+
+function isSamePackages(wanted, installed) {
+  const isWanted = ([path, { version }]) => wanted[path]?.version === version;
+  const mayBeMissing = ({ optional, devOptional }) => optional === true || devOptional === true;
+  return (
+    Object.entries(installed).every(isWanted) &&
+    Object.entries(wanted).every(([path, entry]) => path in installed || mayBeMissing(entry))
+  );
+}
+
+function findNode() {
+  const packaged = join(BIN, 'node');
+  if (existsSync(packaged)) return packaged;
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major >= 24 || (major === 22 && minor >= 19)) return process.execPath;
+  throw new Failure(
+    `Node.js 24 is missing from node_modules and this Node.js is ${process.versions.node}: run "npm ci" with its ` +
+      'install scripts and development packages, or use Node.js 22.19 or newer.',
+  );
+}
+
+function tool(name) {
+  const path = join(BIN, name);
+  if (existsSync(path)) return path;
+  throw new Failure(`${name} is not installed: run "npm ci" with the development packages.`);
+}
+
+function script(file, args, options) {
+  return run(findNode(), [QUIET, file, ...args], options);
+}
+
+/** In production what `npm run build` made is run, where it was made. */
+function service(name, args) {
+  const built = join('dist', `${name}.js`);
+  const isBuilt = process.env.NODE_ENV === 'production' && existsSync(join(ROOT, built));
+  return script(isBuilt ? built : `${name}.ts`, args);
+}
+
+async function build(args) {
+  rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
+  const code = await run(findNode(), [tool('tsc'), '-p', 'tsconfig.build.json', ...args]);
+  if (code !== 0) return code;
+  let count = 0;
+  for (const folder of SOURCES) {
+    for (const file of readdirSync(join(ROOT, folder), { recursive: true })) {
+      if (!file.endsWith('.lua')) continue;
+      cpSync(join(ROOT, folder, file), join(ROOT, 'dist', folder, file));
+      count += 1;
+    }
+  }
+  console.log(`Built dist/ (and copied ${count} Lua scripts).`);
+  return 0;
+}
+
+async function check() {
+  const jestOptions = { env: { NODE_OPTIONS: `--experimental-vm-modules ${QUIET}` } };
+  const steps = [
+    ['prettier', ['--check', '.']],
+    ['eslint', ['.']],
+    ['tsc', ['--noEmit']],
+    ['depcruise', ['--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test']],
+    ['jest', ['--selectProjects', 'unit'], jestOptions],
+  ];
+  for (const [name, args, options] of steps) {
+    const title = `${name} ${args.join(' ')}`;
+    console.log(`\ncheck: ${title}`);
+    const code = await run(findNode(), [tool(name), ...args], options);
+    if (code !== 0) {
+      console.error(`check: failed at ${title}`);
+      return code;
+    }
+  }
+  console.log('\ncheck: all passed');
+  return 0;
+}
+
+async function main([name, ...args]) {
+  const task = Object.hasOwn(TASKS, name ?? '') ? TASKS[name] : undefined;
+  if (task === undefined) throw new Failure(`Unknown task "${name ?? ''}": one of ${Object.keys(TASKS).join(', ')}.`);
+  await installIfDue();
+  return task(args);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Failure)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

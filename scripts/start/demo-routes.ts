@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+
+import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import type { AdminApi } from './admin-api.ts';
+import type { StartSettings } from './settings.ts';
+import type { StartState } from './state.ts';
+
+/** The default rates of contract.md section 5, in credits a token. */
+const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
+type DemoTier = keyof typeof RATES;
+
+const CONTEXT_WINDOW = 128_000;
+const SIMULATED_MODEL = 'sim?first_token_ms=150&chunk_ms=40&chunks=24';
+
+interface DemoProvider {
+  name: string;
+  body: { kind: string; base_url: string; api_key?: string };
+  models: Record<DemoTier, string>;
+}
+
+/** Where the demo tiers go: the providers whose key is in the environment, in this order, else the simulated one. */
+export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSettings): DemoProvider[] {
+  const providers: DemoProvider[] = [];
+  if (openaiKey !== undefined) {
+    providers.push({
+      name: 'openai',
+      body: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: openaiKey },
+      models: { mobius: 'gpt-4o-mini', oloid: 'gpt-4o' },
+    });
+  }
+  if (anthropicKey !== undefined) {
+    providers.push({
+      name: 'anthropic',
+      body: { kind: 'anthropic', base_url: 'https://api.anthropic.com/v1', api_key: anthropicKey },
+      models: { mobius: 'claude-haiku-4-5', oloid: 'claude-sonnet-4-5' },
+    });
+  }
+  if (providerPort !== undefined) {
+    providers.push({
+      name: 'simulated',
+      body: { kind: 'simulated', base_url: `http://127.0.0.1:${providerPort}/v1` },
+      models: { mobius: SIMULATED_MODEL, oloid: SIMULATED_MODEL },
+    });
+  }
+  return providers;
+}
+
+/**
+ * Sets the providers and tiers of the demo where nobody has set them yet. What an administrator has changed since stays;
+ * what is still as an earlier `npm start` left it follows the environment.
+ */
+export async function ensureRoutes(
+  admin: AdminApi,
+  settings: StartSettings,
+  state: StartState,
+  log: Log,
+): Promise<void> {
+  const wanted: DemoProvider[] = [];
+  for (const provider of demoProviders(settings)) {
+    try {
+      await ensureProvider(admin, provider, state);
+      wanted.push(provider);
+    } catch (error) {
+      log(`The provider ${provider.name} could not be set: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (wanted.length === 0) return;
+  for (const tier of ['mobius', 'oloid'] as const) {
+    const targets = wanted.map(({ name, models }, index) => ({
+      provider: name,
+      model: models[tier],
+      weight: 1,
+      priority: index + 1,
+      context_window: CONTEXT_WINDOW,
+    }));
+    await ensureTier(admin, tier, { rates: RATES[tier], targets }, state);
+  }
+}
+
+async function ensureProvider(admin: AdminApi, { name, body }: DemoProvider, state: StartState): Promise<void> {
+  const path = `/admin/v1/providers/${name}`;
+  const fingerprint = fingerprintOf(body);
+  const current = await admin.find(path);
+  const own = state.providers[name];
+  if (current !== undefined && !(own?.updatedAt === current['updated_at'] && own?.fingerprint !== fingerprint)) return;
+  const { updated_at: updatedAt } = await admin.send('PUT', path, body);
+  state.providers[name] = { fingerprint, updatedAt: Number(updatedAt) };
+}
+
+async function ensureTier(admin: AdminApi, tier: DemoTier, content: object, state: StartState): Promise<void> {
+  const path = `/admin/v1/tiers/${tier}`;
+  const fingerprint = fingerprintOf(content);
+  const current = Number((await admin.find(path))?.['version'] ?? 0);
+  const own = state.tiers[tier];
+  if (current !== 0 && !(own?.version === current && own.fingerprint !== fingerprint)) return;
+  const { version } = await admin.send('PUT', path, content);
+  state.tiers[tier] = { fingerprint, version: Number(version) };
+}
+
+/** A digest, because what is put may hold a provider's key. */
+function fingerprintOf(content: object): string {
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex');
+}

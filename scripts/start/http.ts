@@ -1,0 +1,61 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+const TIMEOUT_MS = 15_000;
+
+export interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/**
+ * One JSON call to a process of this machine. A certificate is not checked: behind `TLS_CERT_FILE` stands the process
+ * that was just started, and the name in it is hardly ever the loopback address.
+ */
+export function callJson(
+  method: string,
+  url: string,
+  options: { token?: string; body?: unknown; timeoutMs?: number } = {},
+): Promise<Answer> {
+  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const text = options.body === undefined ? undefined : JSON.stringify(options.body);
+  return new Promise((resolve, reject) => {
+    const call = send(url, {
+      method,
+      agent: false,
+      rejectUnauthorized: false,
+      signal: AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS),
+      headers: {
+        ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
+        ...(text === undefined
+          ? {}
+          : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }),
+      },
+    });
+    call.once('error', reject);
+    call.once('response', (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.once('error', reject);
+      response.once('end', () => {
+        resolve({ status: response.statusCode ?? 0, body: parseObject(Buffer.concat(parts).toString()) });
+      });
+    });
+    call.end(text);
+  });
+}
+
+/** Rejects unless the process behind `url` says that it can serve. */
+export async function assertReady(url: string): Promise<void> {
+  const { status, body } = await callJson('GET', url, { timeoutMs: 3_000 });
+  if (status !== 200) throw new Error(`${url} answered ${status}: ${JSON.stringify(body)}`);
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+
+import type { Environment } from '../../shared/infra/embedded/find-program.ts';
+import { acquireLock, LockHeldError } from '../../shared/infra/embedded/lock-file.ts';
+import { startMongo } from '../../shared/infra/embedded/mongo.ts';
+import { findPortFaults } from '../../shared/infra/embedded/ports.ts';
+import { startRedis } from '../../shared/infra/embedded/redis.ts';
+import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { createAdminApi } from './admin-api.ts';
+import { renderBanner } from './banner.ts';
+import { ensureRoutes } from './demo-routes.ts';
+import { ensureTenant } from './demo-tenant.ts';
+import { startProvider, startService } from './processes.ts';
+import { readSettings, wantedPorts } from './settings.ts';
+import type { StartSettings } from './settings.ts';
+import { loadState, saveState } from './state.ts';
+import type { StartState } from './state.ts';
+import { createSupervisor } from './supervisor.ts';
+import type { End, Supervisor } from './supervisor.ts';
+
+/** When a stop takes longer than this, the user is told what it waits for. */
+const STOP_NOTICE_MS = 3_000;
+
+/** Everything that `npm start` does after its first line; resolves with the exit code when all has ended. */
+export async function runAll(given: Environment, args: string[], print: Log): Promise<number> {
+  const log: Log = (line) => {
+    print(`start | ${line}`);
+  };
+  const supervisor = createSupervisor(log);
+  listenForEnd(supervisor, print);
+  let exitCode: number;
+  try {
+    const settings = readSettings(given, args);
+    await bringUp(supervisor, settings, log, print);
+    const end = await supervisor.ended;
+    exitCode = tell(end);
+  } catch (error) {
+    exitCode = tell(await endOf(supervisor, error));
+  }
+  await closeWithNotice(supervisor, log);
+  return exitCode;
+}
+
+/** The order of design.md: what is used comes before what uses it, and closing goes the other way. */
+async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log, print: Log): Promise<void> {
+  const lock = await lockDataDir(settings.dataDir);
+  supervisor.defer('the lock', () => lock.release());
+  const faults = await findPortFaults(wantedPorts(settings));
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+
+  const stateFile = join(settings.dataDir, 'start.json');
+  const state = await loadState(stateFile);
+  await saveState(stateFile, state);
+  const stores = await startStores(supervisor, settings, log);
+  const adminToken = settings.env['ADMIN_TOKEN'] ?? state.adminToken;
+  const env: Environment = {
+    CREDENTIALS_KEY: state.credentialsKey,
+    ...settings.env,
+    ...stores,
+    ADMIN_TOKEN: adminToken,
+    DATA_DIR: settings.dataDir,
+  };
+  if (settings.providerPort !== undefined) await startProvider(supervisor, env, settings.providerPort, print);
+  await startService(supervisor, settings, env, print);
+  print(await prepareDemo(settings, state, stateFile, adminToken, log));
+}
+
+async function lockDataDir(dataDir: string) {
+  try {
+    return await acquireLock(join(dataDir, 'start.lock'));
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    throw new Error(
+      `Another npm start (process ${error.pid}) uses ${dataDir}: stop it, or set DATA_DIR to another folder.`,
+      { cause: error },
+    );
+  }
+}
+
+async function startStores(supervisor: Supervisor, settings: StartSettings, log: Log) {
+  const { dataDir, env } = settings;
+  const { signal } = supervisor;
+  let redisUrl = env['REDIS_URL'];
+  if (redisUrl === undefined) {
+    const redis = await startRedis({ dataDir, log, env, signal });
+    supervisor.adopt('Redis', redis);
+    redisUrl = redis.url;
+  } else log('Redis: the server of REDIS_URL');
+  let mongodbUri = env['MONGODB_URI'];
+  if (mongodbUri === undefined) {
+    const mongo = await startMongo({ dataDir, log, env, signal });
+    supervisor.adopt('MongoDB', mongo);
+    mongodbUri = mongo.url;
+  } else log('MongoDB: the server of MONGODB_URI');
+  return { REDIS_URL: redisUrl, MONGODB_URI: mongodbUri };
+}
+
+/** Makes or finds the demo tenant and remembers it even when a later step fails. */
+async function prepareDemo(
+  settings: StartSettings,
+  state: StartState,
+  stateFile: string,
+  adminToken: string,
+  log: Log,
+): Promise<string> {
+  const admin = createAdminApi(settings.adminUrl, adminToken);
+  try {
+    await ensureRoutes(admin, settings, state, log);
+    const tenant = await ensureTenant(admin, settings.config.keyPrefix, state);
+    return renderBanner(settings, tenant, adminToken);
+  } finally {
+    await saveState(stateFile, state);
+  }
+}
+
+/** The first signal asks for the end, a second one enforces it. */
+function listenForEnd(supervisor: Supervisor, print: Log): void {
+  const onSignal = () => {
+    if (supervisor.signal.aborted) {
+      print('\nEnding everything at once.');
+      supervisor.killAll();
+      process.exit(1);
+    }
+    print('\nStopping ...');
+    supervisor.requestEnd({ exitCode: 0 });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  // scripts/launch.mjs was killed, or whoever reads the log has gone.
+  const onLoss = () => {
+    supervisor.requestEnd({ exitCode: 1 });
+  };
+  process.on('disconnect', onLoss);
+  process.stdout.on('error', onLoss);
+}
+
+/** An interruption is what the user asked for; anything else is told, without a stack trace. */
+function endOf(supervisor: Supervisor, error: unknown): Promise<End> {
+  if (supervisor.signal.aborted) return supervisor.ended;
+  return Promise.resolve({ exitCode: 1, sentence: error instanceof Error ? error.message : String(error) });
+}
+
+function tell({ exitCode, sentence }: End): number {
+  if (sentence !== undefined) process.stderr.write(`\n${sentence}\n`);
+  return exitCode;
+}
+
+async function closeWithNotice(supervisor: Supervisor, log: Log): Promise<void> {
+  const notice = setTimeout(() => {
+    log('waiting for requests that still run; Ctrl-C ends everything at once');
+  }, STOP_NOTICE_MS);
+  await supervisor.close();
+  clearTimeout(notice);
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** An API key of the demo tenant; its value is shown by the service only once. */
+export interface DemoKey {
+  id: string;
+  value: string;
+}
+
+/** A provider as `npm start` last set it. */
+export interface PutProvider {
+  fingerprint: string;
+  updatedAt: number;
+}
+
+/** A tier as `npm start` last set it. */
+export interface PutTier {
+  fingerprint: string;
+  version: number;
+}
+
+/** What one `npm start` remembers for the next, in `DATA_DIR/start.json`. */
+export interface StartState {
+  adminToken: string;
+  credentialsKey: string;
+  tenantId?: string;
+  liveKey?: DemoKey;
+  testKey?: DemoKey;
+  providers: Record<string, PutProvider>;
+  tiers: Record<string, PutTier>;
+}
+
+/** Reads the file, or makes new secrets where there is none. */
+export async function loadState(file: string): Promise<StartState> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return newState();
+  try {
+    const state: unknown = JSON.parse(text);
+    // This program alone writes the file; the secrets are what everything else rests on.
+    if (hasSecrets(state)) return { ...newState(), ...state };
+  } catch {
+    // Said below, as for a file of another shape.
+  }
+  throw new Error(`${file} cannot be read: delete it, and a new demo tenant with new keys is made.`);
+}
+
+/** Replaces the file in one step; only its owner may read it. */
+export async function saveState(file: string, state: StartState): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  const draft = `${file}.new`;
+  await writeFile(draft, `${JSON.stringify(state, undefined, 2)}\n`, { mode: 0o600 });
+  await rename(draft, file);
+}
+
+function newState(): StartState {
+  return {
+    adminToken: randomBytes(24).toString('hex'),
+    credentialsKey: randomBytes(32).toString('base64'),
+    providers: {},
+    tiers: {},
+  };
+}
+
+function hasSecrets(state: unknown): state is Partial<StartState> {
+  return (
+    typeof state === 'object' &&
+    state !== null &&
+    'adminToken' in state &&
+    typeof state.adminToken === 'string' &&
+    'credentialsKey' in state &&
+    typeof state.credentialsKey === 'string'
+  );
+}

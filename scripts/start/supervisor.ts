@@ -1,0 +1,84 @@
+import { startServer } from '../../shared/infra/embedded/server-process.ts';
+import type { ServerOptions, ServerProcess } from '../../shared/infra/embedded/server-process.ts';
+import { createCloser } from '../../shared/lifecycle/closer.ts';
+import type { Log } from '../../shared/infra/embedded/run-step.ts';
+
+type Supervised = Pick<ServerProcess, 'exited' | 'stop' | 'kill'>;
+
+/** Why everything is to be stopped, and the exit code that tells it. */
+export interface End {
+  exitCode: number;
+  sentence?: string;
+}
+
+/** The processes of one `npm start`, from the first one's start to the last one's end. */
+export interface Supervisor {
+  /** Aborted as soon as everything is to be stopped: ends what is under way. */
+  signal: AbortSignal;
+  /** Resolves with the reason, when the user or a process that ended calls for the stop. */
+  ended: Promise<End>;
+  /** Takes over a process that runs; it is stopped before those that were taken over earlier. */
+  adopt(name: string, process: Supervised): void;
+  /** Starts a process; those of one `group` are stopped at the same time. */
+  start(group: string, options: ServerOptions): Promise<void>;
+  /** Registers a last step for after the processes that were taken over later have ended. */
+  defer(name: string, close: () => Promise<unknown>): void;
+  requestEnd(end: End): void;
+  /** Stops everything in reverse; safe to call once `ended` has resolved or a start has failed. */
+  close(): Promise<void>;
+  /** SIGKILL for everything, for a user who does not want to wait. */
+  killAll(): void;
+}
+
+export function createSupervisor(log: Log): Supervisor {
+  const abort = new AbortController();
+  const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<End>();
+  const all: Supervised[] = [];
+  const groups = new Map<string, Supervised[]>();
+  const closer = createCloser((name, error) => {
+    log(`Stopping ${name} failed: ${error instanceof Error ? error.message : String(error)}`);
+  });
+
+  function requestEnd(end: End): void {
+    if (abort.signal.aborted) return;
+    abort.abort();
+    resolveEnded(end);
+  }
+
+  function watch(name: string, process: Supervised): void {
+    all.push(process);
+    void process.exited.then((how) => {
+      requestEnd({ exitCode: 1, sentence: `${name} ended by itself (${how}), so everything is stopped.` });
+    });
+  }
+
+  return {
+    signal: abort.signal,
+    ended,
+    requestEnd,
+    adopt(name, process) {
+      closer.defer(name, () => process.stop());
+      watch(name, process);
+    },
+    async start(group, options) {
+      let members = groups.get(group);
+      if (members === undefined) {
+        const created: Supervised[] = [];
+        members = created;
+        groups.set(group, created);
+        closer.defer(group, () => Promise.all(created.map((member) => member.stop())));
+      }
+      const process = await startServer({ ...options, signal: abort.signal });
+      members.push(process);
+      watch(options.name, process);
+    },
+    defer: closer.defer,
+    async close() {
+      abort.abort();
+      await closer.close();
+    },
+    killAll() {
+      for (const process of all) process.kill();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** `npm test`: jest over all projects, with stores of its own (test/support/start-stores.ts). Arguments go to jest. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { lockHolder } from '../shared/infra/embedded/lock-file.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+const STORES_END_MS = 20_000;
+const POLL_MS = 100;
+
+const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
+process.exitCode = await runJest(process.argv.slice(2));
+await untilStoresEnded();
+await rm(dataDir, { recursive: true, force: true });
+
+/** `node` of the PATH is not asked: jest's own child processes are started with the program that runs jest. */
+function runJest(args: readonly string[]): Promise<number> {
+  const nodeOptions = [
+    process.env['NODE_OPTIONS'],
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+  ];
+  const jest = spawn(process.execPath, [JEST, ...args], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, NODE_OPTIONS: nodeOptions.filter(Boolean).join(' '), PARLEY_TEST_DIR: dataDir },
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => jest.kill(signal));
+  return new Promise((resolve) => {
+    jest.once('error', (error) => {
+      console.error(`jest could not be run: ${error.message}.`);
+      resolve(1);
+    });
+    jest.once('exit', (code, signal) => {
+      resolve(code ?? 128 + constants.signals[signal ?? 'SIGTERM']);
+    });
+  });
+}
+
+/** A jest that was interrupted has no teardown: its servers' guards end them, which takes a moment. */
+async function untilStoresEnded(): Promise<void> {
+  const deadline = performance.now() + STORES_END_MS;
+  // jest's teardown has removed the folder where it was reached.
+  for (const folder of await readdir(dataDir).catch(() => [])) {
+    const lockFile = join(dataDir, folder, 'server.lock');
+    while ((await lockHolder(lockFile)) !== undefined && performance.now() < deadline) await pause(POLL_MS);
+  }
+}

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { ADMIN_TOKEN, errorOf, startAdmin } from '../support/admin.ts';
+import type { TestAdmin } from '../support/admin.ts';
+
+let admin: TestAdmin;
+beforeAll(async () => {
+  admin = await startAdmin();
+});
+afterAll(() => admin.close());
+
+const HTML = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+function signIn(token: string) {
+  return request(admin.app).post('/admin/sign-in').type('form').send({ token });
+}
+
+async function sessionCookie(): Promise<string> {
+  const response = await signIn(ADMIN_TOKEN);
+  return String(response.headers['set-cookie']).split(';')[0] ?? '';
+}
+
+describe('the token', () => {
+  const paths = [
+    '/admin/v1/tenants',
+    '/admin/v1/providers',
+    '/admin/v1/tiers',
+    '/admin/v1/queues',
+    '/admin/v1/no-such',
+  ];
+
+  it.each(paths)('is asked for at %s', async (path) => {
+    const response = await request(admin.app).get(path);
+    expect(response.status).toBe(401);
+    expect(errorOf(response)).toMatchObject({ code: 'missing_api_key', type: 'authentication_error' });
+  });
+
+  it.each([
+    ['another token', 'Bearer wrong'],
+    ['a longer token', `Bearer ${ADMIN_TOKEN}x`],
+    ['two tokens', `Bearer ${ADMIN_TOKEN} ${ADMIN_TOKEN}`],
+    ['another scheme', `Basic ${ADMIN_TOKEN}`],
+  ])('is refused as %s', async (_case, header) => {
+    const response = await request(admin.app).get('/admin/v1/tenants').set('Authorization', header);
+    expect(response.status).toBe(401);
+    expect(errorOf(response)['code']).toBe('invalid_api_key');
+  });
+
+  it('is checked before the body is read', async () => {
+    const response = await request(admin.app)
+      .post('/admin/v1/tenants')
+      .type('json')
+      .send(`{"name":"${'x'.repeat(100_000)}`);
+    expect(response.status).toBe(401);
+  });
+
+  it('is not replaced by a session on the JSON interface', async () => {
+    const response = await request(admin.app)
+      .get('/admin/v1/tenants')
+      .set('Cookie', await sessionCookie());
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('the sign-in form', () => {
+  it('loads nothing from elsewhere and runs no script', async () => {
+    const response = await request(admin.app).get('/admin/sign-in');
+    expect(response.status).toBe(200);
+    expect(response.headers['content-security-policy']).toContain("default-src 'none'");
+    expect(response.text).not.toMatch(/https?:|<script|src=/);
+  });
+
+  it('sets a cookie that scripts and other sites cannot use and that is not the token', async () => {
+    const response = await signIn(ADMIN_TOKEN);
+    const cookie = String(response.headers['set-cookie']);
+    expect(response.status).toBe(303);
+    expect(response.headers['location']).toBe('/admin/queues');
+    expect(cookie).toMatch(/HttpOnly/);
+    expect(cookie).toMatch(/SameSite=Strict/);
+    expect(cookie).not.toContain(ADMIN_TOKEN);
+  });
+
+  it('refuses a wrong token without a cookie', async () => {
+    const response = await signIn('wrong');
+    expect(response.status).toBe(401);
+    expect(response.headers['set-cookie']).toBeUndefined();
+    expect(response.text).toContain('not the administrator token');
+  });
+
+  it.each([
+    ['two tokens', 'application/x-www-form-urlencoded', 'token=a&token=b', 401],
+    ['no token', 'application/x-www-form-urlencoded', '', 401],
+    ['JSON', 'application/json', '{"token":"x"}', 415],
+    ['an endless token', 'application/x-www-form-urlencoded', `token=${'x'.repeat(10_000)}`, 400],
+  ])('answers %s with its own status', async (_case, type, body, status) => {
+    const response = await request(admin.app).post('/admin/sign-in').set('Content-Type', type).send(body);
+    expect(response.status).toBe(status);
+  });
+});
+
+describe('pages', () => {
+  it('send a browser without a session to the form', async () => {
+    const response = await request(admin.app).get('/admin/queues').set('Accept', HTML);
+    expect(response.status).toBe(303);
+    expect(response.headers['location']).toBe('/admin/sign-in');
+  });
+
+  it('answer 401 to anything else without a session', async () => {
+    const response = await request(admin.app).get('/admin/queues/api/queues').set('Accept', 'application/json');
+    expect(response.status).toBe(401);
+    expect(errorOf(response)['code']).toBe('missing_api_key');
+  });
+
+  it('open with the token', async () => {
+    const response = await admin.call('get', '/admin/queues');
+    expect(response.status).toBe(200);
+  });
+
+  it('open with a session', async () => {
+    const response = await request(admin.app)
+      .get('/admin/queues')
+      .set('Cookie', await sessionCookie());
+    expect(response.status).toBe(200);
+  });
+
+  it('stay closed to a session that was extended by hand', async () => {
+    const [name = '', value = ''] = (await sessionCookie()).split('=');
+    const [expiry = '', signature = ''] = value.split('.');
+    const forged = `${name}=${Number(expiry) + 1}.${signature}`;
+    const response = await request(admin.app).get('/admin/queues').set('Cookie', forged);
+    expect(response.status).toBe(401);
+  });
+
+  it('stay closed to a session that has ended', async () => {
+    const cookie = await sessionCookie();
+    admin.clock.advance(12 * 60 * 60 * 1000 + 1_000);
+    const response = await request(admin.app).get('/admin/queues').set('Cookie', cookie);
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('every answer', () => {
+  it.each([
+    ['get', '/nothing-here', 404, 'not_found'],
+    ['get', '/admin/v1/nothing-here', 404, 'not_found'],
+    ['get', '/admin/v1/tenants/%E0%A4%A', 400, 'invalid_request'],
+    ['delete', '/admin/v1/tenants', 405, 'method_not_allowed'],
+    ['post', '/metrics', 405, 'method_not_allowed'],
+  ] as const)('to %s %s is the uniform error with a request id', async (method, path, status, code) => {
+    const response = await admin.call(method, path, method === 'post' ? {} : undefined);
+    expect(response.status).toBe(status);
+    expect(errorOf(response)['code']).toBe(code);
+    expect(response.headers['x-request-id']).toMatch(/^req_[0-9A-Za-z]{24}$/);
+    expect(admin.errors).toEqual([]);
+  });
+
+  it('to a method that a path lacks names the ones it has', async () => {
+    const response = await admin.call('put', '/admin/v1/tenants', {});
+    expect(response.headers['allow']).toBe('GET, POST');
+  });
+
+  it('is not cached and does not name the framework', async () => {
+    const response = await admin.call('get', '/admin/v1/tenants');
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.headers['x-powered-by']).toBeUndefined();
+  });
+});
+
+describe('without a token', () => {
+  it('metrics can be scraped', async () => {
+    const response = await request(admin.app).get('/metrics');
+    expect(response.text).toBe('up 1\n');
+    expect(response.headers['content-type']).toContain('version=0.0.4');
+  });
+
+  it('deep health can be read', async () => {
+    const response = await request(admin.app).get('/health/deep');
+    expect(response.body).toEqual({ status: 'ok' });
+  });
+});
+
+describe('a body', () => {
+  async function post(type: string, body: string) {
+    return request(admin.app)
+      .post('/admin/v1/tenants')
+      .auth(ADMIN_TOKEN, { type: 'bearer' })
+      .set('Content-Type', type)
+      .send(body);
+  }
+
+  it.each([
+    ['that is malformed', 'application/json', '{"name":', 400, 'invalid_request'],
+    ['that is null', 'application/json', 'null', 400, 'invalid_request'],
+    ['that is an array', 'application/json', '[]', 400, 'invalid_request'],
+    ['that is a number', 'application/json', '5', 400, 'invalid_request'],
+    ['that is empty', 'application/json', '', 400, 'invalid_request'],
+    ['of plain text', 'text/plain', '{"name":"x"}', 415, 'unsupported_media_type'],
+    ['in another charset', 'application/json; charset=utf-16', '{"name":"x"}', 415, 'unsupported_media_type'],
+    ['that is too large', 'application/json', `{"name":"${'x'.repeat(70_000)}"}`, 413, 'payload_too_large'],
+    ['that is nested deeply', 'application/json', '['.repeat(30_000), 400, 'invalid_request'],
+  ])('%s is refused with its own code', async (_case, type, body, status, code) => {
+    const response = await post(type, body);
+    expect(response.status).toBe(status);
+    expect(errorOf(response)['code']).toBe(code);
+    expect(admin.errors).toEqual([]);
+  });
+
+  it('cannot reach the prototype of what is read', async () => {
+    const response = await post('application/json', '{"name":"x","__proto__":{"status":"suspended","rpm":0}}');
+    expect(response.body).toMatchObject({ status: 'active', rpm: 60 });
+  });
+});

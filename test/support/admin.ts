@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Express } from 'express';
+import type { Connection } from 'mongoose';
+import request from 'supertest';
+
+import { createAdminApp } from '../../api/admin-app.ts';
+import type { AdminDeps } from '../../api/admin-app.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
+import { createKeyRepository } from '../../shared/infra/mongo/key-repository.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createProviderRepository } from '../../shared/infra/mongo/provider-repository.ts';
+import { createTenantRepository } from '../../shared/infra/mongo/tenant-repository.ts';
+import { createTierRepository } from '../../shared/infra/mongo/tier-repository.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createAccessFlags } from '../../shared/infra/redis/access-flags.ts';
+import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+
+export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+export const CREDENTIALS_KEY = Buffer.alloc(32, 7);
+
+/** A clock that stands until a test moves it. */
+export interface TestClock {
+  now(): number;
+  advance(ms: number): void;
+}
+
+export interface TestAdmin {
+  app: Express;
+  /** Sends a request with the administrator's token. */
+  call(method: Method, path: string, body?: unknown): Promise<request.Response>;
+  models: Models;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  queues: ChatQueues;
+  clock: TestClock;
+  /** A connection that listens; closed with the rest. */
+  subscribe(): Promise<RedisClient>;
+  /** Everything that was logged as an error: a test of bad input expects none. */
+  errors: string[];
+  close(): Promise<void>;
+}
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+function setting(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI'): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
+  return value;
+}
+
+function withDatabase(uri: string, database: string): string {
+  const url = new URL(uri);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+function createTestClock(): TestClock {
+  let time = Date.now();
+  return {
+    now: () => time,
+    advance(ms) {
+      time += ms;
+    },
+  };
+}
+
+function createErrorLog(): { log: Logger; errors: string[] } {
+  const errors: string[] = [];
+  const quiet = () => undefined;
+  const error: Logger['error'] = (message, fields) => {
+    const cause = fields?.error;
+    errors.push(cause instanceof Error ? `${message} ${cause.stack ?? cause.message}` : message);
+  };
+  return { log: { error, warn: quiet, info: quiet, debug: quiet }, errors };
+}
+
+async function openStores(name: string): Promise<{ mongo: Connection; redis: RedisClient }> {
+  const mongo = await connectMongo(withDatabase(setting('TEST_MONGODB_URI'), name));
+  const redis = createRedis(setting('TEST_REDIS_URL'), 'producer');
+  await connectRedis(redis);
+  return { mongo, redis };
+}
+
+/**
+ * The administration app over real stores, with a database and a Redis namespace of its own. Two shards, so that
+ * nothing works by chance on shard 0 alone.
+ */
+export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<TestAdmin> {
+  const name = `admin-${randomBytes(6).toString('hex')}`;
+  const { mongo, redis } = await openStores(name);
+  const models = createModels(mongo);
+  await ensureIndexes(models);
+  const keyspace = createKeyspace(name);
+  const queues = createChatQueues(redis, keyspace, () => undefined);
+  const subscribers: RedisClient[] = [];
+  const clock = createTestClock();
+  const { log, errors } = createErrorLog();
+  const app = createAdminApp({
+    adminToken: ADMIN_TOKEN,
+    keyPrefix: 'svc',
+    shards: 2,
+    tenants: createTenantRepository(models),
+    keys: createKeyRepository(mongo, models),
+    providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
+    tiers: createTierRepository(mongo, models),
+    accounts: createAccountRepository(mongo, models),
+    accountStore: createAccountStore(redis, keyspace),
+    accessFlags: createAccessFlags(redis, keyspace),
+    queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
+    metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
+    deepHealth: () => Promise.resolve({ status: 'ok' }),
+    clock,
+    log,
+    ...overrides,
+  });
+  return {
+    app,
+    models,
+    redis,
+    keyspace,
+    queues,
+    clock,
+    errors,
+    call(method, path, body) {
+      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' });
+      return Promise.resolve(body === undefined ? call : call.send(body as object));
+    },
+    async subscribe() {
+      const subscriber = createRedis(setting('TEST_REDIS_URL'), 'subscriber');
+      subscribers.push(subscriber);
+      await connectRedis(subscriber);
+      return subscriber;
+    },
+    async close() {
+      await Promise.all(subscribers.map((subscriber) => subscriber.quit()));
+      await queues.close();
+      await mongo.dropDatabase();
+      await mongo.close();
+      await redis.quit();
+    },
+  };
+}
+
+/** What every refusal must look like (interface.md section 2.4). */
+export function errorOf(response: request.Response): Record<string, unknown> {
+  const { error } = response.body as { error: Record<string, unknown> };
+  if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
+  return error;
+}

@@ -1,0 +1,70 @@
+import type { Express } from 'express';
+import request from 'supertest';
+
+/** The least valid chat body. */
+export function chatOf(content: string, more: object = {}): object {
+  return { messages: [{ role: 'user', content }], ...more };
+}
+
+export function postChat(app: Express, key: string, body: object | string): request.Test {
+  return request(app).post('/platform/v1/chat').auth(key, { type: 'bearer' }).type('json').send(body);
+}
+
+/** Reads a whole stream, as supertest does not know its content type. */
+export function postStream(app: Express, key: string, body: object | string): request.Test {
+  return request(app)
+    .post('/platform/v1/chat/stream')
+    .auth(key, { type: 'bearer' })
+    .type('json')
+    .buffer(true)
+    .parse((res, callback) => {
+      let text = '';
+      res.setEncoding('utf8');
+      res.on('data', (part: string) => (text += part));
+      res.on('end', () => {
+        callback(null, text);
+      });
+    })
+    .send(body);
+}
+
+export interface SseEvent {
+  id: number;
+  /** Undefined for `[DONE]`. */
+  chunk: Record<string, unknown> | undefined;
+}
+
+/** The data events of an SSE text; comments are left out. */
+export function parseSse(text: string): SseEvent[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block !== '' && !block.startsWith(':'))
+    .map((block) => {
+      const id = Number(/^id: (\d+)$/m.exec(block)?.[1]);
+      const data = /^data: (.*)$/m.exec(block)?.[1] ?? '';
+      return { id, chunk: data === '[DONE]' ? undefined : (JSON.parse(data) as Record<string, unknown>) };
+    });
+}
+
+/** The error object of a response; throws where its request id is not that of the header (interface.md section 7). */
+export function errorOf(response: request.Response): Record<string, unknown> {
+  const { error } = response.body as { error?: Record<string, unknown> };
+  if (error === undefined) throw new Error(`No error object in a ${response.status}: ${response.text}`);
+  if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
+  return error;
+}
+
+/** Tries until `check` returns something; fails after `timeoutMs`. */
+export async function waitFor<T>(
+  check: () => Promise<T | null | undefined> | T | null | undefined,
+  what: string,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await check();
+    if (value !== undefined && value !== null) return value;
+    if (Date.now() > until) throw new Error(`Waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,33 @@
+import type { LogFields, Logger } from '../../shared/infra/logging/logger.ts';
+
+export interface LogLine {
+  level: 'error' | 'warn' | 'info' | 'debug';
+  message: string;
+  fields: LogFields;
+}
+
+/** Keeps log lines, so that a test can say what must or must not be logged. */
+export interface RecordingLog extends Logger {
+  lines: LogLine[];
+  errors(): string[];
+}
+
+export function createRecordingLog(): RecordingLog {
+  const lines: LogLine[] = [];
+  const record =
+    (level: LogLine['level']) =>
+    (message: string, fields: LogFields = {}) => {
+      lines.push({ level, message, fields });
+    };
+  return {
+    lines,
+    error: record('error'),
+    warn: record('warn'),
+    info: record('info'),
+    debug: record('debug'),
+    errors: () =>
+      lines
+        .filter((line) => line.level === 'error')
+        .map((line) => `${line.message} ${String(line.fields.error ?? '')}`),
+  };
+}

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Express } from 'express';
+import request from 'supertest';
+
+import { composeIngress } from '../../api/compose.ts';
+import { loadConfig } from '../../shared/config/load-config.ts';
+import type { Config } from '../../shared/config/load-config.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createCloser } from '../../shared/lifecycle/closer.ts';
+import { composeWorker } from '../../workers/compose.ts';
+import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import type { SimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import { createRecordingLog } from './recording-log.ts';
+import type { RecordingLog } from './recording-log.ts';
+
+export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+
+/** Fields of `POST /admin/v1/tenants` and of its key. */
+export interface TenantOptions {
+  credits?: number;
+  tenant?: Record<string, unknown>;
+  key?: Record<string, unknown>;
+}
+
+export interface TestTenant {
+  tenantId: string;
+  keyId: string;
+  /** The API key's value. */
+  key: string;
+}
+
+/** An ingress and, unless told otherwise, a worker in this process, over real stores with names of their own. */
+export interface TestService {
+  app: Express;
+  /** The address of `app` behind a real socket, for what supertest cannot read: streams as they come. */
+  url: string;
+  provider: SimulatedProvider;
+  models: Models;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  log: RecordingLog;
+  startTenant(options?: TenantOptions): Promise<TestTenant>;
+  admin(method: 'get' | 'post' | 'put' | 'patch' | 'delete', path: string, body?: object): Promise<request.Response>;
+  startWorker(): Promise<{ close(): Promise<void> }>;
+  close(): Promise<void>;
+}
+
+function setting(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI'): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
+  return value;
+}
+
+function configOf(database: string, env: Record<string, string>): Readonly<Config> {
+  const uri = new URL(setting('TEST_MONGODB_URI'));
+  uri.pathname = `/${database}`;
+  return loadConfig(
+    {
+      REDIS_URL: setting('TEST_REDIS_URL'),
+      MONGODB_URI: uri.href,
+      ADMIN_TOKEN,
+      CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
+      ...env,
+    },
+    'api',
+  );
+}
+
+export interface ServiceOptions {
+  /** Settings of contract.md section 1. */
+  env?: Record<string, string>;
+  /** Number of workers at the start. */
+  workers?: number;
+}
+
+export async function startService({ env = {}, workers = 1 }: ServiceOptions = {}): Promise<TestService> {
+  const name = `t${randomBytes(6).toString('hex')}`;
+  const config = configOf(name, env);
+  const log = createRecordingLog();
+  const closer = createCloser((step, error) => {
+    log.error(`Closing ${step} failed.`, { error });
+  });
+
+  const provider = createSimulatedProvider();
+  const { url: providerUrl } = await provider.listen();
+  closer.defer('provider', () => provider.close());
+  const mongo = await connectMongo(config.mongodbUri);
+  closer.defer('database', () => mongo.close());
+  const redis = createRedis(config.redisUrl, 'producer');
+  closer.defer('redis', () => redis.quit());
+  await connectRedis(redis);
+
+  const { app, adminApp } = await composeIngress(config, log, closer, { namespace: name });
+  const server = app.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  closer.defer('server', () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+
+  const admin: TestService['admin'] = (method, path, body) => {
+    const call = request(adminApp)[method](`/admin/v1${path}`).auth(ADMIN_TOKEN, { type: 'bearer' });
+    return Promise.resolve(body === undefined ? call : call.send(body));
+  };
+  await admin('put', '/providers/simulated', { kind: 'simulated', base_url: `${providerUrl}/v1` });
+  const targets = [{ provider: 'simulated', model: 'sim', context_window: 128_000 }];
+  await admin('put', '/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
+  await admin('put', '/tiers/oloid', { rates: { prompt: 4, completion: 4 }, targets });
+
+  async function startWorker(): Promise<{ close(): Promise<void> }> {
+    const workerCloser = createCloser((step, error) => {
+      log.error(`Closing ${step} failed.`, { error });
+    });
+    await composeWorker(config, log, workerCloser, { namespace: name });
+    closer.defer('worker', () => workerCloser.close());
+    return workerCloser;
+  }
+  for (let count = 0; count < workers; count += 1) await startWorker();
+
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    app,
+    url: `http://127.0.0.1:${port}`,
+    provider,
+    models: createModels(mongo),
+    redis,
+    keyspace: createKeyspace(name),
+    log,
+    admin,
+    startWorker,
+    async startTenant({ credits = 1_000_000, tenant = {}, key = {} } = {}) {
+      const made = await admin('post', '/tenants', {
+        name: 'test',
+        rpm: 100_000,
+        tpm: 100_000_000,
+        chat_rpm: 100_000,
+        stream_rpm: 100_000,
+        ...(credits === 0 ? {} : { credits }),
+        ...tenant,
+      });
+      if (made.status !== 201) throw new Error(`The tenant was refused: ${made.text}`);
+      const madeKey = await admin('post', `/tenants/${String(made.body.id)}/keys`, { name: 'test', ...key });
+      if (madeKey.status !== 201) throw new Error(`The key was refused: ${madeKey.text}`);
+      return { tenantId: String(made.body.id), keyId: String(madeKey.body.id), key: String(madeKey.body.value) };
+    },
+    async close() {
+      await closer.close();
+    },
+  };
+}
