@@ -1,7 +1,6 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
-import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createAdminAuthentication } from './middleware/authenticate-admin.ts';
 import { createErrorHandler, methodNotAllowed, notFound } from './middleware/error-handler.ts';
 import { readJsonBody } from './middleware/read-json-body.ts';
@@ -33,7 +32,6 @@ export type AdminDeps = AdminTenantsDeps &
     metrics: { contentType: string; render(): Promise<string> };
     /** What `GET /health/deep` answers. */
     deepHealth(): Promise<object>;
-    log: Logger;
   };
 
 const BODY_BYTES_MAX = 64 * 1024;

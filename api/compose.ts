@@ -50,6 +50,9 @@ export interface IngressComposeOptions {
   namespace?: string;
 }
 
+/** A caller waits for these calls. */
+const MONGO_CALL_MS = 2_000;
+
 /** How long a body may outlive its request's deadline. */
 const BODY_MARGIN_MS = 60_000;
 
@@ -84,7 +87,7 @@ export async function composeIngress(
     });
   }
 
-  const mongo = await connectMongo(config.mongodbUri);
+  const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
   await ensureIndexes(models);

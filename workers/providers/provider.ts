@@ -28,7 +28,8 @@ export interface ProviderAdapter {
 
 /**
  * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `refused`: it will not serve us at the
- * moment (401, 402, 403), take the next. `caller`: our request is at fault (400, 422), nobody else is asked.
+ * moment (401, 402, 403, and what else speaks of a wrong set-up), take the next. `caller`: our request is at fault (400, 413, 422), nobody else is
+ * asked.
  */
 export type ProviderFault = 'transient' | 'refused' | 'caller';
 
@@ -53,7 +54,6 @@ export class ProviderError extends Error {
 
 /** contract.md section 7, Routing. */
 export function faultOfStatus(status: number): ProviderFault {
-  if (status === 401 || status === 402 || status === 403) return 'refused';
   if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';
-  return 'caller';
+  return status === 400 || status === 413 || status === 422 ? 'caller' : 'refused';
 }

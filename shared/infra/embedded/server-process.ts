@@ -101,13 +101,12 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
     await untilReady(options, exited);
     return server;
   } catch (error) {
-    const ended = child.exitCode !== null || child.signalCode !== null;
     await server.stop();
     if (options.signal?.aborted === true) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(withLastLines(`${options.name} did not start: ${reason}${ended ? '' : ' (stopped)'}.`, lines), {
-      cause: error,
-    });
+    const sentence = `${options.name} did not start: ${reason}.`;
+    // A caller that reads every line has shown them already.
+    throw new Error(options.onLine === undefined ? withLastLines(sentence, lines) : sentence, { cause: error });
   }
 }
 

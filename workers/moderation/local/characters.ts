@@ -36,8 +36,9 @@ export const INVISIBLE = 7;
 const UNCLASSIFIED = 0;
 /** Above it Unicode has ideographs and tag characters, and nothing that looks like a letter. */
 const TABLE_SIZE = 0x2_0000;
-const IDEOGRAPH: CharacterClass = { gap: SOFT_GAP, readings: [], plain: 0, sure: 0 };
-const TAG: CharacterClass = { gap: INVISIBLE, readings: [], plain: 0, sure: 0 };
+/** A gap, and nothing else. */
+const NOTHING: CharacterClass = { gap: SOFT_GAP, readings: [], plain: 0, sure: 0 };
+const TAG: CharacterClass = { ...NOTHING, gap: INVISIBLE };
 const LOWER_A = 97;
 const DIGIT_0 = 48;
 
@@ -45,12 +46,14 @@ const resolveConfusable = resolveConfusablesTransformer().transform;
 const resolveLeet = resolveLeetSpeakTransformer().transform;
 const toLowerCase = toAsciiLowerCaseTransformer().transform;
 
-const INVISIBLE_CHARACTER = /[\p{Cf}\u115f\u1160\u3164\uffa0]/u;
+/** Hangul fillers: letters to Unicode, nothing to the eye. */
+const INVISIBLE_LETTERS = new Set([0x115f, 0x1160, 0x3164, 0xffa0]);
+const INVISIBLE_CHARACTER = /\p{Cf}/u;
 const MARK = /[\p{Mn}\p{Me}]/u;
 const LETTER_OR_NUMBER = /[\p{L}\p{N}]/u;
-/** Scripts written without spaces: their characters neither continue a Latin word nor keep one from starting. */
+/** Scripts written without spaces: a word of ours may begin and end right beside their characters. */
 const UNSPACED_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
-const LATIN_LIKE = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u;
+const PICTOGRAPH = /\p{Extended_Pictographic}/u;
 
 /** The place of an ASCII letter or digit in the alphabet, or -1. */
 export function alphabetIndex(codePoint: number): number {
@@ -67,12 +70,12 @@ const LETTER_L = alphabetIndex(0x6c);
 
 /** Classes by code point, found out on first sight and then kept: a code point's class never changes. */
 export class CharacterTable {
-  private readonly classes: CharacterClass[] = [IDEOGRAPH];
+  private readonly classes: CharacterClass[] = [NOTHING];
   private readonly indexOfKey = new Map<string, number>();
   private readonly table = new Uint16Array(TABLE_SIZE);
 
   classOf(codePoint: number): CharacterClass {
-    if (codePoint >= TABLE_SIZE) return isTag(codePoint) ? TAG : IDEOGRAPH;
+    if (codePoint >= TABLE_SIZE) return isTag(codePoint) ? TAG : NOTHING;
     const index = this.table[codePoint] ?? UNCLASSIFIED;
     const known = this.classes[index === UNCLASSIFIED ? this.learn(codePoint) : index];
     if (known === undefined) throw new Error('The character table names a class that does not exist.');
@@ -95,20 +98,24 @@ function isTag(codePoint: number): boolean {
 
 function classify(codePoint: number): CharacterClass {
   const text = String.fromCodePoint(codePoint);
-  if (INVISIBLE_CHARACTER.test(text)) return { gap: INVISIBLE, readings: [], plain: 0, sure: 0 };
-  if (MARK.test(text)) return { gap: IGNORED, readings: [], plain: 0, sure: 0 };
+  if (INVISIBLE_LETTERS.has(codePoint)) return { ...NOTHING, gap: INVISIBLE };
+  if (LETTER_OR_NUMBER.test(text)) return classifyLetter(codePoint, text);
+  if (INVISIBLE_CHARACTER.test(text)) return { ...NOTHING, gap: INVISIBLE };
+  if (MARK.test(text)) return { ...NOTHING, gap: IGNORED };
   const gap = gapOf(text);
-  if (gap === NEWLINE_GAP || gap === SPACE_GAP) return { gap, readings: [], plain: 0, sure: 0 };
+  if (gap !== SOFT_GAP && gap !== STOP_GAP) return { ...NOTHING, gap };
 
   const readings = NEVER_LETTERS.has(text.normalize('NFKC')) ? [] : readingsOf(resolve(codePoint, text), codePoint);
-  const isLetter = LETTER_OR_NUMBER.test(text) && !UNSPACED_SCRIPT.test(text);
-  // An ASCII symbol is a letter by guess only; what looks like a letter and is none of ASCII is made to.
-  const sure = isLetter || codePoint >= 0x80 ? 1 : 0;
-  // A Latin, Greek or Cyrillic letter that looks like none of ours still belongs to the word it stands in.
-  if (isLetter && (readings.length > 0 || LATIN_LIKE.test(text))) {
-    return { gap: NO_GAP, readings, plain: isPlain(text) ? 1 : 0, sure };
-  }
-  return { gap: gap === NO_GAP ? SOFT_GAP : gap, readings, plain: 0, sure };
+  if (readings.length === 0) return { ...NOTHING, gap };
+  // An ASCII symbol is a letter by guess only, a circled letter is nothing else, and an emoji may be either.
+  if (codePoint < 0x80) return { gap, readings, plain: 0, sure: 0 };
+  return { gap: PICTOGRAPH.test(text) ? gap : NO_GAP, readings, plain: 0, sure: 1 };
+}
+
+function classifyLetter(codePoint: number, text: string): CharacterClass {
+  const readings = readingsOf(resolve(codePoint, text), codePoint);
+  if (readings.length === 0 && UNSPACED_SCRIPT.test(text)) return NOTHING;
+  return { gap: NO_GAP, readings, plain: isPlain(text) ? 1 : 0, sure: 1 };
 }
 
 /** An ASCII character is plain, and so is a letter with an accent: `é` is how some words are written. */
@@ -121,7 +128,7 @@ function gapOf(text: string): number {
   if (/\s/u.test(text)) return SPACE_GAP;
   const compatible = text.normalize('NFKC');
   if (/^[.!?。…]/u.test(compatible)) return STOP_GAP;
-  return compatible === ':' ? COLON_GAP : NO_GAP;
+  return compatible === ':' ? COLON_GAP : SOFT_GAP;
 }
 
 /** The ASCII letter, digit or symbol that a character looks like, in lower case; itself when it looks like none. */

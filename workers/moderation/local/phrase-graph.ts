@@ -14,62 +14,53 @@ export interface PhraseEnd<Label> {
 
 type Steps = ReadonlyMap<number, readonly PhraseStep[]>;
 
-const NO_STEPS: Steps = new Map();
-
-/** All phrases as one automaton over words, without empty moves. */
-export interface PhraseGraph<Label> {
-  readonly anywhere: Steps;
-  readonly atSentenceStart: Steps;
-  /** By state: where each word leads. */
-  readonly next: readonly Steps[];
-  /** By state: the phrases that are complete there. */
-  readonly ends: readonly (readonly PhraseEnd<Label>[])[];
-}
-
-interface DraftState<Label> {
+interface GraphState<Label> {
   readonly words: Map<number, number>;
   readonly empty: number[];
   readonly skips: { readonly to: number; readonly words: number }[];
   readonly ends: PhraseEnd<Label>[];
 }
 
-/** Collects phrases that share their beginnings, then flattens them to a graph. */
-export class PhraseGraphBuilder<Label> {
+/** All phrases as one automaton over words. Phrases that begin with the same elements share their states. */
+export class PhraseGraph<Label> {
+  /** The vocabulary; a word's index is its place here. */
   readonly words: string[] = [];
   private readonly wordIndex = new Map<string, number>();
-  private readonly states: DraftState<Label>[] = [];
-  /** Phrases that begin with the same elements share the states of these: by state and source of the element. */
+  private readonly states: GraphState<Label>[] = [];
+  /** The state behind an element, by the state before it and the source of the element. */
   private readonly shared = new Map<string, number>();
-  private readonly anywhere = this.addState();
-  private readonly sentenceStart = this.addState();
+  private readonly stepsOf: (Steps | undefined)[] = [];
+  /** Where phrases begin, and where those begin that only a sentence may begin with. */
+  readonly anywhere = this.addState();
+  readonly sentenceStart = this.addState();
 
   add(phrase: Phrase, label: Label): void {
-    const last = this.addRow(phrase.atSentenceStart ? this.sentenceStart : this.anywhere, phrase.elements);
+    const from = phrase.atSentenceStart ? this.sentenceStart : this.anywhere;
+    const last = phrase.elements.reduce((at, element) => this.addElement(at, element), from);
     const unlessNext = new Set(phrase.unlessNext.map((word) => this.indexOf(word)));
     this.state(last).ends.push({ label, unlessNext: unlessNext.size > 0 ? unlessNext : undefined });
   }
 
-  build(): PhraseGraph<Label> {
-    const flattened = new Map<number, Steps>();
-    const next = this.states.map((_, state) => {
-      const only = this.onlyWay(state);
-      const steps = flattened.get(only) ?? this.flatten(only);
-      flattened.set(only, steps);
-      return steps;
-    });
-    return {
-      anywhere: next[this.anywhere] ?? NO_STEPS,
-      atSentenceStart: next[this.sentenceStart] ?? NO_STEPS,
-      next,
-      ends: this.states.map((_, state) => this.reach(state).flatMap((reached) => this.state(reached).ends)),
-    };
+  /** Where each word leads from a state. No phrase may be added any more. */
+  steps(state: number): Steps {
+    const known = this.stepsOf[state];
+    if (known !== undefined) return known;
+    const only = this.onlyWay(state);
+    const steps = only === state ? this.findSteps(state) : this.steps(only);
+    this.stepsOf[state] = steps;
+    return steps;
+  }
+
+  /** The phrases that are complete in a state. */
+  ends(state: number): readonly PhraseEnd<Label>[] {
+    return this.reach(state).flatMap((reached) => this.state(reached).ends);
   }
 
   private addState(): number {
     return this.states.push({ words: new Map(), empty: [], skips: [], ends: [] }) - 1;
   }
 
-  private state(index: number): DraftState<Label> {
+  private state(index: number): GraphState<Label> {
     const state = this.states[index];
     if (state === undefined) throw new Error(`The phrase graph has no state ${index}.`);
     return state;
@@ -79,10 +70,6 @@ export class PhraseGraphBuilder<Label> {
     const known = this.wordIndex.get(word) ?? this.words.push(word) - 1;
     this.wordIndex.set(word, known);
     return known;
-  }
-
-  private addRow(from: number, elements: readonly PhraseElement[]): number {
-    return elements.reduce((at, element) => this.addElement(at, element), from);
   }
 
   private addElement(from: number, element: PhraseElement): number {
@@ -99,7 +86,10 @@ export class PhraseGraphBuilder<Label> {
         this.state(from).skips.push({ to, words: element.words });
         break;
       case 'oneOf':
-        for (const row of element.alternatives) this.state(this.addRow(from, row)).empty.push(to);
+        for (const row of element.alternatives) {
+          const last = row.reduce((at, inner) => this.addElement(at, inner), from);
+          this.state(last).empty.push(to);
+        }
         if (element.optional) this.state(from).empty.push(to);
         break;
     }
@@ -115,7 +105,7 @@ export class PhraseGraphBuilder<Label> {
     return [...reached];
   }
 
-  private flatten(state: number): Steps {
+  private findSteps(state: number): Steps {
     const steps = new Map<number, PhraseStep[]>();
     for (const at of this.reach(state)) {
       for (const [word, to] of this.state(at).words) {

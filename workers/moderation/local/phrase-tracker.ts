@@ -1,13 +1,13 @@
 import type { PhraseGroup } from './lexicon.ts';
-import type { PhraseEnd, PhraseGraph, PhraseStep } from './phrase-graph.ts';
+import type { PhraseEnd } from './phrase-graph.ts';
+import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
-/** A phrase that has begun. Positions count UTF-16 units from the beginning of the text. */
+/** Phrases that have begun with one word. Positions count UTF-16 units from the beginning of the text. */
 export interface PhraseThread {
-  readonly state: number;
-  readonly skips: number;
   readonly start: number;
   readonly disguised: boolean;
-  /** Set on a complete phrase that still depends on the word after it. */
+  /** What may follow; undefined on a complete phrase that still depends on the word after it. */
+  readonly set: PhraseSet<PhraseGroup> | undefined;
   readonly end: PhraseEnd<PhraseGroup> | undefined;
 }
 
@@ -32,16 +32,15 @@ interface Found {
 }
 
 const NONE: readonly PhraseThread[] = [];
-const NO_STEPS: readonly PhraseStep[] = [];
 
 /** No text that means anything has so many phrases open at once; a made-up one may not cost more. */
-const THREADS_MAX = 48;
+const THREADS_MAX = 16;
 
-/** Follows the phrases of a graph from word to word. It is told of every word and every gap between words, in order. */
+/** Follows phrases from word to word. It is told of every word and every gap between words, in order. */
 export class PhraseTracker {
   /** Phrases whose next word may begin here. */
   waiting: readonly PhraseThread[] = NONE;
-  private readonly graph: PhraseGraph<PhraseGroup>;
+  private readonly phrases: PhraseSets<PhraseGroup>;
   private readonly onMatch: (match: PhraseMatch) => void;
   /** Phrases that live on if the word being read is one that they may skip. */
   private passing: readonly PhraseThread[] = NONE;
@@ -50,43 +49,32 @@ export class PhraseTracker {
   /** Complete phrases that the word being read takes back. */
   private takenBack: PhraseThread[] = [];
 
-  constructor(graph: PhraseGraph<PhraseGroup>, onMatch: (match: PhraseMatch) => void) {
-    this.graph = graph;
+  constructor(phrases: PhraseSets<PhraseGroup>, onMatch: (match: PhraseMatch) => void) {
+    this.phrases = phrases;
     this.onMatch = onMatch;
   }
 
   /** A word of the vocabulary ends at this gap. Several may: a text can be read in more than one way. */
   read(word: number, reading: WordReading): void {
-    const { graph } = this;
-    this.follow(graph.anywhere.get(word), reading.start, reading.disguised);
-    if (reading.opensSentence) this.follow(graph.atSentenceStart.get(word), reading.start, reading.disguised);
+    this.follow(this.phrases.start(reading.opensSentence), word, reading.start, reading.disguised);
     for (const thread of reading.context) {
-      if (thread.end === undefined) {
-        this.follow(graph.next[thread.state]?.get(word), thread.start, thread.disguised || reading.disguised);
-      } else if (thread.end.unlessNext?.has(word) === true) {
-        this.takenBack.push(thread);
-      }
+      const { set, end, start, disguised } = thread;
+      if (set !== undefined) this.follow(set, word, start, disguised || reading.disguised);
+      else if (end?.unlessNext?.has(word) === true) this.takenBack.push(thread);
     }
   }
 
   /** A letter begins a word after a gap. */
   beginWord(): void {
     if (this.waiting.length === 0) return;
-    this.passing = this.waiting
-      .filter((thread) => thread.skips > 0 || thread.end !== undefined)
-      .map((thread) => (thread.end === undefined ? { ...thread, skips: thread.skips - 1 } : thread));
+    this.passing = this.waiting.filter(({ set }) => set?.skips !== false);
     this.waiting = NONE;
   }
 
   /** The words that end at this gap have all been read. */
   endWord(): void {
     if (this.found.length > 0) this.settleFound();
-    for (const thread of this.passing) {
-      if (thread.end === undefined) this.fresh.push(thread);
-      else if (!this.takenBack.includes(thread)) this.report(thread.end, thread);
-    }
-    this.passing = NONE;
-    this.takenBack = [];
+    if (this.passing.length > 0) this.endPassing();
     if (this.fresh.length === 0) return;
     this.waiting = this.waiting.length === 0 ? this.fresh : [...this.waiting, ...this.fresh];
     if (this.waiting.length > THREADS_MAX) this.waiting = this.waiting.slice(-THREADS_MAX);
@@ -104,21 +92,40 @@ export class PhraseTracker {
     return Math.min(earliestStart(this.waiting), earliestStart(this.passing));
   }
 
-  private follow(steps: readonly PhraseStep[] | undefined, start: number, disguised: boolean): void {
-    for (const { state, skips } of steps ?? NO_STEPS) {
-      for (const end of this.graph.ends[state] ?? []) this.found.push({ end, start, disguised });
-      if ((this.graph.next[state]?.size ?? 0) > 0) this.open({ state, skips, start, disguised, end: undefined });
+  private follow(from: PhraseSet<PhraseGroup>, word: number, start: number, disguised: boolean): void {
+    const set = this.phrases.follow(from, word);
+    if (set === undefined) return;
+    for (const end of set.ends) this.found.push({ end, start, disguised });
+    if (!set.open) return;
+    this.open(set, start, disguised);
+  }
+
+  /** What began with the same word goes on as one. */
+  private open(set: PhraseSet<PhraseGroup>, start: number, disguised: boolean): void {
+    const index = this.fresh.findIndex((thread) => thread.start === start && thread.set !== undefined);
+    const known = this.fresh[index];
+    if (known?.set === undefined) {
+      this.fresh.push({ set, start, disguised, end: undefined });
+    } else {
+      const merged = known.set === set ? set : this.phrases.merge(known.set, set);
+      // Where one of two readings is plain, nothing was hidden.
+      this.fresh[index] = { set: merged, start, disguised: known.disguised && disguised, end: undefined };
     }
   }
 
-  /** Of two phrases in the same place the shorter one serves: it holds back less. */
-  private open(thread: PhraseThread): void {
-    const same = this.fresh.findIndex(
-      ({ state, skips, end }) => state === thread.state && skips === thread.skips && !end,
-    );
-    const known = this.fresh[same];
-    if (known === undefined) this.fresh.push(thread);
-    else if (known.start < thread.start) this.fresh[same] = thread;
+  /** The word that passed by belonged to no phrase, or to another one. */
+  private endPassing(): void {
+    for (const thread of this.passing) {
+      const { set, end, start, disguised } = thread;
+      if (set !== undefined) {
+        const skipped = this.phrases.skip(set);
+        if (skipped !== undefined) this.open(skipped, start, disguised);
+      } else if (end !== undefined && !this.takenBack.includes(thread)) {
+        this.report(end, thread);
+      }
+    }
+    this.passing = NONE;
+    this.takenBack = [];
   }
 
   private settleFound(): void {
@@ -126,12 +133,12 @@ export class PhraseTracker {
     for (const { end, start, disguised } of this.found) {
       if (start >= harmlessFrom) continue;
       if (end.unlessNext === undefined) this.report(end, { start, disguised });
-      else this.fresh.push({ state: -1, skips: 0, start, disguised, end });
+      else this.fresh.push({ set: undefined, start, disguised, end });
     }
     this.found = [];
   }
 
-  private report({ label }: PhraseEnd<PhraseGroup>, { start, disguised }: { start: number; disguised: boolean }): void {
+  private report({ label }: PhraseEnd<PhraseGroup>, { start, disguised }: Pick<PhraseThread, 'start' | 'disguised'>): void {
     const score = disguised ? (label.disguisedScore ?? label.score) : label.score;
     this.onMatch({ group: label, start, score });
   }

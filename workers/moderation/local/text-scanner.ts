@@ -37,7 +37,7 @@ export class TextScanner {
   constructor(lexicon: Lexicon, listener: MatchListener) {
     this.lexicon = lexicon;
     this.readers = new WordReaders(lexicon.trie);
-    this.tracker = new PhraseTracker(lexicon.graph, (match) => {
+    this.tracker = new PhraseTracker(lexicon.phrases, (match) => {
       if (!this.stopped) this.stopped = listener(match, this.position);
     });
   }

@@ -2,19 +2,26 @@ import { ALPHABET_SIZE, SPACE_GAP, type CharacterClass } from './characters.ts';
 import { earliestStart, type PhraseThread, type WordReading } from './phrase-tracker.ts';
 import type { WordTrie } from './word-trie.ts';
 
+/** Where a word may begin, and what it may continue. */
+export interface WordStart {
+  readonly start: number;
+  readonly opensSentence: boolean;
+  readonly context: readonly PhraseThread[];
+}
+
 /** One way of reading the text at hand as a word of the vocabulary. */
-interface WordReader extends WordReading {
-  readonly node: number;
-  readonly letter: number;
-  readonly letters: number;
-  /** Letter by letter with white space between: `b o m b`. */
-  readonly spelled: boolean;
-  /** There are gaps inside the word. */
-  readonly broken: boolean;
-  /** How many letters are guesses. */
-  readonly guessed: number;
+interface WordReader extends WordStart {
+  node: number;
+  letter: number;
+  letters: number;
   /** The widest gap since the last letter. */
   gap: number;
+  /** There are gaps inside the word. */
+  broken: boolean;
+  /** The gaps are white space, so they stand between all letters: `b o m b`. */
+  spelled: boolean;
+  /** How many letters are guesses. */
+  guessed: number;
   disguised: boolean;
 }
 
@@ -24,21 +31,13 @@ interface LetterReading {
   readonly guessed: number;
 }
 
-/** Where a word may begin, and what it may continue. */
-export interface WordStart {
-  readonly start: number;
-  readonly opensSentence: boolean;
-  readonly context: readonly PhraseThread[];
-}
-
 /** More readings at once come from made-up text only (`i!i!i!`), which may not cost more. */
-const READERS_MAX = 24;
+const READERS_MAX = 12;
 
 /** Reads the words of a trie out of a row of characters, in all the ways that the characters can be read. */
 export class WordReaders {
   private readonly trie: WordTrie;
   private active: WordReader[] = [];
-  private spare: WordReader[] = [];
 
   constructor(trie: WordTrie) {
     this.trie = trie;
@@ -48,29 +47,25 @@ export class WordReaders {
     return this.active.length === 0;
   }
 
-  /** Reads a character that is a letter, or can be one; `begin` is given where a word may begin with it. */
+  /** Reads a character as a letter, in all its readings; `begin` is given where a word may begin with it. */
   readLetter(character: CharacterClass, begin: WordStart | undefined): void {
-    const next = this.spare;
-    next.length = 0;
-    this.advance(character, begin, next);
-    this.swap(next);
+    const before = this.active;
+    this.active = [];
+    this.readAll(before, character, begin);
   }
 
-  /** Reads a character that can be a letter or a gap: every reader goes on in both ways. */
+  /** Reads a character as a letter and as a gap: every reader goes on in both ways. */
   readSymbol(character: CharacterClass, begin: WordStart | undefined, gap: number): void {
-    const next = this.spare;
-    next.length = 0;
-    this.advance(character, begin, next);
-    for (const reader of this.active) if (this.widenGap(reader, gap)) add(next, reader);
-    this.swap(next);
+    const before = this.active;
+    this.active = [];
+    this.readAll(before, character, begin);
+    for (const reader of before) if (this.widenGap(reader, gap)) this.add(reader);
   }
 
   readGap(gap: number): void {
-    if (this.active.length === 0) return;
-    const next = this.spare;
-    next.length = 0;
-    for (const reader of this.active) if (this.widenGap(reader, gap)) next.push(reader);
-    this.swap(next);
+    let kept = 0;
+    for (const reader of this.active) if (this.widenGap(reader, gap)) this.active[kept++] = reader;
+    while (this.active.length > kept) this.active.pop();
   }
 
   /** An invisible character: inside a word it is there to hide the word. */
@@ -100,48 +95,42 @@ export class WordReaders {
     return earliest;
   }
 
-  private swap(next: WordReader[]): void {
-    this.spare = this.active;
-    this.active = next;
-  }
-
-  private advance(character: CharacterClass, begin: WordStart | undefined, next: WordReader[]): void {
+  private readAll(before: readonly WordReader[], character: CharacterClass, begin: WordStart | undefined): void {
     const { readings, plain, sure } = character;
     for (let index = 0; index < readings.length; index += 1) {
       const reading = { letter: readings[index] ?? 0, disguised: index >= plain, guessed: index >= sure ? 1 : 0 };
-      for (const reader of this.active) this.follow(reader, reading, next);
-      if (begin !== undefined) this.begin(begin, reading, next);
+      for (const reader of before) this.follow(reader, reading);
+      if (begin !== undefined) this.begin(begin, reading);
     }
   }
 
-  private begin({ start, opensSentence, context }: WordStart, reading: LetterReading, next: WordReader[]): void {
-    const { letter, disguised, guessed } = reading;
+  private begin({ start, opensSentence, context }: WordStart, { letter, disguised, guessed }: LetterReading): void {
     const node = this.trie.children[letter] ?? 0;
     if (node === 0 || (context.length === 0 && this.trie.opens[node] === 0)) return;
-    const place = { node, letter, letters: 1, gap: 0, spelled: false, broken: false };
-    add(next, { ...place, start, opensSentence, context, disguised, guessed });
+    const place = { node, letter, letters: 1, gap: 0, broken: false, spelled: false };
+    this.add({ ...place, start, opensSentence, context, disguised, guessed });
   }
 
-  private follow(reader: WordReader, { letter, disguised, guessed }: LetterReading, next: WordReader[]): void {
+  private follow(reader: WordReader, { letter, disguised, guessed }: LetterReading): void {
     if (reader.spelled && reader.gap === 0) return;
     const node = this.trie.children[reader.node * ALPHABET_SIZE + letter] ?? 0;
     if (node !== 0 && (reader.context.length > 0 || this.trie.opens[node] === 1)) {
-      add(next, {
+      this.add({
+        start: reader.start,
+        opensSentence: reader.opensSentence,
+        context: reader.context,
         node,
         letter,
         letters: reader.letters + 1,
         gap: 0,
-        spelled: reader.spelled || reader.gap === SPACE_GAP,
         broken: reader.broken || reader.gap > 0,
-        start: reader.start,
-        opensSentence: reader.opensSentence,
-        context: reader.context,
-        disguised: reader.disguised || disguised || reader.gap > 0,
+        spelled: reader.spelled || reader.gap === SPACE_GAP,
         guessed: reader.guessed + guessed,
+        disguised: reader.disguised || disguised || reader.gap > 0,
       });
     }
     // `kiiiill`: a repeated letter stays where it is.
-    if (letter === reader.letter && reader.gap === 0) add(next, { ...reader, disguised: true });
+    if (letter === reader.letter && reader.gap === 0) this.add({ ...reader, disguised: true });
   }
 
   /** False when the word cannot go on behind the gap. */
@@ -150,21 +139,22 @@ export class WordReaders {
     if (this.trie.leaf[reader.node] === 1) return false;
     return reader.gap < SPACE_GAP || reader.spelled || reader.letters === 1;
   }
+
+  /** Two readers that stand at the same place for the same phrases are one; the later start holds back less. */
+  private add(reader: WordReader): void {
+    const { active } = this;
+    for (let index = 0; index < active.length; index += 1) {
+      const known = active[index];
+      if (known === undefined || known.node !== reader.node || known.gap !== reader.gap) continue;
+      if (known.context !== reader.context || known.spelled !== reader.spelled) continue;
+      if (reader.start >= known.start) active[index] = reader;
+      return;
+    }
+    if (active.length < READERS_MAX) active.push(reader);
+  }
 }
 
 /** False when too many letters are guesses: `k 1 k 3` and `600k` are formulas and numbers. */
 function isBelievable({ letters, guessed, broken }: WordReader): boolean {
   return guessed * (broken ? 3 : 2) <= letters;
-}
-
-/** Two readers that stand at the same place for the same phrases are one; the later start holds back less. */
-function add(readers: WordReader[], reader: WordReader): void {
-  for (let index = 0; index < readers.length; index += 1) {
-    const known = readers[index];
-    if (known === undefined || known.node !== reader.node || known.gap !== reader.gap) continue;
-    if (known.context !== reader.context || known.spelled !== reader.spelled) continue;
-    if (reader.start >= known.start) readers[index] = reader;
-    return;
-  }
-  if (readers.length < READERS_MAX) readers.push(reader);
 }
