@@ -7,7 +7,8 @@ import { createAccountRepository } from '../shared/infra/mongo/account-repositor
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
-import { createModels, ensureIndexes } from '../shared/infra/mongo/models.ts';
+import { createModels } from '../shared/infra/mongo/models.ts';
+import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/principal-repository.ts';
 import { createProviderRepository } from '../shared/infra/mongo/provider-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
@@ -51,7 +52,7 @@ export interface IngressComposeOptions {
 }
 
 /** A caller waits for these calls. */
-const MONGO_CALL_MS = 2_000;
+const MONGO_CALL_MS = 1_000;
 
 /** How long a body may outlive its request's deadline. */
 const BODY_MARGIN_MS = 60_000;
@@ -87,10 +88,10 @@ export async function composeIngress(
     });
   }
 
+  await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
-  await ensureIndexes(models);
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);

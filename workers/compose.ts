@@ -5,7 +5,8 @@ import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../shared/infra/mongo/conversation-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createModels, ensureIndexes } from '../shared/infra/mongo/models.ts';
+import { createModels } from '../shared/infra/mongo/models.ts';
+import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
 import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
@@ -83,10 +84,10 @@ export async function composeWorker(
     log.warn('Redis reported an error.', { error });
   });
 
+  await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
-  await ensureIndexes(models);
 
   const routing = await createRoutingCache(
     createRoutingRepository(models, createCredentialCipher(config.credentialsKey)),

@@ -5,14 +5,15 @@ const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * A connection of its own, no global state; every call on it is limited to `callTimeoutMs`.
+ * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
  * Rejects with one sentence when MongoDB cannot be reached. */
 export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {}): Promise<Connection> {
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    // The whole of a call, retries included: a database that is away is a 503, never a hang (contract.md section 2).
-    timeoutMS: callTimeoutMs,
+    // A database that is away is a 503, never a hang (contract.md section 2). The driver tries once more.
+    socketTimeoutMS: callTimeoutMs,
+    waitQueueTimeoutMS: callTimeoutMs,
     autoIndex: false,
     autoCreate: false,
     bufferCommands: false,

@@ -52,7 +52,9 @@ export class TextScanner {
     for (let index = 0; index < text.length && !this.stopped;) {
       const codePoint = text.codePointAt(index) ?? 0;
       const width = codePoint > 0xffff ? 2 : 1;
-      this.step(characters.classOf(codePoint));
+      const character = characters.classOf(codePoint);
+      // Most letters stand in words that no phrase has.
+      if (character.gap !== NO_GAP || this.inGap || !this.readers.idle) this.step(character);
       index += width;
       this.position += width;
     }
@@ -87,7 +89,7 @@ export class TextScanner {
 
   private stepLetter(character: CharacterClass): void {
     if (!this.inGap) {
-      if (!this.readers.idle) this.readers.readLetter(character, undefined);
+      this.readers.readLetter(character, undefined);
       return;
     }
     this.readers.readLetter(character, this.wordStart());

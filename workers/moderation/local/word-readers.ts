@@ -140,14 +140,17 @@ export class WordReaders {
     return reader.gap < SPACE_GAP || reader.spelled || reader.letters === 1;
   }
 
-  /** Two readers that stand at the same place for the same phrases are one; the later start holds back less. */
+  /**
+   * Two readers at the same place are one: the one that may continue a phrase, else the later, which holds back less.
+   * So there are never more than the text has readings, whatever its length.
+   */
   private add(reader: WordReader): void {
     const { active } = this;
     for (let index = 0; index < active.length; index += 1) {
       const known = active[index];
-      if (known === undefined || known.node !== reader.node || known.gap !== reader.gap) continue;
-      if (known.context !== reader.context || known.spelled !== reader.spelled) continue;
-      if (reader.start >= known.start) active[index] = reader;
+      if (known?.node !== reader.node || known.gap !== reader.gap || known.spelled !== reader.spelled) continue;
+      const continues = reader.context.length > 0 || known.context.length === 0;
+      if (continues && reader.start >= known.start) active[index] = reader;
       return;
     }
     if (active.length < READERS_MAX) active.push(reader);
