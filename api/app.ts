@@ -5,6 +5,10 @@ import type { Express, RequestHandler } from 'express';
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { LedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
+import type { RecordStore } from '../shared/infra/redis/record-store.ts';
+import type { StreamReader } from '../shared/infra/redis/stream-reader.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
@@ -13,8 +17,11 @@ import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
 import { requireHttps } from './middleware/require-https.ts';
+import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createChatRoute } from './routes/chat/route.ts';
+import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
+import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
 
@@ -24,9 +31,15 @@ export interface AppDeps {
   countRefusal: (error: ServiceError, res: express.Response) => Promise<ServiceError>;
   accept: Accept;
   hub: RelayHub;
+  countLookup: RequestHandler;
+  records: RecordStore;
+  streams: StreamReader;
+  ledger: LedgerRepository;
+  clock: Clock;
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
+  relayTimes: RelayTimes;
   log: Logger;
 }
 
@@ -40,7 +53,7 @@ const EXPOSED_HEADERS = [
 
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
-  const { http, authenticate, accept, hub, metrics, requestTimeoutMs, log } = deps;
+  const { http, authenticate, accept, hub, metrics, requestTimeoutMs, relayTimes, log } = deps;
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
@@ -50,8 +63,17 @@ export function createApp(deps: AppDeps): Express {
     app.use(cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 
   const identify = createIdentify(authenticate);
-  const chat = { authenticate, identify, accept, hub, requestTimeoutMs };
-  app.use('/platform/v1', createChatRoute(chat), createChatStreamRoute(chat), identify);
+  const { countLookup, records, streams, ledger, clock } = deps;
+  const chat = { authenticate, identify, accept, hub, requestTimeoutMs, relayTimes };
+  const lookup = { ...chat, countLookup, records, streams, ledger, clock };
+  app.use(
+    '/platform/v1',
+    createChatRoute(chat),
+    createChatStreamRoute(chat),
+    createResumeRoute(lookup),
+    createChatRequestsRoute(lookup),
+    identify,
+  );
 
   app.use(notFound, createErrorHandler({ log, count: deps.countRefusal }));
   return app;

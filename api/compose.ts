@@ -7,6 +7,7 @@ import { createAccountRepository } from '../shared/infra/mongo/account-repositor
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
+import { createLedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/principal-repository.ts';
@@ -25,6 +26,7 @@ import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { createRecordStore } from '../shared/infra/redis/record-store.ts';
 import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
@@ -32,6 +34,7 @@ import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import { createAdmission } from './admission/admission.ts';
+import { createCountLookup } from './admission/count-lookup.ts';
 import { createRefusalCounter } from './admission/count-refusal.ts';
 import { createEnqueue } from './admission/enqueue.ts';
 import { createLastUsed } from './admission/last-used.ts';
@@ -39,6 +42,7 @@ import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
+import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 
 export interface Ingress {
@@ -49,10 +53,14 @@ export interface Ingress {
 export interface IngressComposeOptions {
   /** Tests give each file its own. */
   namespace?: string;
+  relayTimes?: RelayTimes;
 }
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
+
+/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
+const KEPT_MS = 24 * 3_600_000;
 
 /** How long a body may outlive its request's deadline. */
 const BODY_MARGIN_MS = 60_000;
@@ -110,9 +118,12 @@ export async function composeIngress(
   });
   closer.defer('queues', () => queues.close());
 
+  const streams = createStreamReader(redis, keyspace);
+  const records = createRecordStore(redis, keyspace, { retentionMs });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, keyspace, newId('ing')),
-    reader: createStreamReader(redis, keyspace),
+    reader: streams,
+    records,
     now: clock.now,
     log,
   });
@@ -145,6 +156,11 @@ export async function composeIngress(
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
+    countLookup: createCountLookup(admissionStore),
+    records,
+    streams,
+    ledger: createLedgerRepository(models),
+    clock,
     accept: createAccept({
       admit: createAdmission({
         store: admissionStore,
@@ -157,6 +173,8 @@ export async function composeIngress(
       }),
       enqueue,
       hub,
+      records,
+      retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
       onVerdict: (verdict) => {
         metrics.admissions.inc({ verdict });
       },
@@ -165,6 +183,7 @@ export async function composeIngress(
     readiness,
     metrics,
     requestTimeoutMs,
+    relayTimes: options.relayTimes ?? {},
     log,
   });
 

@@ -12,5 +12,12 @@ if (existsSync(ENV_FILE)) {
   process.loadEnvFile(ENV_FILE);
   print(`start | Settings: those of ${ENV_FILE} where the environment has none`);
 }
+// Until those modules listen for signals, nothing runs that would have to be stopped.
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const endEarly = () => process.exit(0);
+for (const signal of SIGNALS) process.on(signal, endEarly);
 const { runAll } = await import('./start/run-all.ts');
-process.exit(await runAll(process.env, process.argv.slice(2), print));
+const ended = runAll(process.env, process.argv.slice(2), print);
+// Only after it listens itself: a signal between the two would be lost.
+for (const signal of SIGNALS) process.off(signal, endEarly);
+process.exit(await ended);

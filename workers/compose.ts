@@ -55,10 +55,13 @@ export interface WorkerProcess {
 export interface WorkerComposeOptions {
   /** Tests give each file its own. */
   namespace?: string;
+  /** Silence between two pieces of text that counts as a hung provider. */
+  betweenTokensMs?: number;
 }
 
 /** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
 const LEASE_MS = 10_000;
+const BETWEEN_TOKENS_MS = 60_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -101,7 +104,10 @@ export async function composeWorker(
 
   const metrics = createWorkerMetrics();
   const meter = createPipelineMeter(metrics, systemClock, log);
-  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, retentionMs });
+  const requests = createRequestStore(redis, keyspace, {
+    leaseMs: LEASE_MS,
+    disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
+  });
   const conversations = createConversationRepository(models);
   const moderator = createLocalModerator();
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -120,7 +126,7 @@ export async function composeWorker(
         openLease: (lease) => createLease(requests, log, lease),
         onClaimed: meter.onClaimed,
       }),
-      moderate: createModerate({ moderator, onFlagged: meter.onInputFlagged, log }),
+      moderate: createModerate({ moderator, clock: systemClock, onFlagged: meter.onInputFlagged, log }),
       loadContext: createLoadContext(conversations),
       assemblePrompt: createAssemblePrompt(),
       selectRoute: createSelectRoute({ routing, random: Math.random, log }),
@@ -128,9 +134,11 @@ export async function composeWorker(
         adapters: createAdapters(http),
         openWindow: (policy) => createOutputWindow(moderator, policy),
         openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
+        clock: systemClock,
         onAttempt: meter.onAttempt,
         onFirstText: meter.onFirstText,
         onFlagged: meter.onOutputFlagged,
+        betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
         log,
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),

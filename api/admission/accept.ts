@@ -2,23 +2,47 @@ import type { Response } from 'express';
 
 import type { ParsedChatBody } from '../../shared/contracts/parse-chat-body.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
 import { contextOf, principalOf } from '../middleware/request-context.ts';
+import { answerHead } from '../relay/answer.ts';
+import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
-import type { createAdmission } from './admission.ts';
+import type { Admitted, createAdmission } from './admission.ts';
 import type { Enqueue } from './enqueue.ts';
+import { idempotencyOf } from './idempotency.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
   hub: RelayHub;
+  records: Pick<RecordStore, 'attach'>;
+  retention: { ordinaryMs: number; keptMs: number };
   onVerdict: (verdict: string) => void;
 }
 
-export interface Accepted<R> {
-  envelope: RequestEnvelope;
-  relay: R;
+/** What a route knows of a call beside its body. */
+export interface AcceptRoute {
+  endpoint: Endpoint;
+  /** The caller reads the answer as it grows. */
+  stream: boolean;
+  /** The caller does not wait for the answer (`Prefer: respond-async`). */
+  async?: boolean;
+  /** `Idempotency-Key` as it was sent. */
+  idempotencyKey?: string | undefined;
 }
+
+export interface Accepted<R> {
+  head: AnswerHead;
+  relay: R;
+  /** The request was made by an earlier call with the same Idempotency-Key. */
+  replayed: boolean;
+}
+
+/** Opens the way back of an answer; `existing`: the stream may have begun, so it is read from its start. */
+export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 /** contract.md section 2. */
 const IGNORED_FIELDS_BYTES_MAX = 512;
@@ -34,43 +58,77 @@ function setIgnoredFields(res: Response, names: readonly string[]): void {
   if (value !== '') res.setHeader('X-Ignored-Fields', value);
 }
 
+function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
+  return answerHead({ requestId, acceptedAt, tier, metadataJson: request.metadataJson });
+}
+
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
  * The way of a valid chat body into the queue, the same for every chat route: admit, open the relay, enqueue. The
- * relay opens before the job exists, so that no event can be missed; `openRelay` makes it.
+ * relay opens before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
+ * request that is there: running or ended, complete or streamed.
  */
-export function createAccept({ admit, enqueue, hub, onVerdict }: AcceptDeps) {
+export function createAccept({ admit, enqueue, hub, records, retention, onVerdict }: AcceptDeps) {
+  async function join<R>(
+    admitted: Admitted & { kind: 'joined' },
+    fingerprint: string,
+    principal: Principal,
+    openRelay: OpenRelay<R>,
+  ): Promise<Accepted<R>> {
+    if (admitted.fingerprint !== fingerprint) {
+      throw new ServiceError(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used with another body; send a new key with a new request.',
+      );
+    }
+    const { shard } = principal;
+    const record = await records.attach(principal, admitted.requestId, hub.channelOf(shard));
+    if (record === undefined) {
+      throw new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
+    }
+    return { head: answerHead(record), relay: openRelay(shard, record.requestId, true), replayed: true };
+  }
+
   return async <R extends { close(): void }>(
     res: Response,
-    route: { endpoint: Endpoint; stream: boolean },
+    { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
     body: ParsedChatBody,
-    openRelay: (shard: number, requestId: string) => R,
+    openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> => {
     const context = contextOf(res);
     const principal = principalOf(res);
     const { requestId } = context;
+    const { shard } = principal;
+    const idempotency =
+      idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
     setIgnoredFields(res, body.ignoredFields);
-    await hub.ensureShard(principal.shard);
+    await hub.ensureShard(shard);
     context.counted = true;
-    const envelope = await admit({
+    const isKept = async || idempotency !== undefined;
+    const admitted = await admit({
       requestId,
       principal,
-      ...route,
+      endpoint,
+      stream,
       request: body.request,
-      channel: hub.channelOf(principal.shard),
+      channel: async ? '' : hub.channelOf(shard),
+      idempotency,
+      onDisconnect: isKept ? 'finish' : principal.onDisconnect,
+      retentionMs: isKept ? retention.keptMs : retention.ordinaryMs,
       onFigures: (figures) => {
         setKeyHeaders(res, principal, figures);
         onVerdict(figures.verdict);
       },
     });
-    const relay = openRelay(principal.shard, requestId);
+    if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
+    const relay = openRelay(shard, requestId, false);
     try {
-      await enqueue.enqueue(envelope, principal);
+      await enqueue.enqueue(admitted.envelope, principal);
     } catch (error) {
       relay.close();
       throw error;
     }
-    return { envelope, relay };
+    return { head: headOf(admitted.envelope), relay, replayed: false };
   };
 }

@@ -27,10 +27,19 @@ export interface AdmissionCall {
   endpoint: Endpoint;
   stream: boolean;
   request: ChatRequest;
+  /** Empty: nobody waits for the answer. */
   channel: string;
+  idempotency: { name: string; fingerprint: string } | undefined;
+  /** How long the answer is kept after the end; milliseconds. */
+  retentionMs: number;
+  /** Whether the request goes on when its last reader has gone. */
+  onDisconnect: 'cancel' | 'finish';
   /** Hears the figures for the rate-limit headers, whether the request is let in or not. */
   onFigures: (figures: Admission) => void;
 }
+
+export type Admitted =
+  { kind: 'admitted'; envelope: RequestEnvelope } | { kind: 'joined'; requestId: string; fingerprint: string };
 
 /** A prompt's tokens from its bytes: the ingress runs no tokenizer (design.md section 6). */
 const BYTES_PER_TOKEN = 4;
@@ -43,7 +52,7 @@ function estimatePromptTokens(request: ChatRequest): number {
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs }: AdmissionCall,
   tier: Tier,
   acceptedAt: number,
 ): RequestEnvelope {
@@ -57,6 +66,7 @@ function toEnvelope(
     tier,
     stream,
     acceptedAt,
+    retentionMs,
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),
@@ -68,9 +78,9 @@ function toEnvelope(
 
 /**
  * Lets a chat request in: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue; from
- * then on the tenant's credits are held. Throws the refusal as a ServiceError.
+ * then on the tenant's credits are held. Or it names the request that an earlier call with the same Idempotency-Key made. Throws the refusal as a ServiceError.
  */
-export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<RequestEnvelope> {
+export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<Admitted> {
   const { store, accounts, accountStore, routing, takeBack, clock, log } = deps;
 
   async function loadBook({ tenantId, shard }: Principal): Promise<void> {
@@ -87,7 +97,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   async function tryOnce(call: AdmissionCall, tier: Tier): Promise<Admission> {
-    const { requestId, principal, endpoint, request, channel } = call;
+    const { requestId, principal, endpoint, request, channel, idempotency, onDisconnect } = call;
     const rates = routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier];
     const promptTokens = estimatePromptTokens(request);
     try {
@@ -101,6 +111,10 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
           promptTokens,
           maxTokens: request.maxTokens,
           channel,
+          tier,
+          metadataJson: request.metadataJson,
+          onDisconnect,
+          idempotency,
         },
         clock.now(),
       );
@@ -129,7 +143,10 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     call.onFigures(admission);
     const { verdict } = admission;
     if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
+    if (verdict === 'joined') {
+      return { kind: 'joined', ...(admission.joined ?? { requestId: '', fingerprint: '' }) };
+    }
     if (verdict !== 'admitted') throw toRefusal({ ...admission, verdict }, call.principal, call.endpoint);
-    return toEnvelope(call, tier, admission.now);
+    return { kind: 'admitted', envelope: toEnvelope(call, tier, admission.now) };
   };
 }

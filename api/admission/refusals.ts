@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Admission, Verdict } from '../../shared/infra/redis/admission-store.ts';
 
-type Refusal = Exclude<Verdict, 'admitted' | 'load'>;
+type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
 
 interface Sentence {
   code: ErrorCode;

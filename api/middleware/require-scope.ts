@@ -5,14 +5,14 @@ import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { principalOf } from './request-context.ts';
 
-/** Refuses keys that lack the scope, then suspended tenants: the order of contract.md section 3. */
-export function requireScope(scope: Scope): RequestHandler {
+/** Refuses keys that have none of the scopes, then suspended tenants: the order of contract.md section 3. */
+export function requireScope(...accepted: readonly Scope[]): RequestHandler {
   return (_req, res, next) => {
     const { scopes, tenantStatus } = principalOf(res);
-    if (!allowsScope(scopes, scope)) {
+    if (!accepted.some((scope) => allowsScope(scopes, scope))) {
       throw new ServiceError(
         'endpoint_not_allowed',
-        `This API key has no scope for this endpoint; it needs \`${scope}\` or \`*\`.`,
+        `This API key has no scope for this endpoint; it needs ${accepted.map((scope) => `\`${scope}\``).join(', ')} or \`*\`.`,
       );
     }
     if (tenantStatus === 'suspended') {

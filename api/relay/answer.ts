@@ -1,4 +1,5 @@
-import type { Terminal, Usage } from '../../shared/contracts/events.ts';
+import { firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal, Usage } from '../../shared/contracts/events.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 
 /** What a reader must know of a request to write its answer. */
@@ -11,7 +12,19 @@ export interface AnswerHead {
   metadataJson?: string;
 }
 
-function toUsage({ promptTokens, completionTokens }: Usage) {
+/** The head of a request's answer, the same on every ingress and at any time. */
+export function answerHead(request: {
+  requestId: string;
+  acceptedAt: number;
+  tier: string;
+  metadataJson?: string | undefined;
+}): AnswerHead {
+  const { requestId, acceptedAt, tier, metadataJson } = request;
+  const head = { requestId, created: Math.floor(acceptedAt / 1000), model: tier };
+  return metadataJson === undefined ? head : { ...head, metadataJson };
+}
+
+export function toUsage({ promptTokens, completionTokens }: Usage) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -35,17 +48,33 @@ export function createSseWriter(head: AnswerHead) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
   const event = (seq: number, data: string) => `id: ${seq}\n${data}\n\n`;
 
-  return {
-    delta(seq: number, literal: string): string {
-      const role = seq === 1 ? '"role":"assistant",' : '';
-      return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]}`);
-    },
+  function delta(seq: number, literal: string): string {
+    const role = seq === 1 ? '"role":"assistant",' : '';
+    return event(seq, `${start}${role}"content":${literal}},"finish_reason":null}]}`);
+  }
 
-    /** The final chunk, then `[DONE]`; a failed stream ends without it (contract.md section 3). */
-    end(seq: number, { finishReason, usage, error }: Terminal): string {
-      const failure = error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, head.requestId))}`;
-      const chunk = `${start}},"finish_reason":"${finishReason}"}],"usage":${JSON.stringify(toUsage(usage))}${metadataOf(head)}${failure}}`;
-      return event(seq, chunk) + (finishReason === 'error' ? '' : event(seq + 1, 'data: [DONE]'));
+  function finalChunk(seq: number, { finishReason, usage, error }: Terminal): string {
+    const failure = error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, head.requestId))}`;
+    const end = `"usage":${JSON.stringify(toUsage(usage))}${metadataOf(head)}${failure}}`;
+    return event(seq, `${start}},"finish_reason":"${finishReason}"}],${end}`);
+  }
+
+  return {
+    /**
+     * The events of an entry from `fromSeq` on. An end is the final chunk, then `[DONE]`; a failed stream ends without
+     * it (contract.md section 3).
+     */
+    events(entry: StreamEntry, fromSeq: number): string {
+      let seq = firstSeqOf(entry);
+      let text = '';
+      for (const literal of entry.deltas) {
+        if (seq >= fromSeq) text += delta(seq, literal);
+        seq += 1;
+      }
+      const { terminal } = entry;
+      if (terminal === undefined) return text;
+      if (seq >= fromSeq) text += finalChunk(seq, terminal);
+      return terminal.finishReason === 'error' ? text : text + event(seq + 1, 'data: [DONE]');
     },
   };
 }

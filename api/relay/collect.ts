@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-import type { Terminal } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
@@ -21,21 +21,25 @@ export interface Collector {
 /** The service ends a request itself at its deadline; only when even that is missing does the relay give up. */
 const DEADLINE_MARGIN_MS = 20_000;
 
+export interface CollectOptions {
+  shard: number;
+  requestId: string;
+  /** The stream may have begun. */
+  existing?: boolean;
+  timeoutMs: number;
+}
+
 /** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
-export function openCollector(
-  hub: RelayHub,
-  shard: number,
-  requestId: string,
-  res: Response,
-  timeoutMs: number,
-): Collector {
+export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
+  const { shard, requestId, existing, timeoutMs } = options;
   const literals: string[] = [];
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
-  const reader = hub.open(shard, requestId, (entry) => {
+  const onEntry = (entry: StreamEntry) => {
     literals.push(...entry.deltas);
     if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
-  });
+  };
+  const reader = hub.open(shard, requestId, onEntry, { existing });
   const timer = setTimeout(() => {
     collected.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
   }, timeoutMs + DEADLINE_MARGIN_MS);

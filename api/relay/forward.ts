@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-import { eventsOf, firstSeqOf } from '../../shared/contracts/events.ts';
+import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { SSE_PING, createSseWriter } from './answer.ts';
@@ -20,12 +20,20 @@ const SSE_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-export interface ForwardOptions {
-  shard: number;
-  requestId: string;
-  timeoutMs: number;
+/** Other times than those of the interface, for tests that cannot wait so long. */
+export interface RelayTimes {
   pingMs?: number;
   drainMs?: number;
+}
+
+export interface ForwardOptions extends RelayTimes {
+  shard: number;
+  requestId: string;
+  /** The stream may have begun. */
+  existing?: boolean;
+  /** The first event to write; the client has those before it. */
+  fromSeq?: number;
+  timeoutMs: number;
 }
 
 export interface Forwarder {
@@ -39,17 +47,18 @@ export interface Forwarder {
 
 /** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
-  const { shard, requestId, timeoutMs, pingMs = PING_MS, drainMs = DRAIN_MS } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs, pingMs = PING_MS, drainMs = DRAIN_MS } = options;
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(() => undefined);
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
   let stalled: NodeJS.Timeout | undefined;
 
-  const reader: Reader = hub.open(shard, requestId, (entry) => {
+  const onAny = (entry: StreamEntry) => {
     if (write === undefined) early.push(entry);
     else write(entry);
-  });
+  };
+  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq });
 
   function commit(): void {
     if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
@@ -92,8 +101,8 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     async forward(head) {
       const sse = createSseWriter(head);
       const onEntry = (entry: StreamEntry): void => {
-        const { deltas, terminal, lastSeq } = entry;
-        if (terminal !== undefined && deltas.length === 0 && !res.headersSent) {
+        const { terminal } = entry;
+        if (terminal !== undefined && firstSeqOf(entry) === 1 && entry.deltas.length === 0 && !res.headersSent) {
           const error = errorOf(terminal, false);
           if (error !== undefined) {
             done.reject(error);
@@ -101,9 +110,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
           }
         }
         commit();
-        const first = firstSeqOf(entry);
-        let text = deltas.map((literal, index) => sse.delta(first + index, literal)).join('');
-        if (terminal !== undefined) text += sse.end(lastSeq - eventsOf(terminal) + 1, terminal);
+        const text = sse.events(entry, fromSeq);
         if (terminal === undefined) send(text);
         else {
           res.end(text);

@@ -1,6 +1,7 @@
 import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/chunk-channel.ts';
+import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
@@ -15,10 +16,17 @@ export interface RelayHub {
   /** Must have resolved before a request of this shard is admitted. */
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each entry once and in order, until `close`. Entries may begin before `fromSeq`. */
-  open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, fromSeq?: number): Reader;
+  open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Number of open readers. */
   size(): number;
   close(): void;
+}
+
+/** Where a reader begins: at the first event, of a stream that does not exist yet, unless told otherwise. */
+export interface ReadFrom {
+  fromSeq?: number;
+  /** The stream may have begun: what is there is read at once. */
+  existing?: boolean | undefined;
 }
 
 export interface Reader {
@@ -36,6 +44,8 @@ interface OpenReader {
   onEntry: (entry: StreamEntry) => void;
   paused: boolean;
   closed: boolean;
+  /** The terminal event has come. */
+  ended: boolean;
   filling: boolean;
   /** Another fill is wanted once the running one has ended. */
   refill: boolean;
@@ -55,14 +65,17 @@ function isListening({ paused, closed }: OpenReader): boolean {
 
 /** A reader that has heard nothing for so long looks into the stream itself. */
 const POLL_MS = 1_000;
+/** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/record-store.ts. */
+const RENEW_READERS_MS = 5_000;
 
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
+  records: Pick<RecordStore, 'renewReader' | 'detach'>;
   log: Logger;
   now: () => number;
 }): RelayHub {
-  const { channel, reader: streams, log, now } = deps;
+  const { channel, reader: streams, records, log, now } = deps;
   const readers = new Map<string, Set<OpenReader>>();
 
   /** What was published: handed on at once, unless something before it was missed. */
@@ -75,6 +88,7 @@ export function createRelayHub(deps: {
     if (!isListening(reader) || entry.lastSeq < reader.nextSeq) return;
     reader.nextSeq = entry.lastSeq + 1;
     reader.quietSince = now();
+    reader.ended = entry.terminal !== undefined;
     reader.onEntry(entry);
   }
 
@@ -122,11 +136,25 @@ export function createRelayHub(deps: {
   }, POLL_MS / 2);
   poll.unref();
 
+  /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
+  const ignore = () => undefined;
+  const renewal = setInterval(() => {
+    for (const group of readers.values()) {
+      const [reader] = group;
+      if (reader !== undefined && !reader.ended)
+        records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
+    }
+  }, RENEW_READERS_MS);
+  renewal.unref();
+
   function close(reader: OpenReader): void {
+    if (reader.closed) return;
     reader.closed = true;
     const group = readers.get(reader.requestId);
     group?.delete(reader);
-    if (group?.size === 0) readers.delete(reader.requestId);
+    if (group?.size !== 0) return;
+    readers.delete(reader.requestId);
+    if (!reader.ended) records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
 
   return {
@@ -135,8 +163,9 @@ export function createRelayHub(deps: {
     size: () => readers.size,
     close() {
       clearInterval(poll);
+      clearInterval(renewal);
     },
-    open(shard, requestId, onEntry, fromSeq = 1) {
+    open(shard, requestId, onEntry, { fromSeq = 1, existing = false } = {}) {
       const reader: OpenReader = {
         shard,
         requestId,
@@ -144,12 +173,14 @@ export function createRelayHub(deps: {
         onEntry,
         paused: false,
         closed: false,
+        ended: false,
         filling: false,
         refill: false,
         quietSince: now(),
       };
       const group = readers.get(requestId) ?? new Set();
       readers.set(requestId, group.add(reader));
+      if (existing) void fill(reader);
       return {
         close: () => {
           close(reader);

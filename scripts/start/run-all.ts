@@ -2,9 +2,7 @@ import { join } from 'node:path';
 
 import type { Environment } from '../../shared/infra/embedded/find-program.ts';
 import { acquireLock, LockHeldError } from '../../shared/infra/embedded/lock-file.ts';
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
 import { findPortFaults } from '../../shared/infra/embedded/ports.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
 import type { Log } from '../../shared/infra/embedded/run-step.ts';
 import { createAdminApi } from './admin-api.ts';
 import { renderBanner } from './banner.ts';
@@ -15,6 +13,7 @@ import { readSettings, wantedPorts } from './settings.ts';
 import type { StartSettings } from './settings.ts';
 import { loadState, saveState } from './state.ts';
 import type { StartState } from './state.ts';
+import { startStores } from './stores.ts';
 import { createSupervisor } from './supervisor.ts';
 import type { End, Supervisor } from './supervisor.ts';
 
@@ -75,24 +74,6 @@ async function lockDataDir(dataDir: string) {
       { cause: error },
     );
   }
-}
-
-async function startStores(supervisor: Supervisor, settings: StartSettings, log: Log) {
-  const { dataDir, env } = settings;
-  const { signal } = supervisor;
-  let redisUrl = env['REDIS_URL'];
-  if (redisUrl === undefined) {
-    const redis = await startRedis({ dataDir, log, env, signal });
-    supervisor.adopt('Redis', redis);
-    redisUrl = redis.url;
-  } else log('Redis: the server of REDIS_URL');
-  let mongodbUri = env['MONGODB_URI'];
-  if (mongodbUri === undefined) {
-    const mongo = await startMongo({ dataDir, log, env, signal });
-    supervisor.adopt('MongoDB', mongo);
-    mongodbUri = mongo.url;
-  } else log('MongoDB: the server of MONGODB_URI');
-  return { REDIS_URL: redisUrl, MONGODB_URI: mongodbUri };
 }
 
 /** Makes or finds the demo tenant and remembers it even when a later step fails. */

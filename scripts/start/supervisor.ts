@@ -18,7 +18,7 @@ export interface Supervisor {
   /** Resolves with the reason, when the user or a process that ended calls for the stop. */
   ended: Promise<End>;
   /** Takes over a process that runs; it is stopped before those that were taken over earlier. */
-  adopt(name: string, process: Supervised): void;
+  adopt<T extends Supervised>(name: string, process: T): T;
   /** Starts a process; those of one `group` are stopped at the same time. */
   start(group: string, options: ServerOptions): Promise<void>;
   /** Registers a last step for after the processes that were taken over later have ended. */
@@ -59,6 +59,7 @@ export function createSupervisor(log: Log): Supervisor {
     adopt(name, process) {
       closer.defer(name, () => process.stop());
       watch(name, process);
+      return process;
     },
     async start(group, options) {
       let members = groups.get(group);

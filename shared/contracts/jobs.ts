@@ -20,6 +20,8 @@ export interface RequestEnvelope {
   stream: boolean;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
+  /** How long the answer is kept after the end; milliseconds. */
+  retentionMs: number;
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
 }

@@ -4,6 +4,7 @@ import type { Express } from 'express';
 import request from 'supertest';
 
 import { composeIngress } from '../../api/compose.ts';
+import type { RelayTimes } from '../../api/relay/forward.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
@@ -78,9 +79,12 @@ export interface ServiceOptions {
   env?: Record<string, string>;
   /** Number of workers at the start. */
   workers?: number;
+  relayTimes?: RelayTimes;
+  betweenTokensMs?: number;
 }
 
-export async function startService({ env = {}, workers = 1 }: ServiceOptions = {}): Promise<TestService> {
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs } = options;
   const name = `t${randomBytes(6).toString('hex')}`;
   const config = configOf(name, env);
   const log = createRecordingLog();
@@ -97,7 +101,7 @@ export async function startService({ env = {}, workers = 1 }: ServiceOptions = {
   closer.defer('redis', () => redis.quit());
   await connectRedis(redis);
 
-  const { app, adminApp } = await composeIngress(config, log, closer, { namespace: name });
+  const { app, adminApp } = await composeIngress(config, log, closer, { namespace: name, relayTimes });
   const server = app.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   closer.defer('server', () => {
@@ -118,7 +122,10 @@ export async function startService({ env = {}, workers = 1 }: ServiceOptions = {
     const workerCloser = createCloser((step, error) => {
       log.error(`Closing ${step} failed.`, { error });
     });
-    await composeWorker(config, log, workerCloser, { namespace: name });
+    await composeWorker(config, log, workerCloser, {
+      namespace: name,
+      ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
+    });
     closer.defer('worker', () => workerCloser.close());
     return workerCloser;
   }

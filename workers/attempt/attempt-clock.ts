@@ -1,10 +1,8 @@
 import { ProviderError } from '../providers/provider.ts';
 
-/** Silence between two pieces of text that counts as a hung provider. */
-const BETWEEN_TOKENS_MS = 60_000;
-
 export interface AttemptTimes {
   firstTokenMs: number;
+  betweenTokensMs: number;
   totalMs: number;
 }
 
@@ -24,7 +22,10 @@ export interface AttemptClock {
 }
 
 /** Time limits of one provider call: first token, between tokens, total. */
-export function startAttemptClock(outer: AbortSignal, { firstTokenMs, totalMs }: AttemptTimes): AttemptClock {
+export function startAttemptClock(
+  outer: AbortSignal,
+  { firstTokenMs, betweenTokensMs, totalMs }: AttemptTimes,
+): AttemptClock {
   const controller = new AbortController();
   const abortAfter = (ms: number, what: string) =>
     setTimeout(() => {
@@ -47,7 +48,7 @@ export function startAttemptClock(outer: AbortSignal, { firstTokenMs, totalMs }:
       }
       ticked = true;
       clearTimeout(silence);
-      silence = abortAfter(BETWEEN_TOKENS_MS, 'next token');
+      silence = abortAfter(betweenTokensMs, 'next token');
     },
     stop() {
       clearTimeout(total);

@@ -15,6 +15,8 @@ export interface AttemptInput {
   /** Ask the provider for a stream. */
   stream: boolean;
   outer: AbortSignal;
+  /** Silence between two pieces of text that counts as a hung provider. */
+  betweenTokensMs: number;
   window: OutputWindow;
   /** Takes released text; called in order. */
   onText: (text: string) => void;
@@ -61,7 +63,11 @@ export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput):
   const { provider, window, onText } = input;
   // A complete answer comes in one piece: its first token is its last.
   const firstTokenMs = input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs;
-  const clock = startAttemptClock(input.outer, { firstTokenMs, totalMs: provider.timeoutMs });
+  const clock = startAttemptClock(input.outer, {
+    firstTokenMs,
+    betweenTokensMs: input.betweenTokensMs,
+    totalMs: provider.timeoutMs,
+  });
   const events = adapter.generate(provider, callOf(input, clock.signal))[Symbol.asyncIterator]();
   const release = (step: { release: string; flagged?: ModerationVerdict }) => {
     if (step.release !== '') onText(step.release);

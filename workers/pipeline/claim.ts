@@ -56,7 +56,15 @@ export function createClaim({ requests, streams, routing, openLease, onClaimed, 
     });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';
-    const answer = { sentSeq: sent, text, unsent: [], asked: undefined, provider: '', model: '' };
+    const answer = {
+      sentSeq: sent,
+      text,
+      unsent: [],
+      asked: undefined,
+      provider: '',
+      model: '',
+      trace: { attempts: [] },
+    };
     const run = {
       interrupted: sent > 0 || delivery.endOnly === true,
       ref,

@@ -48,7 +48,7 @@ function settlementOf(
  */
 export function createFinish({ requests, clock, onFinished, log }: FinishDeps) {
   return async (run: Claimed, outcome: Outcome): Promise<boolean> => {
-    const { answer, ref } = run;
+    const { answer, envelope, ref } = run;
     const settlement = settlementOf(run, outcome, clock.now());
     const { finishReason, usage, error } = outcome;
     const finished = await requests.finish(ref, answer.sentSeq, {
@@ -56,6 +56,8 @@ export function createFinish({ requests, clock, onFinished, log }: FinishDeps) {
       deltas: answer.unsent,
       terminal: { finishReason, usage, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
+      retentionMs: envelope.retentionMs,
+      trace: answer.trace,
       ...(settlement === undefined ? {} : { settlement }),
     });
     if (finished) onFinished(run, outcome);

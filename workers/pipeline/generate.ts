@@ -9,6 +9,9 @@ import { loadTokenizer } from '../../shared/infra/tokenizer/tokenizer.ts';
 import { ProviderTimeout } from '../attempt/attempt-clock.ts';
 import { estimateUsage } from '../attempt/estimate-usage.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
+import type { AttemptInput } from '../attempt/run-attempt.ts';
+import { traceAttempt } from '../attempt/trace-attempt.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from '../chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
 import type { ModerationPolicy, ModerationVerdict } from '../moderation/moderator.ts';
@@ -25,6 +28,9 @@ export interface GenerateDeps {
   onAttempt: (provider: string, outcome: string) => void;
   onFirstText: (run: Routed) => void;
   onFlagged: (run: Routed, verdict: ModerationVerdict) => void;
+  /** Silence between two pieces of text that counts as a hung provider. */
+  betweenTokensMs: number;
+  clock: Clock;
   log: Logger;
 }
 
@@ -77,7 +83,7 @@ class NotJsonError extends Error {
  * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { adapters, openWindow, openWriter, onAttempt, onFirstText, onFlagged, log } = deps;
+  const { adapters, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } = deps;
 
   async function attempt(
     run: Routed,
@@ -99,16 +105,19 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     };
-    const result = await runAttempt(adapters[provider.kind], {
+    const call: AttemptInput = {
       envelope,
       target,
       provider,
       messages,
       stream: envelope.stream || watched,
       outer: lease.signal,
+      betweenTokensMs,
       window: openWindow(policyOf(envelope.tenant.moderation)),
       onText,
-    });
+    };
+    const route = { provider: provider.name, model: target.model };
+    const result = await traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
     onAttempt(provider.name, 'ok');
     if (result.flagged !== undefined) onFlagged(run, result.flagged);
     if (jsonMode && result.finishReason === 'stop' && !isJsonObject(answer.text))

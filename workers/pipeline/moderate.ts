@@ -1,5 +1,6 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { policyOf } from '../moderation/moderator.ts';
 import type { Moderator } from '../moderation/moderator.ts';
 import { Stopped } from './stage.ts';
@@ -7,12 +8,13 @@ import type { Claimed, Stage } from './stage.ts';
 
 export interface ModerateDeps {
   moderator: Moderator;
+  clock: Clock;
   onFlagged: (category: string) => void;
   log: Logger;
 }
 
 /** Looks at the submitted messages before any provider sees them. Fails closed: no verdict, no answer. */
-export function createModerate({ moderator, onFlagged, log }: ModerateDeps): Stage<Claimed, Claimed> {
+export function createModerate({ moderator, clock, onFlagged, log }: ModerateDeps): Stage<Claimed, Claimed> {
   return async (run) => {
     const { envelope, lease } = run;
     const texts = envelope.request.messages.map((message) => message.content);
@@ -26,6 +28,7 @@ export function createModerate({ moderator, onFlagged, log }: ModerateDeps): Sta
           { cause, retryAfterSeconds: 5 },
         );
       });
+    run.answer.trace.moderatedAt = clock.now();
     if (!verdict.flagged) return run;
     const categories = [...verdict.categories];
     for (const category of categories) onFlagged(category);

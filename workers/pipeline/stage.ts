@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ContextSource } from '../../shared/domain/prompt/context-instruction.ts';
 import type { PromptParts } from '../../shared/domain/prompt/fit-window.ts';
@@ -73,6 +74,7 @@ export interface AnswerSoFar {
   asked: readonly ChatMessage[] | undefined;
   provider: string;
   model: string;
+  trace: RequestTrace;
 }
 
 export interface WithEntity extends Claimed {

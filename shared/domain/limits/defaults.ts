@@ -9,5 +9,8 @@ export const DEFAULT_LIMITS = {
   testDailyTokens: 1_000_000,
 } as const;
 
+/** Resuming, looking up and cancelling requests, per key (contract.md section 3). */
+export const LOOKUPS_PER_MINUTE = 600;
+
 /** Failed authentications a minute and address (contract.md section 2). */
 export const ADDRESS_FAILURES_PER_MINUTE = 60;

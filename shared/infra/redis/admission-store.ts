@@ -2,18 +2,21 @@ import type { Principal } from '../../domain/keys/principal.ts';
 import type { Rates } from '../../domain/routing/routing.ts';
 import { encodeEntry } from '../../contracts/events.ts';
 import type { Terminal } from '../../contracts/events.ts';
+import type { Tier } from '../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../contracts/jobs.ts';
-import { ADDRESS_FAILURES_PER_MINUTE } from '../../domain/limits/defaults.ts';
+import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
 import type { ScriptReply } from './scripts.ts';
 
-/** Why the script let a request in or not; `load` asks for the tenant's book before another try. */
+/** Why the script let a request in or not; `load` asks for the tenant's book before another try,
+ * `joined` found the request of an earlier call with the same Idempotency-Key. */
 export type Verdict =
   | 'admitted'
   | 'void'
+  | 'joined'
   | 'revoked'
   | 'suspended'
   | 'rpm'
@@ -45,6 +48,8 @@ export interface Admission extends WindowFigures {
   seq: number;
   /** The server's clock, milliseconds since the epoch. */
   now: number;
+  /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
+  joined?: { requestId: string; fingerprint: string };
 }
 
 export interface AdmissionRequest {
@@ -57,6 +62,12 @@ export interface AdmissionRequest {
   maxTokens: number;
   /** Channel of the ingress that waits for the answer. */
   channel: string;
+  tier: Tier;
+  metadataJson: string | undefined;
+  /** What becomes of the request when its last reader has gone. */
+  onDisconnect: 'cancel' | 'finish';
+  /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
+  idempotency: { name: string; fingerprint: string } | undefined;
 }
 
 export interface AdmissionSettings {
@@ -79,6 +90,8 @@ export interface AdmissionStore {
   ): Promise<string>;
   /** Counts one request that is not a chat request; `take: false` only looks. */
   count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
+  /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
+  countLookup(requestId: string, principal: Principal): Promise<Admission>;
   /** Counts one failed authentication of an address; `take: false` only looks. */
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
 }
@@ -100,18 +113,10 @@ function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
 
 function toAdmission(reply: ScriptReply): Admission {
   const { verdict, numbers } = numbersOf(reply);
-  const [
-    requests = 0,
-    requestsResetMs = 0,
-    tokens = 0,
-    tokensResetMs = 0,
-    retryAfterMs = 0,
-    estimateTokens = 0,
-    seq = 0,
-    now = 0,
-  ] = numbers;
-  // The scripts admit.lua and count.lua know no other verdicts.
-  return {
+  const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
+  const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
+  const admission: Admission = {
+    // The scripts admit.lua and count.lua know no other verdicts.
     verdict: verdict as Verdict,
     requests,
     requestsResetMs,
@@ -122,6 +127,9 @@ function toAdmission(reply: ScriptReply): Admission {
     seq,
     now,
   };
+  if (verdict !== 'joined' || !Array.isArray(reply)) return admission;
+  const [requestId = '', fingerprint = ''] = String(reply[9]).split(' ');
+  return { ...admission, joined: { requestId, fingerprint } };
 }
 
 export function createAdmissionStore(
@@ -132,11 +140,34 @@ export function createAdmissionStore(
   const admit = defineScript(client, 'admit', ['window', 'account']);
   const take = defineScript(client, 'count', ['window']);
   const takeAddress = defineScript(client, 'count-address', ['window']);
-  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit']);
+  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit', 'forget']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
 
+  async function countIn(
+    requestId: string,
+    principal: Principal,
+    log: 'rpm' | 'lookup',
+    takeOne: boolean,
+  ): Promise<Admission> {
+    const { shard, keyId, tenantId, limits } = principal;
+    const keys = keyspace.shard(shard);
+    const reply = await take(
+      [
+        keys.keyRpm(keyId),
+        keys.tpmLog(keyId),
+        keys.tpmWeights(keyId),
+        keys.blocked(keyId),
+        keys.blocked(tenantId),
+        log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId),
+      ],
+      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0],
+    );
+    return toAdmission(reply);
+  }
+
   return {
-    async admit({ requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel }, now) {
+    async admit(request, now) {
+      const { requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel, idempotency } = request;
       const keys = keyspace.shard(principal.shard);
       const { keyId, tenantId, limits, mode } = principal;
       const live = mode === 'live';
@@ -158,6 +189,7 @@ export function createAdmissionStore(
           keys.waiting(queue),
           keys.meanCompletion(keyId),
           keys.laneStatistics(queue),
+          idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
         ],
         [
           requestId,
@@ -178,6 +210,10 @@ export function createAdmissionStore(
           tenantId,
           keyId,
           lifeMs,
+          request.tier,
+          request.metadataJson ?? '',
+          request.onDisconnect,
+          idempotency?.fingerprint ?? '',
         ],
       );
       return toAdmission(reply);
@@ -201,14 +237,8 @@ export function createAdmissionStore(
       return String(state);
     },
 
-    async count(requestId, { shard, keyId, tenantId, limits }, takeOne) {
-      const keys = keyspace.shard(shard);
-      const reply = await take(
-        [keys.keyRpm(keyId), keys.tpmLog(keyId), keys.tpmWeights(keyId), keys.blocked(keyId), keys.blocked(tenantId)],
-        [requestId, limits.rpm, takeOne ? 1 : 0],
-      );
-      return toAdmission(reply);
-    },
+    count: (requestId, principal, takeOne) => countIn(requestId, principal, 'rpm', takeOne),
+    countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
 
     async countAddress(requestId, address, takeOne) {
       const reply = await takeAddress(

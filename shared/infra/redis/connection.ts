@@ -38,26 +38,40 @@ interface Address {
 
 function parseNodes(hosts: string, defaultPort: number): Address[] {
   return hosts.split(',').map((entry) => {
-    const [host = '127.0.0.1', port] = entry.split(':');
-    return { host, port: port === undefined ? defaultPort : Number(port) };
+    const url = `redis://${entry}`;
+    if (entry === '' || !URL.canParse(url)) {
+      throw new Error(`REDIS_URL names the address "${entry}", which is not HOST:PORT.`);
+    }
+    const { hostname, port } = new URL(url);
+    return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? defaultPort : Number(port) };
   });
+}
+
+interface Credentials {
+  username?: string;
+  password?: string;
+}
+
+function parseCredentials(text: string): Credentials {
+  const colon = text.indexOf(':');
+  const username = decodeURIComponent(colon < 0 ? text : text.slice(0, colon));
+  return {
+    ...(username === '' ? {} : { username }),
+    ...(colon < 0 ? {} : { password: decodeURIComponent(text.slice(colon + 1)) }),
+  };
 }
 
 export type RedisTarget =
   | { kind: 'single'; url: string }
-  | { kind: 'cluster'; nodes: Address[]; username?: string; password?: string }
-  | { kind: 'sentinel'; nodes: Address[]; name: string; username?: string; password?: string };
+  | ({ kind: 'cluster'; nodes: Address[] } & Credentials)
+  | ({ kind: 'sentinel'; nodes: Address[]; name: string } & Credentials);
 
-/** The four forms of `REDIS_URL` (contract.md section 1). Throws on a sentinel URL without a master name. */
+/** The four forms of `REDIS_URL` (contract.md section 1). Throws on an impossible address or a missing master name. */
 export function parseRedisUrl(url: string): RedisTarget {
-  const match = /^redis\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]+)(?:\/(.*))?$/.exec(url);
+  const match = /^redis\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
   if (match === null) return { kind: 'single', url };
   const [, kind, credentials, hosts = '', name = ''] = match;
-  const [username, password] = (credentials ?? '').split(':').map(decodeURIComponent);
-  const auth = {
-    ...(username === undefined || username === '' ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-  };
+  const auth = parseCredentials(credentials ?? '');
   if (kind === 'cluster') return { kind: 'cluster', nodes: parseNodes(hosts, 6379), ...auth };
   if (name === '')
     throw new Error(

@@ -21,6 +21,7 @@ function shardKeys(tag: string) {
     body: (requestId: string) => `${tag}:b:${requestId}`,
     stream: (requestId: string) => `${tag}:s:${requestId}`,
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
+    lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
     tpmLog: (keyId: string) => `${tag}:tpm:${keyId}`,
     tpmWeights: (keyId: string) => `${tag}:tpw:${keyId}`,
@@ -34,6 +35,8 @@ function shardKeys(tag: string) {
     blocked: (id: string) => `${tag}:blocked:${id}`,
     /** Failed authentications by address. */
     address: (address: string) => `${tag}:addr:${address}`,
+    /** Which request runs or ran under an Idempotency-Key. */
+    idempotency: (name: string) => `${tag}:idem:${name}`,
     inflight: `${tag}:inflight`,
     sequence: `${tag}:seq`,
     outbox: `${tag}:outbox`,

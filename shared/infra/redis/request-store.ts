@@ -1,6 +1,7 @@
 import type { FinishReason, Terminal } from '../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
+import type { RequestTrace } from '../../contracts/request-trace.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
 import { dayOf } from '../../domain/pricing/pricing.ts';
@@ -42,6 +43,9 @@ export interface Ending {
   deltas: readonly string[];
   terminal: Terminal;
   costMicro: number;
+  /** How long answer and record are kept. */
+  retentionMs: number;
+  trace: RequestTrace;
   /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
   settlement?: SettlementRecord;
 }
@@ -68,7 +72,8 @@ export interface RequestStore {
 
 export interface RequestStoreSettings {
   leaseMs: number;
-  retentionMs: number;
+  /** Time in which a client that left may come back. */
+  disconnectGraceMs: number;
 }
 
 /** What each finish reason means for the look-up of a request. */
@@ -85,7 +90,7 @@ export function createRequestStore(
   const claim = defineScript(client, 'claim', ['window', 'account']);
   const append = defineScript(client, 'append', ['window', 'emit']);
   const renew = defineScript(client, 'renew', ['window', 'account']);
-  const finish = defineScript(client, 'finish', ['window', 'account', 'emit']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']);
 
   return {
     async claim(shard, requestId, tenantId, attempt) {
@@ -135,13 +140,20 @@ export function createRequestStore(
           keys.tpmWeights(ref.keyId),
           keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
         ],
-        [ref.requestId, ref.fence, settings.leaseMs, Math.ceil(needed.micro), Math.ceil(needed.tokens)],
+        [
+          ref.requestId,
+          ref.fence,
+          settings.leaseMs,
+          Math.ceil(needed.micro),
+          Math.ceil(needed.tokens),
+          settings.disconnectGraceMs,
+        ],
       );
       // renew.lua knows no other outcome.
       return outcome as RenewOutcome;
     },
 
-    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement }) {
+    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement, retentionMs, trace }) {
       const keys = keyspace.shard(ref.shard);
       const { promptTokens, completionTokens } = terminal.usage;
       const outcome = await finish(
@@ -169,7 +181,8 @@ export function createRequestStore(
           promptTokens + completionTokens,
           completionTokens,
           settlement === undefined ? '' : JSON.stringify(settlement),
-          settings.retentionMs,
+          retentionMs,
+          JSON.stringify(trace),
         ],
       );
       return outcome === 'finished';

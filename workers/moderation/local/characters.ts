@@ -53,6 +53,9 @@ const MARK = /[\p{Mn}\p{Me}]/u;
 const LETTER_OR_NUMBER = /[\p{L}\p{N}]/u;
 /** Scripts written without spaces: a word of ours may begin and end right beside their characters. */
 const UNSPACED_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
+const NEWLINES = new Set(['\n', '\r', '\u2028', '\u2029']);
+const STOPS = new Set(['.', '!', '?', '...', '。', '!!', '??', '?!', '!?']);
+const NO_READINGS: readonly number[] = [];
 const PICTOGRAPH = /\p{Extended_Pictographic}/u;
 
 /** The place of an ASCII letter or digit in the alphabet, or -1. */
@@ -67,6 +70,7 @@ const NEVER_LETTERS = new Set(['(', '/']);
 
 const LETTER_I = alphabetIndex(0x69);
 const LETTER_L = alphabetIndex(0x6c);
+const PLAIN_I_AND_L = new Set(['i', 'l', 'L']);
 
 /** Classes by code point, found out on first sight and then kept: a code point's class never changes. */
 export class CharacterTable {
@@ -100,35 +104,32 @@ function classify(codePoint: number): CharacterClass {
   const text = String.fromCodePoint(codePoint);
   if (INVISIBLE_LETTERS.has(codePoint)) return { ...NOTHING, gap: INVISIBLE };
   if (LETTER_OR_NUMBER.test(text)) return classifyLetter(codePoint, text);
+  if (text.trim() === '') return { ...NOTHING, gap: NEWLINES.has(text) ? NEWLINE_GAP : SPACE_GAP };
   if (INVISIBLE_CHARACTER.test(text)) return { ...NOTHING, gap: INVISIBLE };
   if (MARK.test(text)) return { ...NOTHING, gap: IGNORED };
-  const gap = gapOf(text);
-  if (gap !== SOFT_GAP && gap !== STOP_GAP) return { ...NOTHING, gap };
+  return classifySymbol(codePoint, text);
+}
 
-  const readings = NEVER_LETTERS.has(text.normalize('NFKC')) ? [] : readingsOf(resolve(codePoint, text), codePoint);
+function classifyLetter(codePoint: number, text: string): CharacterClass {
+  const readings = readingsOf(codePoint, text);
+  if (readings.length === 0 && UNSPACED_SCRIPT.test(text)) return NOTHING;
+  return { gap: NO_GAP, readings, plain: isPlain(text) ? 1 : 0, sure: 1 };
+}
+
+function classifySymbol(codePoint: number, text: string): CharacterClass {
+  const compatible = text.normalize('NFKC');
+  if (compatible === ':') return { ...NOTHING, gap: COLON_GAP };
+  const gap = STOPS.has(compatible) ? STOP_GAP : SOFT_GAP;
+  const readings = NEVER_LETTERS.has(compatible) ? NO_READINGS : readingsOf(codePoint, text);
   if (readings.length === 0) return { ...NOTHING, gap };
   // An ASCII symbol is a letter by guess only, a circled letter is nothing else, and an emoji may be either.
   if (codePoint < 0x80) return { gap, readings, plain: 0, sure: 0 };
   return { gap: PICTOGRAPH.test(text) ? gap : NO_GAP, readings, plain: 0, sure: 1 };
 }
 
-function classifyLetter(codePoint: number, text: string): CharacterClass {
-  const readings = readingsOf(resolve(codePoint, text), codePoint);
-  if (readings.length === 0 && UNSPACED_SCRIPT.test(text)) return NOTHING;
-  return { gap: NO_GAP, readings, plain: isPlain(text) ? 1 : 0, sure: 1 };
-}
-
 /** An ASCII character is plain, and so is a letter with an accent: `é` is how some words are written. */
 function isPlain(text: string): boolean {
   return (text.normalize('NFD').codePointAt(0) ?? 0) < 0x80;
-}
-
-function gapOf(text: string): number {
-  if (/[\n\r\u2028\u2029]/u.test(text)) return NEWLINE_GAP;
-  if (/\s/u.test(text)) return SPACE_GAP;
-  const compatible = text.normalize('NFKC');
-  if (/^[.!?。…]/u.test(compatible)) return STOP_GAP;
-  return compatible === ':' ? COLON_GAP : SOFT_GAP;
 }
 
 /** The ASCII letter, digit or symbol that a character looks like, in lower case; itself when it looks like none. */
@@ -138,14 +139,14 @@ function resolve(codePoint: number, text: string): number {
   return toLowerCase(looksLike) ?? looksLike;
 }
 
-function readingsOf(base: number, original: number): readonly number[] {
+function readingsOf(codePoint: number, text: string): readonly number[] {
+  const base = resolve(codePoint, text);
+  if (base >= 0x80) return NO_READINGS;
   const readings = new Set([alphabetIndex(base), alphabetIndex(resolveLeet(base) ?? base)]);
   readings.delete(-1);
   // 1, !, | and many look-alikes stand for i and for l; the library has to choose one. Capital I looks like l.
-  const isSmallLetter = original === 0x69 || original === 0x6c;
-  if (!isSmallLetter && (readings.has(LETTER_I) || readings.has(LETTER_L))) {
-    const other = readings.has(LETTER_I) ? LETTER_L : LETTER_I;
-    if (original !== 0x4c) readings.add(other);
+  if (!PLAIN_I_AND_L.has(text) && (readings.has(LETTER_I) || readings.has(LETTER_L))) {
+    readings.add(readings.has(LETTER_I) ? LETTER_L : LETTER_I);
   }
   return [...readings];
 }

@@ -25,10 +25,7 @@ export interface Lexicon {
 }
 
 /** Takes about 0.1 s for the whole list, so once per process. Throws on a phrase that cannot be read. */
-export function compileLexicon(
-  groups: readonly PhraseGroup[],
-  termSources: Readonly<Record<string, string>>,
-): Lexicon {
+export function compileLexicon(groups: readonly PhraseGroup[], termSources: Readonly<Record<string, string>>): Lexicon {
   const terms = new Terms(termSources);
   const graph = new PhraseGraph<PhraseGroup>();
   for (const group of groups) for (const phrase of group.phrases) graph.add(parsePhrase(phrase, terms), group);

@@ -100,16 +100,18 @@ export class PhraseTracker {
     this.open(set, start, disguised);
   }
 
-  /** What began with the same word goes on as one. */
+  /** What began with the same word goes on as one; of two that stand at the same place the later holds back less. */
   private open(set: PhraseSet<PhraseGroup>, start: number, disguised: boolean): void {
-    const index = this.fresh.findIndex((thread) => thread.start === start && thread.set !== undefined);
+    const index = this.fresh.findIndex((thread) => thread.set === set || (thread.start === start && thread.set));
     const known = this.fresh[index];
     if (known?.set === undefined) {
       this.fresh.push({ set, start, disguised, end: undefined });
-    } else {
+    } else if (known.start === start) {
       const merged = known.set === set ? set : this.phrases.merge(known.set, set);
       // Where one of two readings is plain, nothing was hidden.
       this.fresh[index] = { set: merged, start, disguised: known.disguised && disguised, end: undefined };
+    } else if (known.start < start) {
+      this.fresh[index] = { set, start, disguised, end: undefined };
     }
   }
 
@@ -138,7 +140,10 @@ export class PhraseTracker {
     this.found = [];
   }
 
-  private report({ label }: PhraseEnd<PhraseGroup>, { start, disguised }: Pick<PhraseThread, 'start' | 'disguised'>): void {
+  private report(
+    { label }: PhraseEnd<PhraseGroup>,
+    { start, disguised }: Pick<PhraseThread, 'start' | 'disguised'>,
+  ): void {
     const score = disguised ? (label.disguisedScore ?? label.score) : label.score;
     this.onMatch({ group: label, start, score });
   }

@@ -46,10 +46,10 @@ export const HATE_PHRASES: readonly PhraseGroup[] = [
     categories: ['hate'],
     score: CLEAR,
     phrases: [
-      'i [<really>] (hate|despise|detest|loathe|can t stand|cannot stand) [all|every|those|these|the] [of] [the|these|those] [fucking|dirty|filthy|damn|stupid] <group>',
+      'i [<really>] (hate|despise|detest|loathe|can t stand|cannot stand) [all|every|those|these|the] [of] [the|these|those] [fucking|dirty|filthy|damn|stupid] <group> !(s|food|history|music|studies|fashion)',
       '(all|those|these) [the] <group> (are|r) [all|just|nothing but|nothing more than|a bunch of|basically|really|literally|clearly|only] [fucking|dirty|filthy] <vermin>',
       '<group> (are|r) [all|just|all just|nothing but|nothing more than|a bunch of|basically|literally|like] [fucking|dirty|filthy] <vermin>',
-      '(write|make|create|compose|generate|give|tell|draft) [me] [a|an|some|the] [short|long|funny|persuasive|compelling] (racist|antisemitic|anti semitic|homophobic|transphobic|islamophobic|hateful|sexist|misogynistic|nazi|neo nazi|white supremacist|white nationalist) (joke|jokes|poem|rant|speech|manifesto|essay|article|story|song|slogan|slogans|propaganda|post|posts|tweet|tweets|letter|rap|pamphlet|flyer|insult|insults|slur|slurs|email|message|comment|comments)',
+      '(write|make|create|compose|generate|give|tell|draft) [me] [a|an|some|the] [short|long|funny|persuasive|compelling] (racist|antisemitic|anti semitic|homophobic|transphobic|islamophobic|hateful|sexist|misogynistic|nazi|neo nazi|white supremacist|white nationalist) (joke|jokes|poem|rant|speech|manifesto|essay|article|story|song|slogan|slogans|propaganda|post|posts|tweet|tweets|letter|rap|pamphlet|flyer|insult|insults|slur|slurs|email|message|comment|comments|content|material|text|statement|statements|remarks|paragraph|propaganda)',
       '(explain|argue|write|tell me|prove|essay on|article on) [~2] why [the] (white race|whites|white people|aryans|men) (is|are) superior',
       '(explain|argue|write|tell me|prove|essay on|article on) [~2] why [all|the] <group> (are|is) [all] (inferior|subhuman|evil|vermin|parasites|a plague|scum|less intelligent|stupid|lazy|criminals|terrorists)',
       '(jokes|joke) (about|making fun of|mocking) (the holocaust|gassing jews|dead jews|lynching|slavery)',
@@ -65,7 +65,7 @@ export const HATE_PHRASES: readonly PhraseGroup[] = [
     score: 0,
     phrases: [
       `(plan|plans|planned|attempt|attempts|attempted|tried|sought|aimed|order|ordered|orders|wanted|intended|campaign|desire|policy|effort|efforts|decision|decided|program|programme|goal|plot|conspired|helped|began|vowed|threatened|refused) to [systematically] ${DESTROY} [all|every] [of] [the|those|these] <group>`,
-      '(claimed|claims|claiming|belief that|believed|believe that|believed that|myth that|idea that|notion that|propaganda that|lie that|stereotype that|stereotypes that|theory that|claimed that|claims that|claim that|portrayed|false that|wrong that|racist to say|offensive to say) [that] [all|the] <group> (are|were) [all|just|naturally|genetically] <vermin>',
+      '(claimed|claims|claiming|belief that|believed|believe that|believed that|myth that|idea that|notion that|propaganda that|lie that|stereotype that|stereotypes that|theory that|claimed that|claims that|claim that|portrayed|false that|wrong that|racist to say|offensive to say|(some people|some|people|many|they|politicians|critics|racists|he|she|who|others|bigots|extremists|the article|the media) (say|says|said|think|thinks|argue|argues|argued|claim|claims|believe|believes|assume|assumes)) [that] [all|the] <group> (are|were) [all|just|naturally|genetically] <vermin>',
     ],
   },
   { categories: ['hate'], score: LIKELY, phrases: ['(nigga|niggas|niggaz|faggot|tranny|negroid|negroids)'] },

@@ -1,6 +1,9 @@
 import type { PhraseGroup } from './lexicon.ts';
 import { CERTAIN, CLEAR, MILD } from './terms.ts';
 
+/** `in` says where: in a kitchen, or in a game. */
+const IN_LIFE =
+  'in (my|our|your|his|her|real|under|less|secret|1|2|3|5|10|15|20|30|five|ten|thirty|minutes|prison|jail|school|a (kitchen|garage|house|basement|car|school|bottle|jar|can|pot|few|matter|crowd)|the (kitchen|garage|basement|house|microwave|woods|city|easiest|simplest|fastest))';
 const BOMB = '[<a>] [<bombkind>] [<bombkind>] [<bombkind>] <explosive>';
 
 /** Weapons, bombs, poisons: how to get them and how to use them. */
@@ -9,14 +12,16 @@ export const ILLICIT_VIOLENT_PHRASES: readonly PhraseGroup[] = [
     categories: ['illicit/violent', 'illicit'],
     score: CERTAIN,
     phrases: [
-      `<ask> [<make>] [me|us] (<make>|detonate|detonating|plant|planting|set off|setting off|smuggle|hide|get|buy|obtain|acquire|steal) [me|us] ${BOMB} !<notbomb>`,
-      `<ask> (make|build|write|give|create) [me|us] [a|an|the|some] [detailed|simple|step by step] (instructions|guide|recipe|steps|plan|blueprint|tutorial) (for|to|on) [<make>|how to make|how to build] ${BOMB} !<notbomb>`,
-      `(recipe|recipes|instructions|blueprint|blueprints|plans|ingredients|schematics) for ${BOMB} !<notbomb>`,
+      `<ask> [<make>] [me|us] (<make>|detonate|detonating|plant|planting|set off|setting off|smuggle|hide|get|buy|obtain|acquire|steal) [me|us] ${BOMB} !(<notbomb>|in)`,
+      `<ask> (make|build|write|give|create) [me|us] [a|an|the|some] [detailed|simple|step by step] (instructions|guide|recipe|steps|plan|blueprint|tutorial) (for|to|on) [<make>|how to make|how to build] ${BOMB} !(<notbomb>|in)`,
+      `<ask> [<make>] [me|us] (<make>|detonate|plant|set off|hide|buy|get) [me|us] ${BOMB} ${IN_LIFE}`,
+      `(recipe|recipes|instructions|blueprint|blueprints|plans|ingredients|schematics) for ${BOMB} !(<notbomb>|in)`,
       '(bomb|bombs|explosive|explosives|pipe bomb|ied|molotov cocktail|molotov|napalm|thermite) [making|building|construction|assembly|manufacturing] (instructions|guide|recipe|recipes|tutorial|manual|blueprint|blueprints|instruction|tutorials|schematics|schematic|formula|materials list|ingredients)',
       '(make|build|construct|create|assemble|making|building) [me|us] [a|an|some|my own] [homemade|simple|small|powerful|working|diy] (pipe bomb|pipe bombs|nail bomb|nail bombs|pressure cooker bomb|fertilizer bomb|fertiliser bomb|car bomb|car bombs|letter bomb|molotov|molotovs|molotov cocktail|molotov cocktails|ied|ieds|suicide vest|dirty bomb|pipebomb|pipebombs|napalm bomb|napalm|chlorine bomb|petrol bomb|petrol bombs|improvised explosive device|improvised explosive|improvised explosives)',
-      `^ (make|build|construct|create|assemble|give|sell|develop|design) [me|us] [a|an|some] [<bombkind>] [<bombkind>] (bomb|bombs|explosive|explosives|grenade|explosive device|weapon of mass destruction) !<notbomb>`,
+      `^ (make|build|construct|create|assemble|give|sell|develop|design) [me|us] [a|an|some] [<bombkind>] [<bombkind>] (bomb|bombs|explosive|explosives|grenade|explosive device|weapon of mass destruction) !(<notbomb>|in)`,
       '<ask> [illegally] [<make>|manufacture|3d print|print|buy|get|obtain|acquire|purchase|find|sell|order|smuggle] [<a>] (ghost gun|ghost guns|untraceable gun|untraceable guns|untraceable firearm|illegal gun|illegal guns|illegal firearm|illegal firearms|illegal weapon|illegal weapons|unregistered gun|unregistered firearm|unlicensed gun|gun silencer|silencer for (a|my) (gun|rifle|pistol)|homemade gun|homemade guns|zip gun|zip guns|3d printed gun|3d printed guns|printed gun|machine gun at home|stolen gun|stolen guns|silencer at home|homemade silencer|black market gun|black market guns) !(laws|law|control|legislation|policy|crime|prop|scene)',
       '<ask> (<make>|3d print|print|machine|mill) [<a>] [working|functional|real|plastic|fully automatic|automatic|semi automatic|homemade|untraceable|undetectable] <weapon> (at home|from scratch|from parts|without a license|without a serial number|with a 3d printer|without getting caught|out of)',
+      '<ask> (<make>|buy|get) [<a>] <weapon> to (harm|hurt|kill|shoot|attack|murder|injure|threaten|use against|use on) (<somebody>|him|her|<kin>|others|them)',
       '<ask> illegally (buy|get|purchase|obtain|acquire|sell|order) [<a>] <weapon>',
       '<ask> (3d print|3d printing) [<a>] [real|working] <weapon> !(holder|rack|case|grip|stand|box|model|prop|range|parts|mount|replica|toy|display)',
       '<ask> (make|build|making|building) a (silencer|suppressor) !(for)',
@@ -36,13 +41,13 @@ export const ILLICIT_VIOLENT_PHRASES: readonly PhraseGroup[] = [
     categories: ['illicit/violent', 'illicit'],
     score: MILD,
     disguisedScore: CLEAR,
-    phrases: [`<make> ${BOMB} !<notbomb>`, `(detonate|plant) ${BOMB} !<notbomb>`],
+    phrases: [`<make> ${BOMB} !(<notbomb>|in)`, `(detonate|plant) ${BOMB} !(<notbomb>|in)`],
   },
   {
     categories: [],
     score: 0,
     phrases: [
-      `(learn|learned|learnt|learning|discovered|knew|know|figured out|worked out|understood|realized|showed|asked|debated) how to [safely|quickly|successfully] (<make>|detonate) ${BOMB}`,
+      `(learned|learnt|discovered|knew|figured out|worked out|realized|showed) how to [safely|quickly|successfully] (<make>|detonate) ${BOMB}`,
       'how (did|had|were|was|have|has) ~3 (<make>|detonate|plant|get|acquire) ' + BOMB,
       'the (atomic|nuclear|hydrogen|atom) (bomb|bombs|weapon|weapons)',
       `(photo|bath|seed|glitter|smoke|stink|calorie|fork|zip|logic|cherry|cocoa|chocolate|water|paint|love|mentos|confetti|sprite|pixel|lego|minecraft|toy|paper|fake|prop|cake|fruit|dry ice|sherbet) <explosive>`,

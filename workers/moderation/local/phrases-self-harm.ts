@@ -29,7 +29,7 @@ export const SELF_HARM_PHRASES: readonly PhraseGroup[] = [
     categories: ['self-harm/instructions', 'self-harm'],
     score: CERTAIN,
     phrases: [
-      `<ask> [painlessly|quickly|quietly|peacefully] (${END_LIFE}|committing suicide|killing myself|killing yourself|ending my life|hanging myself|overdosing) !(prevention|risk|in|squad|hotline|rates|lessons|story|experience|experiences|savings|insurance)`,
+      `<ask> [painlessly|quickly|quietly|peacefully] (${END_LIFE}|committing suicide|killing myself|killing yourself|ending my life|hanging myself|overdosing) !(prevention|risk|in|squad|hotline|rates|lessons|story|experience|experiences|savings|insurance|to|from|back|seriously|as|by|into|on|partner|skills|choices)`,
       '<ask> (overdose on|die by|fatally overdose|die painlessly|die without pain|die in my sleep|die peacefully tonight|kill oneself|kill yourself|kill urself|commit suicide|tie a noose|make a noose|tie a hangman s noose|hang yourself|hang oneself|slit wrists|slit your wrists|cut yourself|cut myself without|self harm|hurt myself|harm myself|cut myself|starve myself|become anorexic|become bulimic|become anorexic fast|make myself throw up|make myself vomit after|hide my cuts|hide cuts|hide self harm|hide my eating disorder|hide an eating disorder|hide anorexia)',
       '(painless|easiest|quickest|fastest|least painful|most painless|surest|most effective|peaceful|foolproof|best|reliable|guaranteed|simplest|good) [and] [easiest|quickest|fastest|painless|least painful|surest|most effective] (way|ways|method|methods) (to|of|for) [commit|committing] (suicide|kill yourself|kill myself|kill oneself|killing yourself|killing myself|end my life|end your life|ending my life|end it all|self harm|cut myself|overdose|hang myself|hang yourself|starve myself)',
       '(nobody|no one) would (miss me|care if i (died|die|killed|was dead|were dead))',
@@ -45,7 +45,7 @@ export const SELF_HARM_PHRASES: readonly PhraseGroup[] = [
     categories: ['self-harm'],
     score: CLEAR,
     phrases: [
-      '(encourage|convince|persuade|tell|talk|get|push|make) (someone|somebody|him|her|people|my friend|my ex|teens|a friend|kids|others|a girl|a boy|a person) (to|into) [commit|committing] (suicide|kill themselves|kill herself|kill himself|killing themselves|self harm|hurt themselves|cut themselves|starve themselves|end their life|end their lives)',
+      '(encourage|convince|persuade|tell|talk|get|push|make|force|drive|manipulate) (someone|somebody|him|her|people|my friend|my ex|teens|a friend|kids|others|a girl|a boy|a person) [to|into] [commit|committing] (suicide|kill themselves|kill herself|kill himself|killing themselves|self harm|hurt themselves|cut themselves|starve themselves|end their life|end their lives)',
       '(suicide|self harm) is (the only (way|answer|option|solution) [out]|a good (idea|option|solution)|the best (option|answer|way out)|the answer|beautiful|cool)',
     ],
   },

@@ -25,14 +25,10 @@ interface WordReader extends WordStart {
   disguised: boolean;
 }
 
-interface LetterReading {
-  readonly letter: number;
-  readonly disguised: boolean;
-  readonly guessed: number;
-}
-
 /** More readings at once come from made-up text only (`i!i!i!`), which may not cost more. */
-const READERS_MAX = 12;
+const READERS_MAX = 8;
+/** Leaves room for the plain words that stand in such a text. */
+const DISGUISED_READERS_MAX = 6;
 
 /** Reads the words of a trie out of a row of characters, in all the ways that the characters can be read. */
 export class WordReaders {
@@ -50,6 +46,20 @@ export class WordReaders {
   /** Reads a character as a letter, in all its readings; `begin` is given where a word may begin with it. */
   readLetter(character: CharacterClass, begin: WordStart | undefined): void {
     const before = this.active;
+    const [letter] = character.readings;
+    const [reader] = before;
+    if (letter !== undefined && character.readings.length === 1 && character.plain === 1 && begin === undefined) {
+      if (
+        reader !== undefined &&
+        before.length === 1 &&
+        reader.gap === 0 &&
+        !reader.spelled &&
+        letter !== reader.letter
+      ) {
+        this.moveAlone(reader, letter);
+        return;
+      }
+    }
     this.active = [];
     this.readAll(before, character, begin);
   }
@@ -59,7 +69,12 @@ export class WordReaders {
     const before = this.active;
     this.active = [];
     this.readAll(before, character, begin);
-    for (const reader of before) if (this.widenGap(reader, gap)) this.add(reader);
+    for (const reader of before) {
+      const slot = this.widenGap(reader, gap)
+        ? this.slotFor(reader, reader.node, reader.gap, reader.spelled, true)
+        : -1;
+      if (slot >= 0) this.active[slot] = reader;
+    }
   }
 
   readGap(gap: number): void {
@@ -98,39 +113,67 @@ export class WordReaders {
   private readAll(before: readonly WordReader[], character: CharacterClass, begin: WordStart | undefined): void {
     const { readings, plain, sure } = character;
     for (let index = 0; index < readings.length; index += 1) {
-      const reading = { letter: readings[index] ?? 0, disguised: index >= plain, guessed: index >= sure ? 1 : 0 };
-      for (const reader of before) this.follow(reader, reading);
-      if (begin !== undefined) this.begin(begin, reading);
+      const letter = readings[index] ?? 0;
+      const disguised = index >= plain;
+      const guessed = index >= sure ? 1 : 0;
+      for (const reader of before) this.follow(reader, letter, disguised, guessed);
+      if (begin !== undefined) this.begin(begin, letter, disguised, guessed);
     }
   }
 
-  private begin({ start, opensSentence, context }: WordStart, { letter, disguised, guessed }: LetterReading): void {
-    const node = this.trie.children[letter] ?? 0;
-    if (node === 0 || (context.length === 0 && this.trie.opens[node] === 0)) return;
-    const place = { node, letter, letters: 1, gap: 0, broken: false, spelled: false };
-    this.add({ ...place, start, opensSentence, context, disguised, guessed });
+  /** Most of the time there is one reader and one reading: it moves on, or it is out. */
+  private moveAlone(reader: WordReader, letter: number): void {
+    const node = this.trie.children[reader.node * ALPHABET_SIZE + letter] ?? 0;
+    if (node === 0 || (reader.context.length === 0 && this.trie.opens[node] === 0)) {
+      this.active.pop();
+      return;
+    }
+    reader.node = node;
+    reader.letter = letter;
+    reader.letters += 1;
   }
 
-  private follow(reader: WordReader, { letter, disguised, guessed }: LetterReading): void {
+  private begin(at: WordStart, letter: number, disguised: boolean, guessed: number): void {
+    const { start, opensSentence, context } = at;
+    const node = this.trie.children[letter] ?? 0;
+    if (node === 0 || (context.length === 0 && this.trie.opens[node] === 0)) return;
+    const slot = this.slotFor(at, node, 0, false, disguised);
+    if (slot < 0) return;
+    const gaps = { gap: 0, broken: false, spelled: false };
+    this.active[slot] = { start, opensSentence, context, node, letter, letters: 1, ...gaps, guessed, disguised };
+  }
+
+  private follow(reader: WordReader, letter: number, hidden: boolean, guessed: number): void {
     if (reader.spelled && reader.gap === 0) return;
     const node = this.trie.children[reader.node * ALPHABET_SIZE + letter] ?? 0;
     if (node !== 0 && (reader.context.length > 0 || this.trie.opens[node] === 1)) {
-      this.add({
-        start: reader.start,
-        opensSentence: reader.opensSentence,
-        context: reader.context,
-        node,
-        letter,
-        letters: reader.letters + 1,
-        gap: 0,
-        broken: reader.broken || reader.gap > 0,
-        spelled: reader.spelled || reader.gap === SPACE_GAP,
-        guessed: reader.guessed + guessed,
-        disguised: reader.disguised || disguised || reader.gap > 0,
-      });
+      this.advance(reader, node, letter, hidden, guessed);
     }
     // `kiiiill`: a repeated letter stays where it is.
-    if (letter === reader.letter && reader.gap === 0) this.add({ ...reader, disguised: true });
+    if (letter !== reader.letter || reader.gap > 0) return;
+    const slot = this.slotFor(reader, reader.node, 0, reader.spelled, true);
+    if (slot >= 0) this.active[slot] = { ...reader, disguised: true };
+  }
+
+  private advance(reader: WordReader, node: number, letter: number, hidden: boolean, guessed: number): void {
+    const broken = reader.broken || reader.gap > 0;
+    const spelled = reader.spelled || reader.gap === SPACE_GAP;
+    const disguised = reader.disguised || hidden || reader.gap > 0;
+    const slot = this.slotFor(reader, node, 0, spelled, disguised);
+    if (slot < 0) return;
+    this.active[slot] = {
+      start: reader.start,
+      opensSentence: reader.opensSentence,
+      context: reader.context,
+      node,
+      letter,
+      letters: reader.letters + 1,
+      gap: 0,
+      broken,
+      spelled,
+      guessed: reader.guessed + guessed,
+      disguised,
+    };
   }
 
   /** False when the word cannot go on behind the gap. */
@@ -141,19 +184,18 @@ export class WordReaders {
   }
 
   /**
-   * Two readers at the same place are one: the one that may continue a phrase, else the later, which holds back less.
-   * So there are never more than the text has readings, whatever its length.
+   * Where among the active readers one may stand, -1 for nowhere. Two readers at the same place are one: the one that
+   * may continue a phrase, else the later, which holds back less. So there are never more than there are readings.
    */
-  private add(reader: WordReader): void {
+  private slotFor(from: WordStart, node: number, gap: number, spelled: boolean, disguised: boolean): number {
     const { active } = this;
     for (let index = 0; index < active.length; index += 1) {
       const known = active[index];
-      if (known?.node !== reader.node || known.gap !== reader.gap || known.spelled !== reader.spelled) continue;
-      const continues = reader.context.length > 0 || known.context.length === 0;
-      if (continues && reader.start >= known.start) active[index] = reader;
-      return;
+      if (known?.node !== node || known.gap !== gap || known.spelled !== spelled) continue;
+      const continues = from.context.length > 0 || known.context.length === 0;
+      return continues && from.start >= known.start ? index : -1;
     }
-    if (active.length < READERS_MAX) active.push(reader);
+    return active.length < (disguised ? DISGUISED_READERS_MAX : READERS_MAX) ? active.length : -1;
   }
 }
 

@@ -2,13 +2,17 @@
 -- the request count. Numbers only: the body is stored after this.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 sequence, 13 waiting list,
---       14 mean completion, 15 lane statistics
+--       14 mean completion, 15 lane statistics, 16 idempotency record (the record where there is none)
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
---       15 channel of the ingress, 16 tenant id, 17 key id, 18 lifetime of the record in ms
+--       15 channel of the ingress, 16 tenant id, 17 key id, 18 lifetime of the record in ms,
+--       19 tier, 20 metadata as JSON ('' none), 21 what happens without a reader (cancel, finish),
+--       22 fingerprint of the body ('' without an Idempotency-Key)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 15000
+local READER_LEASE_MS = 15000
+local IDEMPOTENCY_MS = 86400000
 
 local now = now_ms()
 local id, billed = ARGV[1], ARGV[10] == '1'
@@ -30,6 +34,19 @@ if existing[1] then
 end
 if redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
 if redis.call('EXISTS', KEYS[10]) == 1 then return reply('suspended') end
+
+-- A second call with the same Idempotency-Key joins the first one's request: it takes one of the rpm and nothing else.
+if ARGV[22] ~= '' then
+  local first = redis.call('GET', KEYS[16])
+  if first then
+    if requests >= rpm_limit then return reply('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now)) end
+    log_request(KEYS[2], id, now)
+    requests = requests + 1
+    local joined = reply('joined')
+    joined[10] = first
+    return joined
+  end
+end
 
 local mean = tonumber(redis.call('GET', KEYS[14])) or MEAN_UNKNOWN
 local prompt, completion = tonumber(ARGV[6]), math.min(tonumber(ARGV[7]), math.ceil(mean))
@@ -100,7 +117,13 @@ requests, used = requests + 1, used + estimate
 local seq = redis.call('INCR', KEYS[12])
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', seq, 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
-  'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18])
+  'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
+  'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS))
+if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[18])
+if ARGV[22] ~= '' then
+  redis.call('HSET', KEYS[1], 'idempotency', KEYS[16])
+  redis.call('SET', KEYS[16], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
+end
 redis.call('ZADD', KEYS[11], int(now + ENQUEUE_GRACE_MS), id)
 return reply('admitted', 0, estimate, seq)

@@ -3,7 +3,7 @@
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
 --      10 mean completion, 11 test allowance, 12 lane statistics
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
---      8 completion tokens, 9 settlement ('' none), 10 retention in ms
+--      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 trace as JSON
 -- Returns 'finished', or the state found when this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'holdTokens')
@@ -27,6 +27,7 @@ elseif tokens > 0 then
   redis.call('INCRBY', KEYS[11], int(tokens))
   redis.call('PEXPIRE', KEYS[11], 2 * MEAN_LIFETIME_MS)
 end
+if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
 if settles then redis.call('XADD', KEYS[7], '*', 's', ARGV[9]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], tokens)
 if completion > 0 then
@@ -36,6 +37,6 @@ end
 local lane = redis.call('HMGET', KEYS[12], 'last', 'gap')
 local gap = math.min(60000, now - (tonumber(lane[1]) or now))
 redis.call('HSET', KEYS[12], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.95 + gap * 0.05))
-redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'finishedAt', int(now), 'hold', 0, 'holdTokens', 0)
+redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'trace', ARGV[11], 'finishedAt', int(now), 'hold', 0, 'holdTokens', 0)
 redis.call('PEXPIRE', KEYS[1], ARGV[10])
 return 'finished'

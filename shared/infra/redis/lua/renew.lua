@@ -1,11 +1,22 @@
 -- Renews a running request's lease and raises its hold and its token weight to what it needs next.
 -- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights, 6 test allowance
--- ARGV 1 request id, 2 fence, 3 lease in ms, 4 needed micro-credits, 5 needed tokens
+-- ARGV 1 request id, 2 fence, 3 lease in ms, 4 needed micro-credits, 5 needed tokens,
+--      6 disconnect grace in ms
 -- Returns 'superseded', 'cancelled', 'exhausted' (no credits for what it needs next) or 'ok'.
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed')
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
 redis.call('ZADD', KEYS[2], int(now_ms() + tonumber(ARGV[3])), ARGV[1])
-local verdict = values[3] and 'cancelled' or 'ok'
+-- Nobody reads any more, and nobody came back within the grace (contract.md section 3, Disconnect).
+local function is_abandoned(now)
+  if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end
+  local fields, latest = redis.call('HGETALL', KEYS[1]), 0
+  for index = 1, #fields, 2 do
+    if string.sub(fields[index], 1, 7) == 'reader:' then latest = math.max(latest, tonumber(fields[index + 1])) end
+  end
+  return now > latest + tonumber(ARGV[6])
+end
+
+local verdict = (values[3] or is_abandoned(now_ms())) and 'cancelled' or 'ok'
 local tokens = tonumber(ARGV[5])
 local more_tokens = math.max(0, tokens - number_of(values[5]))
 if values[7] == '1' then

@@ -1,0 +1,56 @@
+import type { StreamEntry } from '../../../shared/contracts/events.ts';
+import { toErrorDetail, toErrorObject } from '../../../shared/errors/error-body.ts';
+import type { RequestRecord } from '../../../shared/infra/redis/record-store.ts';
+import { answerHead, completeAnswer, toUsage } from '../../relay/answer.ts';
+import { errorOf } from '../../relay/terminal-error.ts';
+
+/** Unix seconds, with milliseconds behind the point: a timeline of whole seconds would say nothing. */
+function seconds(timeMs: number | undefined): number | null {
+  return timeMs === undefined ? null : timeMs / 1000;
+}
+
+function statusOf({ state, status }: RequestRecord): string {
+  if (state === 'accepted') return 'queued';
+  return state === 'running' ? 'in_progress' : (status ?? 'completed');
+}
+
+function timelineOf(record: RequestRecord, settledAt: number | undefined) {
+  return {
+    accepted_at: seconds(record.acceptedAt),
+    queued_at: seconds(record.acceptedAt),
+    started_at: seconds(record.startedAt),
+    moderated_at: seconds(record.trace?.moderatedAt),
+    first_token_at: seconds(record.firstTokenAt),
+    finished_at: seconds(record.finishedAt),
+    settled_at: seconds(settledAt),
+    attempts: (record.trace?.attempts ?? []).map(({ provider, model, startedAt, endedAt, outcome }) => ({
+      provider,
+      model,
+      started_at: seconds(startedAt),
+      ended_at: seconds(endedAt),
+      outcome,
+    })),
+  };
+}
+
+/** `chat.request` (contract.md section 3, Look up). `entries`: the whole stream so far. */
+export function toRequestResource(
+  record: RequestRecord,
+  entries: readonly StreamEntry[],
+  settledAt: number | undefined,
+) {
+  const literals = entries.flatMap((entry) => entry.deltas);
+  const terminal = entries.at(-1)?.terminal;
+  const error = terminal === undefined ? undefined : errorOf(terminal, literals.length > 0);
+  const isAnswered = terminal !== undefined && error === undefined;
+  return {
+    id: record.requestId,
+    object: 'chat.request',
+    created_at: Math.floor(record.acceptedAt / 1000),
+    status: statusOf(record),
+    timeline: timelineOf(record, settledAt),
+    response: isAnswered ? (JSON.parse(completeAnswer(answerHead(record), literals, terminal)) as object) : null,
+    error: error === undefined ? null : toErrorObject(toErrorDetail(error), record.requestId),
+    usage: terminal === undefined ? null : toUsage(terminal.usage),
+  };
+}

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { Router } from 'express';
+import type { RequestHandler } from 'express';
+
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
+import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
+import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { methodNotAllowed } from '../../middleware/error-handler.ts';
+import { principalOf } from '../../middleware/request-context.ts';
+import { requireScope } from '../../middleware/require-scope.ts';
+import { findRequest } from './find-request.ts';
+import { toRequestResource } from './resource.ts';
+
+export interface ChatRequestsDeps {
+  authenticate: RequestHandler;
+  identify: RequestHandler;
+  countLookup: RequestHandler;
+  records: RecordStore;
+  streams: StreamReader;
+  ledger: LedgerRepository;
+  clock: Clock;
+}
+
+/** A running request stops at its next write or renewal; the answer to a cancel waits that long for it. */
+const CANCEL_WAIT_MS = 4_000;
+const CANCEL_POLL_MS = 50;
+
+/** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
+export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
+  const { authenticate, identify, countLookup, records, streams, ledger, clock } = deps;
+  const router = Router();
+  const guards = [authenticate, requireScope('chat', 'chat.stream'), countLookup];
+
+  async function describe(principal: Principal, record: RequestRecord) {
+    const { requestId, state } = record;
+    const entries = await streams.readFrom(principal.shard, requestId, 1);
+    const settledAt =
+      state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
+    return toRequestResource(record, entries, settledAt);
+  }
+
+  async function untilDone(principal: Principal, requestId: string): Promise<RequestRecord | undefined> {
+    const until = clock.now() + CANCEL_WAIT_MS;
+    for (;;) {
+      const record = await records.find(principal, requestId);
+      if (record === undefined || record.state === 'done' || clock.now() > until) return record;
+      await delay(CANCEL_POLL_MS);
+    }
+  }
+
+  router
+    .route('/chat/:requestId')
+    .get(...guards, async (req, res) => {
+      const principal = principalOf(res);
+      const { requestId = '' } = req.params;
+      const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
+      res.json(await describe(principal, record));
+    })
+    .all(identify, methodNotAllowed('GET'));
+
+  router
+    .route('/chat/:requestId/cancel')
+    .post(...guards, async (req, res) => {
+      const principal = principalOf(res);
+      const { requestId = '' } = req.params;
+      const record = await findRequest(ledger, principal, requestId, async () => {
+        const known = await records.cancel(principal, requestId, clock.now());
+        return known ? untilDone(principal, requestId) : undefined;
+      });
+      res.json(await describe(principal, record));
+    })
+    .all(identify, methodNotAllowed('POST'));
+  return router;
+}

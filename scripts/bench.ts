@@ -1,0 +1,57 @@
+/** `npm run bench`: Parley beside the floor (scripts/bench/floor-api.ts), with stores and processes of its own. */
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { costsOf } from './bench/cpu-profile.ts';
+import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
+import { parseBenchOptions, USAGE } from './bench/options.ts';
+import type { BenchOptions } from './bench/options.ts';
+import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
+import type { ProfileFile } from './bench/run-bench.ts';
+import { runSupervised } from './service/run-supervised.ts';
+
+const print = (line: string) => {
+  process.stdout.write(`${line}\n`);
+};
+
+const PROFILE_LINES = 25;
+
+function readOptions(): BenchOptions | undefined {
+  try {
+    return parseBenchOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
+    return undefined;
+  }
+}
+
+async function main(): Promise<number> {
+  const options = readOptions();
+  if (options === undefined) return 1;
+  const { profile } = options;
+  const startedAt = performance.now();
+  let warmMs = 0;
+  const onWarm = () => {
+    warmMs = performance.now() - startedAt;
+  };
+  const profileFile: ProfileFile | undefined =
+    profile === undefined ? undefined : { dir: RESULTS_DIR, name: `${profile}-${Date.now()}.cpuprofile`, onWarm };
+  if (profileFile !== undefined) await mkdir(RESULTS_DIR, { recursive: true });
+  const exitCode = await runSupervised('bench', print, (task) => runBench(task, options, print, profileFile));
+  if (profileFile !== undefined && exitCode === 0)
+    await explainProfile(join(profileFile.dir, profileFile.name), warmMs);
+  return exitCode;
+}
+
+/** The profile is written when its process ends. */
+async function explainProfile(file: string, skipMs: number): Promise<void> {
+  // Written by V8.
+  const profile = JSON.parse(await readFile(file, 'utf8')) as CpuProfile;
+  const { byFunction, byModule } = costsOf(profile, skipMs, PROFILE_LINES);
+  const lines = (costs: readonly Cost[]) =>
+    costs.map(({ name, share }) => `  ${(share * 100).toFixed(1).padStart(5)} %  ${name}`);
+  print(['', 'Self time by module:', ...lines(byModule), '', 'By function:', ...lines(byFunction)].join('\n'));
+  print(`\nThe whole profile, for a viewer: ${file}`);
+}
+
+process.exitCode = await main();

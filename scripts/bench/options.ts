@@ -1,0 +1,62 @@
+import { parseArgs } from 'node:util';
+
+import type { Mode } from './load-spec.ts';
+
+export type Profiled = 'ingress' | 'worker';
+
+export interface BenchOptions {
+  modes: Mode[];
+  clients: number[];
+  rounds: number;
+  /** Of every measured run. */
+  seconds: number;
+  /** Runs this process of Parley with the CPU profiler; the floor is left out. */
+  profile: Profiled | undefined;
+}
+
+export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
+                [--profile ingress|worker]`;
+
+const MODES: readonly Mode[] = ['complete', 'stream'];
+const CLIENTS_MAX = 10_000;
+
+function readNumber(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${text}".`);
+}
+
+function readChoice<T extends string>(name: string, text: string | undefined, choices: readonly T[]): T | undefined {
+  if (text === undefined) return undefined;
+  const choice = choices.find((known) => known === text);
+  if (choice === undefined) throw new Error(`--${name} must be ${choices.join(' or ')}, not "${text}".`);
+  return choice;
+}
+
+/** Three rounds take about five minutes, `--quick` about one. Throws one sentence. */
+export function parseBenchOptions(args: string[]): BenchOptions {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: text,
+      clients: text,
+      rounds: text,
+      seconds: text,
+      profile: text,
+    },
+  });
+  const profile = readChoice('profile', values.profile, ['ingress', 'worker'] as const);
+  const mode = readChoice('only', values.only, MODES);
+  const clients = values.clients ?? (profile === undefined ? '1,32,128' : '32');
+  const defaults =
+    values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
+  return {
+    modes: mode === undefined ? [...MODES] : [mode],
+    clients: clients.split(',').map((count) => readNumber('clients', count.trim(), CLIENTS_MAX)),
+    rounds: readNumber('rounds', values.rounds ?? defaults.rounds, 100),
+    seconds: readNumber('seconds', values.seconds ?? defaults.seconds, 600),
+    profile,
+  };
+}

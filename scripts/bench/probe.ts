@@ -1,0 +1,44 @@
+import { createParser } from 'eventsource-parser';
+
+import { specFor } from './run-case.ts';
+import type { System } from './systems.ts';
+
+export interface Probe {
+  /** Of a stream, those with text. */
+  chunks: number;
+  streamText: string;
+  completeText: string;
+}
+
+interface Choice {
+  message?: { content: string };
+  delta?: { content?: string };
+}
+
+/** Sends one request in each mode and reads the whole answer, so that equal work is compared. */
+export async function probe(system: System): Promise<Probe> {
+  const texts: string[] = [];
+  const parser = createParser({
+    onEvent({ data }) {
+      const text = data === '[DONE]' ? undefined : choiceOf(data).delta?.content;
+      if (text !== undefined) texts.push(text);
+    },
+  });
+  parser.feed(await send(system, 'stream'));
+  const complete = choiceOf(await send(system, 'complete'));
+  return { chunks: texts.length, streamText: texts.join(''), completeText: complete.message?.content ?? '' };
+}
+
+async function send(system: System, mode: 'complete' | 'stream'): Promise<string> {
+  const { url, headers, body } = specFor(system, { mode, clients: 1 }, { requests: 1 });
+  const response = await fetch(url, { method: 'POST', headers, body });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${system.name} answered ${response.status}: ${text}`);
+  return text;
+}
+
+function choiceOf(json: string): Choice {
+  // interface.md sections 2.2 and 2.3; a server that sends something else fails on its way here.
+  const { choices } = JSON.parse(json) as { choices: Choice[] };
+  return choices[0] ?? {};
+}

@@ -1,0 +1,116 @@
+import { availableParallelism } from 'node:os';
+
+import type { Case, RunResult } from './cases.ts';
+import type { LoadGenerator } from './load.ts';
+import type { LoadResult, LoadSpec, Mode } from './load-spec.ts';
+import { usageDuring } from './process-usage.ts';
+import type { UsageDuring } from './process-usage.ts';
+import type { System } from './systems.ts';
+
+export interface Bench {
+  generator: LoadGenerator;
+  providerPid: number;
+  /** Hears of everything that was sent, what warms up included. */
+  onLoad: (system: System['name'], result: LoadResult) => void;
+}
+
+/** Opens connections and lets what the last run of another system left become quiet. */
+const WARM_SECONDS = 0.5;
+const BYTES_PER_MB = 1024 * 1024;
+
+const PATHS: Record<Mode, string> = { complete: '/chat', stream: '/chat/stream' };
+const BODY = JSON.stringify({
+  model: 'mobius',
+  messages: [
+    { role: 'user', content: 'Explain in a few plain sentences how a river finds its way from a spring to the sea.' },
+  ],
+});
+
+export function specFor({ url, headers }: System, { mode, clients }: Case, until: LoadSpec['until']): LoadSpec {
+  return { url: url + PATHS[mode], headers, body: BODY, mode, clients, until };
+}
+
+async function runLoad(bench: Bench, system: System, kase: Case, until: LoadSpec['until']): Promise<LoadResult> {
+  const result = await bench.generator.run(specFor(system, kase, until));
+  bench.onLoad(system.name, result);
+  if (result.answered === 0) {
+    throw new Error(`${system.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
+  }
+  return result;
+}
+
+/** Runs one case once. */
+export async function runCase(
+  bench: Bench,
+  system: System,
+  { round, seconds, ...kase }: Case & { round: number; seconds: number },
+): Promise<RunResult> {
+  const { generator, providerPid } = bench;
+  await runLoad(bench, system, kase, { seconds: WARM_SECONDS });
+  await system.settled();
+  const pids = { ...system.pids, generator: generator.pid, provider: providerPid };
+  const usage = await usageDuring(pids, async () => {
+    const load = await runLoad(bench, system, kase, { seconds });
+    await system.settled();
+    return load;
+  });
+  return { system: system.name, ...kase, round, ...figuresOf(usage, Object.keys(system.pids)) };
+}
+
+function figuresOf(
+  { result, elapsedMs, byProcess, machineCpuMs }: UsageDuring<LoadResult>,
+  pipeline: readonly string[],
+): Omit<RunResult, 'system' | 'mode' | 'clients' | 'round'> {
+  const cpuMs = (name: string) => byProcess[name]?.cpuMs ?? 0;
+  const pipelineMs = pipeline.reduce((sum, name) => sum + cpuMs(name), 0);
+  const provider = cpuMs('provider');
+  const generator = cpuMs('generator');
+  const allMs = elapsedMs * availableParallelism();
+  const { answered } = result;
+  return {
+    answered,
+    errors: result.errors,
+    requestsPerSecond: result.requestsPerSecond,
+    latencyP50Ms: result.latencyMs.p50,
+    latencyP99Ms: result.latencyMs.p99,
+    firstChunkP50Ms: result.firstChunkMs?.p50,
+    cpuMsPerRequest: Object.fromEntries(pipeline.map((name) => [name, cpuMs(name) / answered])),
+    pipelineCpuMsPerRequest: pipelineMs / answered,
+    peakMb: Object.fromEntries(pipeline.map((name) => [name, (byProcess[name]?.peakBytes ?? 0) / BYTES_PER_MB])),
+    cpuShare: {
+      pipeline: pipelineMs / allMs,
+      provider: provider / allMs,
+      generator: generator / allMs,
+      others: Math.max(0, machineCpuMs - pipelineMs - provider - generator) / allMs,
+    },
+  };
+}
+
+const MEMORY_REQUESTS = 1_000;
+const MEMORY_CLIENTS = 32;
+
+export interface RedisCost {
+  mode: Mode;
+  system: System['name'];
+  bytesPerRequest: number;
+}
+
+/**
+ * What a request leaves in Redis. Measured before everything else: later the entries of the limits' windows, which
+ * go after a minute, would be missing from the difference. Runs the case once to warm up.
+ */
+export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
+  const kase = { mode, clients: MEMORY_CLIENTS };
+  const until = { requests: MEMORY_REQUESTS };
+  await runLoad(bench, system, kase, until);
+  await system.settled();
+  const before = await usedMemory(system);
+  const { answered } = await runLoad(bench, system, kase, until);
+  const after = await usedMemory(system);
+  await system.settled();
+  return { mode, system: system.name, bytesPerRequest: (after - before) / answered };
+}
+
+async function usedMemory({ redis }: System): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+}

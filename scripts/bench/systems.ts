@@ -1,0 +1,133 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { freePort } from '../../shared/infra/embedded/ports.ts';
+import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createOutbox } from '../../shared/infra/redis/outbox.ts';
+import { startNodeProgram } from '../service/node-program.ts';
+import { openTenant, routeToSimulated } from '../service/open-tenant.ts';
+import { startService } from '../service/start-service.ts';
+import type { ServiceOptions } from '../service/start-service.ts';
+import { openMongo, openRedis } from '../service/start-stores.ts';
+import type { MongoInUse } from '../service/start-stores.ts';
+import { assertReady } from '../start/http.ts';
+import type { Supervisor } from '../start/supervisor.ts';
+import type { SystemName } from './cases.ts';
+
+/** One of the two that are compared. */
+export interface System {
+  name: SystemName;
+  /** Base URL, `/platform/v1` included. */
+  url: string;
+  headers: Record<string, string>;
+  /** Its processes by name: ingress, worker, Redis, MongoDB. */
+  pids: Record<string, number>;
+  redis: RedisClient;
+  /** Resolves when nothing of the answered requests is left to do. */
+  settled(): Promise<void>;
+}
+
+export interface Parley extends System {
+  tenantId: string;
+  mongo: MongoInUse;
+}
+
+export interface SystemOptions {
+  supervisor: Supervisor;
+  dataDir: string;
+  providerUrl: string;
+  log: Log;
+}
+
+/** Forty chunks, sent as fast as the provider can. */
+const PROVIDER_MODEL = 'sim?chunks=40';
+const JSON_BODY = { 'Content-Type': 'application/json' };
+/** With one shard, as by default, every tenant is on it. */
+const SHARD = 0;
+const SETTLE_POLL_MS = 20;
+const SETTLE_TIMEOUT_MS = 60_000;
+
+async function openClient(supervisor: Supervisor, url: string): Promise<RedisClient> {
+  const client = createRedis(url, 'worker');
+  await connectRedis(client);
+  supervisor.defer('a connection to Redis', () => {
+    client.disconnect();
+    return Promise.resolve();
+  });
+  return client;
+}
+
+export async function startParley(options: SystemOptions, nodeArgs: ServiceOptions['nodeArgs'] = {}): Promise<Parley> {
+  const { supervisor, providerUrl, log } = options;
+  const dataDir = join(options.dataDir, 'parley');
+  await mkdir(dataDir);
+  const redis = await openRedis({ supervisor, dataDir, log });
+  const mongo = await openMongo({ supervisor, dataDir, log });
+  const service = await startService({ supervisor, dataDir, redisUrl: redis.url, mongodbUri: mongo.uri, nodeArgs });
+  await routeToSimulated(service.admin, providerUrl, PROVIDER_MODEL);
+  const { tenantId, key } = await openTenant(service.admin, 'Benchmark');
+  const client = await openClient(supervisor, redis.url);
+  const outbox = createOutbox(client, createKeyspace());
+  const { ingress, workers } = service.pids;
+  return {
+    name: 'parley',
+    url: service.url,
+    headers: { ...JSON_BODY, Authorization: `Bearer ${key}` },
+    pids: {
+      ingress,
+      worker: workers[0] ?? 0,
+      Redis: redis.pid,
+      ...(mongo.pid === undefined ? {} : { MongoDB: mongo.pid }),
+    },
+    redis: client,
+    settled: () => untilSettled(() => outbox.length(SHARD), supervisor.signal),
+    tenantId,
+    mongo,
+  };
+}
+
+async function untilSettled(outboxLength: () => Promise<number>, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + SETTLE_TIMEOUT_MS;
+  while ((await outboxLength()) > 0) {
+    if (performance.now() > deadline) {
+      throw new Error(`The ledger is more than ${SETTLE_TIMEOUT_MS / 1000} s behind the answers.`);
+    }
+    await pause(SETTLE_POLL_MS, undefined, { signal });
+  }
+}
+
+export async function startFloor({ supervisor, providerUrl, log, ...options }: SystemOptions): Promise<System> {
+  const dataDir = join(options.dataDir, 'floor');
+  await mkdir(dataDir);
+  const redis = await openRedis({ supervisor, dataDir, log });
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const env = { NODE_ENV: 'production', REDIS_URL: redis.url };
+  const ingress = await startNodeProgram(supervisor, {
+    name: "The floor's ingress",
+    file: 'scripts/bench/floor-api.ts',
+    env: { ...env, PORT: String(port) },
+    logFile: join(dataDir, 'api.log'),
+    ready: () => assertReady(`${origin}/health/ready`),
+  });
+  const worker = await startNodeProgram(supervisor, {
+    name: "The floor's worker",
+    file: 'scripts/bench/floor-worker.ts',
+    env: { ...env, PROVIDER_URL: providerUrl, PROVIDER_MODEL },
+    logFile: join(dataDir, 'worker.log'),
+    // It has no port; the first request of the warm-up waits for it.
+    ready: () => Promise.resolve(),
+  });
+  return {
+    name: 'floor',
+    url: `${origin}/platform/v1`,
+    headers: JSON_BODY,
+    pids: { ingress, worker, Redis: redis.pid },
+    redis: await openClient(supervisor, redis.url),
+    settled: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,16 @@
+/**
+ * The same MongoDB with another database: a benchmark must not write into the one that somebody uses. By hand, since a
+ * URI with several hosts is no URL.
+ */
+export function withDatabase(uri: string, database: string): string {
+  const match = /^(mongodb(?:\+srv)?:\/\/)([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(uri);
+  if (match === null) throw new Error('MONGODB_URI must be a URI as in mongodb://host:27017/database.');
+  const [, scheme = '', hosts = '', from = '', query = ''] = match;
+  const options = new URLSearchParams(query);
+  // A login is looked up in the database of the path unless the URI names another one.
+  if (hosts.includes('@') && !options.has('authSource') && scheme === 'mongodb://') {
+    options.set('authSource', from === '' ? 'admin' : from);
+  }
+  const rest = options.size === 0 ? '' : `?${options.toString()}`;
+  return `${scheme}${hosts}/${database}${rest}`;
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+
+import type { Environment } from '../../shared/infra/embedded/find-program.ts';
+import { freePort } from '../../shared/infra/embedded/ports.ts';
+import { createAdminApi } from '../start/admin-api.ts';
+import type { AdminApi } from '../start/admin-api.ts';
+import { assertReady } from '../start/http.ts';
+import type { Supervisor } from '../start/supervisor.ts';
+import { startNodeProgram } from './node-program.ts';
+
+export interface ServiceOptions {
+  supervisor: Supervisor;
+  /** Takes the logs. */
+  dataDir: string;
+  redisUrl: string;
+  mongodbUri: string;
+  /** Options of Node.js for one of the processes, as `--cpu-prof`. */
+  nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
+  /** Default: 1. */
+  workers?: number;
+}
+
+export interface RunningService {
+  /** Base URL, `/platform/v1` included. */
+  url: string;
+  /** Without a path. */
+  adminUrl: string;
+  adminToken: string;
+  admin: AdminApi;
+  pids: { ingress: number; workers: number[] };
+}
+
+/**
+ * One ingress and its workers as a user runs them (production, `LOG_LEVEL` as by default, the log in a file), on free
+ * ports. The ingress comes first: it makes the collections.
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { supervisor, dataDir, redisUrl, mongodbUri, nodeArgs = {}, workers: count = 1 } = options;
+  const adminToken = randomBytes(24).toString('hex');
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env: Environment = {
+    NODE_ENV: 'production',
+    REDIS_URL: redisUrl,
+    MONGODB_URI: mongodbUri,
+    ADMIN_TOKEN: adminToken,
+    CREDENTIALS_KEY: randomBytes(32).toString('base64'),
+  };
+  const origin = `http://127.0.0.1:${port}`;
+  const ingress = await startNodeProgram(supervisor, {
+    name: 'The ingress',
+    file: 'api/main.ts',
+    nodeArgs: nodeArgs.ingress ?? [],
+    env: { ...env, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    logFile: join(dataDir, 'api.log'),
+    ready: () => assertReady(`${origin}/health/ready`),
+  });
+  const workers: number[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const workerPort = await freePort();
+    const pid = await startNodeProgram(supervisor, {
+      name: `Worker ${number}`,
+      file: 'workers/main.ts',
+      nodeArgs: nodeArgs.worker ?? [],
+      env: { ...env, WORKER_PORT: String(workerPort) },
+      logFile: join(dataDir, `worker-${number}.log`),
+      ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
+    });
+    workers.push(pid);
+  }
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  return {
+    url: `${origin}/platform/v1`,
+    adminUrl,
+    adminToken,
+    admin: createAdminApi(adminUrl, adminToken),
+    pids: { ingress, workers },
+  };
+}

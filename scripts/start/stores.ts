@@ -1,0 +1,37 @@
+import { startMongo } from '../../shared/infra/embedded/mongo.ts';
+import { startRedis } from '../../shared/infra/embedded/redis.ts';
+import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { assertNoEviction, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { StartSettings } from './settings.ts';
+import type { Supervisor } from './supervisor.ts';
+
+/** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
+export async function startStores(supervisor: Supervisor, { dataDir, env }: StartSettings, log: Log) {
+  const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
+  if (givenRedis !== undefined) {
+    await assertRedis(givenRedis);
+    log('Redis: the server of REDIS_URL');
+  }
+  if (givenMongo !== undefined) {
+    await (await connectMongo(givenMongo)).close();
+    log('MongoDB: the server of MONGODB_URI');
+  }
+  const options = { dataDir, log, env, signal: supervisor.signal };
+  return {
+    REDIS_URL: givenRedis ?? supervisor.adopt('Redis', await startRedis(options)).url,
+    MONGODB_URI: givenMongo ?? supervisor.adopt('MongoDB', await startMongo(options)).url,
+  };
+}
+
+async function assertRedis(url: string): Promise<void> {
+  const client = createRedis(url, 'producer');
+  // The reason is in the sentence of `connectRedis`.
+  client.on('error', () => undefined);
+  try {
+    await connectRedis(client);
+    await assertNoEviction(client);
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,16 @@
+/** One provider call of a request, for its timeline. Never any text. */
+export interface AttemptTrace {
+  provider: string;
+  model: string;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  endedAt: number;
+  /** `ok`, or why the call failed in an operator's words. */
+  outcome: string;
+}
+
+/** What a worker notes of a request beside the record's own times. */
+export interface RequestTrace {
+  moderatedAt?: number;
+  attempts: AttemptTrace[];
+}

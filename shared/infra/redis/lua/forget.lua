@@ -1,0 +1,7 @@
+-- A request that ended without an answer is not remembered under its Idempotency-Key, so that a retry runs.
+local function forget_idempotency(record, id)
+  local key = redis.call('HGET', record, 'idempotency')
+  if not key then return end
+  local first = redis.call('GET', key)
+  if first and string.sub(first, 1, #id) == id then redis.call('DEL', key) end
+end

@@ -1,0 +1,168 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../support/chat.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+describe('a request after it was accepted', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterEach(() => {
+    service.provider.restore();
+  });
+  afterAll(async () => {
+    await service.close();
+  });
+
+  const get = (key: string, path: string) =>
+    request(service.app).get(`/platform/v1${path}`).auth(key, { type: 'bearer' });
+  const cancel = (key: string, id: string) =>
+    request(service.app).post(`/platform/v1/chat/${id}/cancel`).auth(key, { type: 'bearer' });
+
+  async function startStream(key: string): Promise<{ id: string; end: Promise<request.Response> }> {
+    const before = new Set(service.log.lines.length === 0 ? [] : await recordIds());
+    const end = postStream(service.app, key, chatOf('Tell me')).then((response) => response);
+    const id = await waitFor(async () => (await recordIds()).find((known) => !before.has(known)), 'the request record');
+    return { id, end };
+  }
+
+  async function recordIds(): Promise<string[]> {
+    const keys = await service.redis.keys(service.keyspace.shard(0).record('*'));
+    return keys.map((name) => name.slice(name.lastIndexOf(':') + 1));
+  }
+
+  it('is found with its status, timeline and whole answer', async () => {
+    const { key } = await service.startTenant();
+    const answer = await postChat(service.app, key, chatOf('Hello', { metadata: { a: 1 } }));
+
+    const found = await waitFor(async () => {
+      const response = await get(key, `/chat/${String(answer.body.id)}`);
+      return response.body.timeline?.settled_at === null ? undefined : response;
+    }, 'settlement');
+
+    expect(found.status).toBe(200);
+    expect(found.body).toMatchObject({ id: answer.body.id, object: 'chat.request', status: 'completed', error: null });
+    expect(found.body.response).toEqual(answer.body);
+    const { timeline } = found.body;
+    expect(timeline.attempts).toMatchObject([{ provider: 'simulated', outcome: 'ok' }]);
+    expect(timeline.accepted_at).toBeLessThanOrEqual(timeline.started_at);
+    expect(timeline.started_at).toBeLessThanOrEqual(timeline.finished_at);
+  });
+
+  it('is unknown to another tenant and under a made-up id', async () => {
+    const [mine, other] = [await service.startTenant(), await service.startTenant()];
+    const answer = await postChat(service.app, mine.key, chatOf('Hello'));
+
+    for (const path of [`/chat/${String(answer.body.id)}`, `/chat/stream/${String(answer.body.id)}`]) {
+      const response = await get(other.key, path);
+      expect(response.status).toBe(404);
+      expect(errorOf(response)).toMatchObject({ code: 'not_found', type: 'not_found_error' });
+    }
+    expect((await get(mine.key, '/chat/req_nothing')).status).toBe(404);
+    expect((await cancel(other.key, String(answer.body.id))).status).toBe(404);
+  });
+
+  it('takes nothing of the rpm when it is looked up', async () => {
+    const { key } = await service.startTenant({ key: { rpm: 5 } });
+    const answer = await postChat(service.app, key, chatOf('Hello'));
+
+    for (let count = 0; count < 10; count += 1) {
+      const response = await get(key, `/chat/${String(answer.body.id)}`);
+      expect(response.headers['x-ratelimit-remaining-requests']).toBe('4');
+    }
+  });
+
+  it('is read again from any event, byte for byte', async () => {
+    service.provider.change({ chunks: 12, chunk_ms: 5 });
+    const { key } = await service.startTenant();
+    const first = await postStream(service.app, key, chatOf('Hello', { metadata: { a: 1 } }));
+    const text = String(first.body);
+    const id = String(parseSse(text)[0]?.chunk?.['id']);
+    const blocks = text.split('\n\n').slice(0, -1);
+
+    for (const position of [0, 1, 7, blocks.length - 1]) {
+      const again = await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(position)).buffer(true);
+      expect(again.text).toBe(
+        blocks
+          .slice(position)
+          .map((block) => `${block}\n\n`)
+          .join(''),
+      );
+    }
+    const bare = await get(key, `/chat/stream/${id}?starting_after=3`).buffer(true);
+    expect(bare.text).toBe(
+      blocks
+        .slice(3)
+        .map((block) => `${block}\n\n`)
+        .join(''),
+    );
+    expect((await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(blocks.length))).status).toBe(204);
+  });
+
+  it('refuses positions that cannot be', async () => {
+    const { key } = await service.startTenant();
+    const first = await postStream(service.app, key, chatOf('Hello'));
+    const id = String(parseSse(String(first.body))[0]?.chunk?.['id']);
+
+    for (const position of ['-1', 'x', '1.5', '100000', '']) {
+      const response = await get(key, `/chat/stream/${id}?starting_after=${position}`);
+      expect(response.status).toBe(400);
+      expect(errorOf(response)['code']).toBe('invalid_request');
+    }
+    const both = await get(key, `/chat/stream/${id}?starting_after=1`).set('Last-Event-ID', '1');
+    expect(both.status).toBe(400);
+  });
+
+  it('ends with what there is when it is cancelled, and is charged for that', async () => {
+    service.provider.change({ chunks: 400, chunk_ms: 25 });
+    const { key } = await service.startTenant();
+    const { id, end } = await startStream(key);
+    await waitFor(
+      async () => ((await get(key, `/chat/${id}`)).body.timeline.first_token_at === null ? undefined : true),
+      'text',
+    );
+
+    const response = await cancel(key, id);
+
+    expect(response.body.status).toBe('cancelled');
+    const events = parseSse(String((await end).body));
+    expect(events.at(-1)?.chunk).toBeUndefined();
+    expect(events.at(-2)?.chunk).toMatchObject({ choices: [{ delta: {}, finish_reason: 'cancelled' }] });
+    const entry = await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'the ledger entry');
+    expect(entry.estimated).toBe(true);
+    expect((await cancel(key, id)).body).toEqual({ ...response.body, timeline: expect.anything() });
+  });
+
+  it('ends as 409 when it is cancelled before any text, and is not charged', async () => {
+    service.provider.change({ first_token_ms: 60_000 });
+    const { key, tenantId } = await service.startTenant();
+    const { id, end } = await startStream(key);
+
+    await cancel(key, id);
+
+    const response = await end;
+    expect(response.status).toBe(409);
+    const { body } = await service.admin('get', `/tenants/${tenantId}`);
+    expect(body).toMatchObject({ balance: 1_000_000, held: 0 });
+  });
+
+  it('runs without a waiting client when asked for asynchronously', async () => {
+    const { key } = await service.startTenant();
+
+    const accepted = await postChat(service.app, key, chatOf('Hello')).set('Prefer', 'respond-async');
+
+    expect(accepted.status).toBe(202);
+    const location = String(accepted.headers['location']);
+    expect(location).toBe(`/platform/v1/chat/${String(accepted.body.id)}`);
+    const done = await waitFor(async () => {
+      const response = await get(key, location.replace('/platform/v1', ''));
+      return response.body.status === 'completed' ? response.body : undefined;
+    }, 'completion');
+    expect(done.response.choices[0].message.content.length).toBeGreaterThan(10);
+    const stream = await get(key, `/chat/stream/${String(accepted.body.id)}`).buffer(true);
+    expect(parseSse(stream.text).at(-1)?.chunk).toBeUndefined();
+  });
+});

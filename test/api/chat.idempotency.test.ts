@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, errorOf, parseSse, postChat, postStream } from '../support/chat.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+describe('Idempotency-Key', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterEach(() => {
+    service.provider.restore();
+  });
+  afterAll(async () => {
+    await service.close();
+  });
+
+  it('makes one provider call of many parallel calls, complete and streamed', async () => {
+    service.provider.change({ first_token_ms: 200 });
+    service.provider.reset();
+    const { key } = await service.startTenant();
+    const body = chatOf('Once only');
+
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        (index % 2 === 0 ? postChat : postStream)(service.app, key, body).set('Idempotency-Key', 'order-1'),
+      ),
+    );
+
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(service.provider.stats().calls).toBe(1);
+    const ids = new Set(
+      answers.map(({ body: answer }) =>
+        String(typeof answer === 'string' ? parseSse(answer)[0]?.chunk?.['id'] : answer.id),
+      ),
+    );
+    expect(ids.size).toBe(1);
+    expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(29);
+    const texts = new Set(
+      answers.map(({ body: answer }) =>
+        typeof answer === 'string'
+          ? parseSse(answer)
+              .map(
+                ({ chunk }) =>
+                  (chunk?.['choices'] as { delta: { content?: string } }[] | undefined)?.[0]?.delta.content ?? '',
+              )
+              .join('')
+          : String(answer.choices[0].message.content),
+      ),
+    );
+    expect(texts.size).toBe(1);
+  });
+
+  it('replays the ended answer', async () => {
+    const { key } = await service.startTenant();
+    const first = await postChat(service.app, key, chatOf('Again')).set('Idempotency-Key', 'a');
+
+    const second = await postChat(service.app, key, chatOf('Again')).set('Idempotency-Key', 'a');
+
+    expect(second.headers['idempotent-replayed']).toBe('true');
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('refuses the same key with another body', async () => {
+    const { key } = await service.startTenant();
+    await postChat(service.app, key, chatOf('One')).set('Idempotency-Key', 'b');
+
+    const response = await postChat(service.app, key, chatOf('Two')).set('Idempotency-Key', 'b');
+
+    expect(response.status).toBe(422);
+    expect(errorOf(response)).toMatchObject({ code: 'idempotency_mismatch', type: 'invalid_request_error' });
+  });
+
+  it('runs again after a failure without text', async () => {
+    service.provider.change({ fail: 'status', status: 400 });
+    const { key } = await service.startTenant();
+    const failed = await postChat(service.app, key, chatOf('Retry')).set('Idempotency-Key', 'c');
+    expect(failed.status).toBe(400);
+    service.provider.restore();
+
+    const response = await postChat(service.app, key, chatOf('Retry')).set('Idempotency-Key', 'c');
+
+    expect(response.status).toBe(200);
+    expect(response.headers['idempotent-replayed']).toBeUndefined();
+  });
+
+  it('is another key for another tenant, and must have 1 to 255 characters', async () => {
+    const [one, two] = [await service.startTenant(), await service.startTenant()];
+    await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', 'd');
+
+    const other = await postChat(service.app, two.key, chatOf('Yours')).set('Idempotency-Key', 'd');
+
+    expect(other.status).toBe(200);
+    for (const bad of ['', 'x'.repeat(256)]) {
+      const response = await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', bad);
+      expect(response.status).toBe(400);
+      expect(errorOf(response)['param']).toBe('Idempotency-Key');
+    }
+    const longest = await postChat(service.app, one.key, chatOf('Mine')).set('Idempotency-Key', 'x'.repeat(255));
+    expect(longest.status).toBe(200);
+  });
+});

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { endingOf, FAILED, LEASE_MS, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import type { RequestLab } from '../support/request-lab.ts';
+
+describe('two deliveries of one request', () => {
+  let lab: RequestLab;
+  beforeAll(async () => {
+    lab = await openRequestLab();
+  });
+  afterAll(async () => {
+    await lab.close();
+  });
+
+  it('gives the request to the higher attempt and drops the lower', async () => {
+    const { requestId, principal } = await lab.admit();
+    const claim = (attempt: number) => lab.requests.claim(SHARD, requestId, principal.tenantId, attempt);
+
+    expect(await claim(1)).toMatchObject({ kind: 'run', fence: 1 });
+    expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
+    expect(await claim(1)).toEqual({ kind: 'drop', reason: 'drop superseded' });
+    expect(await claim(2)).toEqual({ kind: 'drop', reason: 'drop superseded' });
+  });
+
+  it('lets exactly one of many simultaneous claims of an attempt run', async () => {
+    const { requestId, principal } = await lab.admit();
+
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, () => lab.requests.claim(SHARD, requestId, principal.tenantId, 1)),
+    );
+
+    expect(claims.filter((claim) => claim.kind === 'run')).toHaveLength(1);
+  });
+
+  it('lets the lower attempt write nothing and reach nobody', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 1, ['Hel']);
+    await lab.run(request, 2);
+    const before = await lab.snapshot();
+    const heardBefore = lab.heard.length;
+
+    expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
+    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6 })).toBe('superseded');
+    const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
+    expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+    expect(lab.heard).toHaveLength(heardBefore);
+  });
+
+  it('lets the higher attempt finish and the lower one not even repeat it', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.run(request, 2);
+    const ending = endingOf(request, 'Hello', { prompt: 3, completion: 2 });
+
+    expect(await lab.requests.finish(request.ref(2), 0, ending)).toBe(true);
+    const before = await lab.snapshot();
+    expect(await lab.requests.finish(request.ref(1), 0, ending)).toBe(false);
+    expect(await lab.requests.finish(request.ref(1), 0, FAILED)).toBe(false);
+
+    expect(await lab.snapshot()).toEqual(before);
+  });
+});
+
+describe('claiming', () => {
+  let lab: RequestLab;
+  beforeAll(async () => {
+    lab = await openRequestLab();
+  });
+  afterAll(async () => {
+    await lab.close();
+  });
+
+  it('tells what the request may cost, how long it has and that nothing was sent', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await lab.admit({ principal, promptTokens: 10, maxTokens: 90 });
+
+    const claim = await lab.run(request, 1);
+
+    expect(claim).toMatchObject({
+      envelope: request.envelope,
+      heldMicro: 100 * RATE,
+      spendableMicro: 900 * RATE,
+      sent: 0,
+      cancelled: false,
+      seq: request.admission.seq,
+    });
+    expect(claim.remainingMs).toBeLessThanOrEqual(REQUEST_TIMEOUT_MS);
+    expect(claim.remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
+  });
+
+  it('tells the next attempt how much text was sent', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 3, ['a', 'b', 'c']);
+
+    expect((await lab.run(request, 2)).sent).toBe(3);
+  });
+
+  it('asks nothing of the balance of a test key', async () => {
+    const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }) });
+
+    expect(await lab.run(request, 1)).toMatchObject({ heldMicro: 0, spendableMicro: Infinity });
+  });
+
+  it('starts the lease that the sweep watches', async () => {
+    const request = await lab.admit();
+    const { now } = await lab.run(request, 1);
+
+    expect(Number(await lab.redis.zscore(lab.keys.inflight, request.requestId))).toBe(now + LEASE_MS);
+  });
+
+  it('keeps the time of the first start when the request is taken over', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    const startedAt = await lab.redis.hget(lab.keys.record(request.requestId), 'startedAt');
+    await lab.run(request, 2);
+
+    expect(startedAt).not.toBeNull();
+    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'startedAt')).toBe(startedAt);
+  });
+
+  it('drops a request that nobody knows, and leaves no trace of it', async () => {
+    const before = await lab.snapshot();
+
+    expect(await lab.requests.claim(SHARD, 'req_unknown', 'ten_unknown', 1)).toEqual({
+      kind: 'drop',
+      reason: 'drop missing',
+    });
+    expect(await lab.snapshot()).toEqual(before);
+  });
+
+  it('drops a request that was taken back', async () => {
+    const { requestId, principal } = await lab.admit();
+    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+
+    expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 1)).toMatchObject({ reason: 'drop void' });
+  });
+
+  it('drops a request that has ended, whatever the attempt', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.finish(request.ref(1), 0, FAILED);
+
+    const { requestId, principal } = request;
+    expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 9)).toMatchObject({ reason: 'drop done' });
+  });
+
+  it('takes nothing whose body is missing, so that it can still be taken back', async () => {
+    const { requestId, principal } = await lab.admit({ withoutBody: true });
+
+    const claim = await lab.requests.claim(SHARD, requestId, principal.tenantId, 1);
+
+    expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
+    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+  });
+});

@@ -1,0 +1,60 @@
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** A TCP proxy that can lose a server's answer: the command has happened, and its caller cannot know. */
+export interface LossyProxy {
+  port: number;
+  /** Cuts the connection instead of passing the next answer on. Resolves when that has happened. */
+  loseNextReply(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
+  const sockets = new Set<Socket>();
+  let onLost: (() => void) | undefined;
+
+  const server = createServer((client) => {
+    const upstream = connect(targetPort, '127.0.0.1');
+    const cut = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', cut).on('close', () => {
+        sockets.delete(socket);
+        cut();
+      });
+    }
+    client.on('data', (bytes) => upstream.write(bytes));
+    upstream.on('data', (bytes) => {
+      if (onLost === undefined) {
+        client.write(bytes);
+        return;
+      }
+      onLost();
+      onLost = undefined;
+      cut();
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+
+  return {
+    // A TCP server that listens has such an address.
+    port: (server.address() as AddressInfo).port,
+    loseNextReply: () =>
+      new Promise((resolve) => {
+        onLost = resolve;
+      }),
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+      });
+    },
+  };
+}

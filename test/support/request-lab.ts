@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { monthOf } from '../../shared/domain/pricing/pricing.ts';
+import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import type { AccountFigures, AccountStore } from '../../shared/infra/redis/account-store.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { Admission, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import { createBodyStore } from '../../shared/infra/redis/body-store.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createInflight } from '../../shared/infra/redis/inflight.ts';
+import type { Inflight } from '../../shared/infra/redis/inflight.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
+import { createOutbox } from '../../shared/infra/redis/outbox.ts';
+import type { Outbox } from '../../shared/infra/redis/outbox.ts';
+import { createRequestStore } from '../../shared/infra/redis/request-store.ts';
+import type { AttemptRef, Claimed, Ending, RequestStore } from '../../shared/infra/redis/request-store.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+
+export const SHARD = 3;
+export const LEASE_MS = 10_000;
+export const RETENTION_MS = 60_000;
+export const REQUEST_TIMEOUT_MS = 600_000;
+/** Micro-credits a token, for prompt and completion. */
+export const RATE = 1_000_000;
+const CHANNEL = 'test:ingress';
+
+/** A request that was let in, with what an ingress and a worker know of it. */
+export interface LabRequest {
+  requestId: string;
+  principal: Principal;
+  admission: Admission;
+  envelope: RequestEnvelope;
+  /** The writing end of an attempt. */
+  ref(fence: number): AttemptRef;
+  /** What a successful end owes. */
+  settlement(costMicro: number, completionTokens: number): SettlementRecord;
+}
+
+export interface AdmitOptions {
+  principal?: Principal;
+  promptTokens?: number;
+  maxTokens?: number;
+  timeoutMs?: number;
+  /** Leaves the body out, as an ingress that died in between. */
+  withoutBody?: boolean;
+}
+
+/** The stores of a request's life over real Redis, with a namespace of its own; nothing runs by itself. */
+export interface RequestLab {
+  redis: RedisClient;
+  keyspace: Keyspace;
+  keys: ShardKeys;
+  requests: RequestStore;
+  admissions: AdmissionStore;
+  accounts: AccountStore;
+  inflight: Inflight;
+  outbox: Outbox;
+  /** What workers have published to the ingress that waits, in order. */
+  heard: string[];
+  /** A new tenant's key; live ones have `balanceMicro` in their book. */
+  tenant(balanceMicro?: number, more?: Partial<Principal>): Promise<Principal>;
+  /** Asks for admission, and stores the body where it is granted. */
+  admit(options?: AdmitOptions): Promise<LabRequest>;
+  /** Claims; throws where the delivery is dropped. */
+  run(request: LabRequest, attempt: number): Promise<Claimed>;
+  figures(principal: Principal): Promise<AccountFigures>;
+  /** Every key of the namespace with its value, to show that nothing has changed. */
+  snapshot(): Promise<Record<string, string>>;
+  /** A further client, closed with the rest. */
+  connect(url?: string): Promise<RedisClient>;
+  close(): Promise<void>;
+}
+
+function redisUrl(): string {
+  const url = process.env['TEST_REDIS_URL'];
+  if (url === undefined) throw new Error('TEST_REDIS_URL is not set; run the tests through npm test.');
+  return url;
+}
+
+export function endingOf(request: LabRequest, text: string, tokens: { prompt: number; completion: number }): Ending {
+  const costMicro = request.principal.mode === 'test' ? 0 : (tokens.prompt + tokens.completion) * RATE;
+  const usage = { promptTokens: tokens.prompt, completionTokens: tokens.completion };
+  return {
+    status: 'completed',
+    deltas: text === '' ? [] : [text],
+    terminal: { finishReason: 'stop', usage },
+    costMicro,
+    settlement: { ...request.settlement(costMicro, tokens.completion), promptTokens: tokens.prompt },
+  };
+}
+
+/** An end without text: nothing is charged. */
+export const FAILED: Ending = {
+  status: 'failed',
+  deltas: [],
+  terminal: {
+    finishReason: 'error',
+    usage: { promptTokens: 0, completionTokens: 0 },
+    error: { code: 'model_unavailable', message: 'The model provider is not available at the moment.' },
+  },
+  costMicro: 0,
+};
+
+function principalOf(more: Partial<Principal>): Principal {
+  return {
+    keyId: newId('key'),
+    tenantId: newId('ten'),
+    shard: SHARD,
+    mode: 'live',
+    scopes: ['*'],
+    keyStatus: 'active',
+    tenantStatus: 'active',
+    limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
+    monthlyTokenBudget: null,
+    testDailyTokens: 1_000_000,
+    defaultModel: 'mobius',
+    onDisconnect: 'cancel',
+    ...more,
+  };
+}
+
+function labRequest(requestId: string, principal: Principal, admission: Admission): LabRequest {
+  const { tenantId, keyId, mode } = principal;
+  const common = { requestId, tenantId, keyId, mode, tier: 'mobius', endpoint: 'chat.stream' } as const;
+  const acceptedAt = admission.now;
+  return {
+    requestId,
+    principal,
+    admission,
+    envelope: {
+      ...common,
+      stream: true,
+      acceptedAt,
+      tenant: {},
+      request: { messages: [{ role: 'user', content: 'Hello' }], maxTokens: 100, jsonMode: false },
+    },
+    ref: (fence) => ({ shard: SHARD, requestId, tenantId, keyId, acceptedAt, fence }),
+    settlement: (costMicro, completionTokens) => ({
+      ...common,
+      provider: 'simulated',
+      model: 'sim',
+      promptTokens: 0,
+      completionTokens,
+      estimated: false,
+      costMicro,
+      finishReason: 'stop',
+      acceptedAt,
+      finishedAt: acceptedAt + 1,
+    }),
+  };
+}
+
+async function readAll(redis: RedisClient, pattern: string): Promise<Record<string, string>> {
+  const values: Record<string, string> = {};
+  for (const key of (await redis.keys(pattern)).sort()) {
+    // DUMP has the whole value whatever its type; times to live are not part of it.
+    values[key] = ((await redis.dumpBuffer(key)) ?? Buffer.alloc(0)).toString('base64');
+  }
+  return values;
+}
+
+export async function openRequestLab(): Promise<RequestLab> {
+  const namespace = `lab${randomBytes(6).toString('hex')}`;
+  const keyspace = createKeyspace(namespace);
+  const keys = keyspace.shard(SHARD);
+  const clients: RedisClient[] = [];
+  async function connect(url = redisUrl(), role: 'worker' | 'subscriber' = 'worker'): Promise<RedisClient> {
+    const client = createRedis(url, role);
+    clients.push(client);
+    await connectRedis(client);
+    client.on('error', () => undefined);
+    return client;
+  }
+  const redis = await connect();
+  const subscriber = await connect(undefined, 'subscriber');
+  const channel = `${namespace}:${CHANNEL}`;
+  const heard: string[] = [];
+  subscriber.on('message', (_channel: string, message: string) => heard.push(message));
+  await subscriber.subscribe(channel);
+
+  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, retentionMs: RETENTION_MS });
+  const accounts = createAccountStore(redis, keyspace);
+  const bodies = createBodyStore(redis, keyspace, REQUEST_TIMEOUT_MS);
+  const storeFor = (requestTimeoutMs: number) =>
+    createAdmissionStore(redis, keyspace, { laneLimit: 10_000, requestTimeoutMs, retentionMs: RETENTION_MS });
+
+  async function tenant(balanceMicro = 1_000_000 * RATE, more: Partial<Principal> = {}): Promise<Principal> {
+    const principal = principalOf(more);
+    await accounts.publishBook(SHARD, principal.tenantId, { balanceMicro, version: 1, tokensByMonth: {} });
+    return principal;
+  }
+
+  return {
+    redis,
+    keyspace,
+    keys,
+    requests,
+    accounts,
+    heard,
+    tenant,
+    connect,
+    admissions: storeFor(REQUEST_TIMEOUT_MS),
+    inflight: createInflight(redis, keyspace),
+    outbox: createOutbox(redis, keyspace),
+    async admit(options = {}) {
+      const { promptTokens = 10, maxTokens = 100, timeoutMs = REQUEST_TIMEOUT_MS, withoutBody = false } = options;
+      const principal = options.principal ?? (await tenant());
+      const requestId = newId('req');
+      const admission = await storeFor(timeoutMs).admit(
+        {
+          requestId,
+          principal,
+          endpoint: 'chat.stream',
+          queue: 'interactive',
+          rates: { promptMicro: RATE, completionMicro: RATE },
+          promptTokens,
+          maxTokens,
+          channel,
+          tier: 'mobius',
+          metadataJson: undefined,
+          onDisconnect: principal.onDisconnect,
+          idempotency: undefined,
+        },
+        Date.now(),
+      );
+      const request = labRequest(requestId, principal, admission);
+      if (admission.verdict === 'admitted' && !withoutBody) {
+        await bodies.put(SHARD, requestId, JSON.stringify(request.envelope));
+      }
+      return request;
+    },
+    async run({ requestId, principal }, attempt) {
+      const claim = await requests.claim(SHARD, requestId, principal.tenantId, attempt);
+      if (claim.kind !== 'run') throw new Error(`Attempt ${attempt} was dropped: ${claim.reason}`);
+      return claim;
+    },
+    figures: ({ tenantId }) => accounts.read(SHARD, tenantId, monthOf(Date.now())),
+    snapshot: () => readAll(redis, `{${namespace}-*`),
+    async close() {
+      const left = await redis.keys(`{${namespace}-*`);
+      if (left.length > 0) await redis.unlink(...left);
+      for (const client of clients) client.disconnect();
+    },
+  };
+}
