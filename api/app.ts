@@ -19,7 +19,10 @@ import { assignRequestId } from './middleware/request-context.ts';
 import { requireHttps } from './middleware/require-https.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
+import { createRespond } from './routes/chat/respond.ts';
 import { createChatRoute } from './routes/chat/route.ts';
+import { createModelsRoute } from './routes/models/route.ts';
 import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
 import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
@@ -32,6 +35,7 @@ export interface AppDeps {
   accept: Accept;
   hub: RelayHub;
   countLookup: RequestHandler;
+  countRequest: RequestHandler;
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
@@ -53,7 +57,7 @@ const EXPOSED_HEADERS = [
 
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
-  const { http, authenticate, accept, hub, metrics, requestTimeoutMs, relayTimes, log } = deps;
+  const { http, authenticate, metrics, log } = deps;
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
@@ -63,15 +67,16 @@ export function createApp(deps: AppDeps): Express {
     app.use(cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 
   const identify = createIdentify(authenticate);
-  const { countLookup, records, streams, ledger, clock } = deps;
-  const chat = { authenticate, identify, accept, hub, requestTimeoutMs, relayTimes };
-  const lookup = { ...chat, countLookup, records, streams, ledger, clock };
+  const respond = createRespond(deps);
+  const routes = { ...deps, identify, respond };
   app.use(
     '/platform/v1',
-    createChatRoute(chat),
-    createChatStreamRoute(chat),
-    createResumeRoute(lookup),
-    createChatRequestsRoute(lookup),
+    createChatRoute(routes),
+    createChatStreamRoute(routes),
+    createChatCompletionsRoute(routes),
+    createResumeRoute(routes),
+    createChatRequestsRoute(routes),
+    createModelsRoute(routes),
     identify,
   );
 

@@ -34,7 +34,7 @@ import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import { createAdmission } from './admission/admission.ts';
-import { createCountLookup } from './admission/count-lookup.ts';
+import { createCountLookup, createCountRequest } from './admission/count-request.ts';
 import { createRefusalCounter } from './admission/count-refusal.ts';
 import { createEnqueue } from './admission/enqueue.ts';
 import { createLastUsed } from './admission/last-used.ts';
@@ -157,6 +157,7 @@ export async function composeIngress(
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
     countLookup: createCountLookup(admissionStore),
+    countRequest: createCountRequest(admissionStore),
     records,
     streams,
     ledger: createLedgerRepository(models),

@@ -1,6 +1,11 @@
+interface Frame {
+  functionName: string;
+  url: string;
+}
+
 /** A `.cpuprofile` as V8 writes it; the parts that are read here. */
 export interface CpuProfile {
-  nodes: { id: number; callFrame: { functionName: string; url: string } }[];
+  nodes: { id: number; callFrame: Frame; children?: number[] }[];
   samples: number[];
   /** Microseconds between a sample and the one before it. */
   timeDeltas: number[];
@@ -12,18 +17,21 @@ export interface Cost {
   share: number;
 }
 
-/** Where the process spent its own time, the largest first. */
+/** Where the process spent its time, the largest first. */
 export interface ProfileCosts {
+  /** A function's own time. */
   byFunction: Cost[];
-  /** By package, or by folder of this project. */
+  /** By package, or folder of this project, with what Node.js itself does for it. */
   byModule: Cost[];
 }
 
 const IDLE: ReadonlySet<string> = new Set(['(idle)', '(root)']);
+const OWN_FILE = /\/((?:api|workers|shared|scripts)\/.*)$/;
 
 /** `skipMs`: how much of the beginning is left out, as the time it took to start. */
-export function costsOf({ nodes, samples, timeDeltas }: CpuProfile, skipMs: number, limit: number): ProfileCosts {
-  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+export function costsOf(profile: CpuProfile, skipMs: number, limit: number): ProfileCosts {
+  const { samples, timeDeltas } = profile;
+  const places = locate(profile);
   const functions = new Map<string, number>();
   const modules = new Map<string, number>();
   let timeMicros = 0;
@@ -31,14 +39,11 @@ export function costsOf({ nodes, samples, timeDeltas }: CpuProfile, skipMs: numb
   for (const [index, id] of samples.entries()) {
     const spent = timeDeltas[index] ?? 0;
     timeMicros += spent;
-    const frame = frames.get(id);
-    if (frame === undefined || timeMicros < skipMs * 1000 || IDLE.has(frame.functionName)) continue;
+    const place = places.get(id);
+    if (place === undefined || timeMicros < skipMs * 1000) continue;
     busyMicros += spent;
-    const file = shortFile(frame.url);
-    const name = `${frame.functionName === '' ? '(anonymous)' : frame.functionName}${file === '' ? '' : ` ${file}`}`;
-    functions.set(name, (functions.get(name) ?? 0) + spent);
-    const module = moduleOf(frame.functionName, file);
-    modules.set(module, (modules.get(module) ?? 0) + spent);
+    functions.set(place.name, (functions.get(place.name) ?? 0) + spent);
+    modules.set(place.module, (modules.get(place.module) ?? 0) + spent);
   }
   const largest = (spent: Map<string, number>) =>
     [...spent]
@@ -48,17 +53,42 @@ export function costsOf({ nodes, samples, timeDeltas }: CpuProfile, skipMs: numb
   return { byFunction: largest(functions), byModule: largest(modules) };
 }
 
-/** From the package or the project on. */
-function shortFile(url: string): string {
-  const inPackage = url.lastIndexOf('/node_modules/');
-  if (inPackage !== -1) return url.slice(inPackage + '/node_modules/'.length);
-  const own = /\/((?:api|workers|shared|scripts)\/.*)$/.exec(url);
-  return own?.[1] ?? url;
+interface Place {
+  name: string;
+  module: string;
 }
 
-function moduleOf(functionName: string, file: string): string {
-  if (file === '') return functionName.startsWith('(') ? functionName : '(native)';
-  if (file.startsWith('node:')) return file.split('/').slice(0, 2).join('/');
-  const parts = file.split('/');
-  return parts.slice(0, file.startsWith('@') || /^(api|workers|shared|scripts)\//.test(file) ? 2 : 1).join('/');
+/** What each node of the call tree counts for; idle ones are left out. */
+function locate({ nodes }: CpuProfile): Map<number, Place> {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
+  const places = new Map<number, Place>();
+  for (const { id, callFrame } of nodes) {
+    if (IDLE.has(callFrame.functionName)) continue;
+    const file = fileOf(callFrame);
+    const functionName = callFrame.functionName === '' ? '(anonymous)' : callFrame.functionName;
+    let module = moduleOf(file);
+    for (let up = parents.get(id); module === undefined && up !== undefined; up = parents.get(up)) {
+      module = moduleOf(fileOf(byId.get(up)?.callFrame));
+    }
+    places.set(id, {
+      name: file === '' ? functionName : `${functionName} ${file}`,
+      module: module ?? '(Node.js alone)',
+    });
+  }
+  return places;
+}
+
+/** From the package or the project on. */
+function fileOf(frame: Frame | undefined): string {
+  const url = frame?.url ?? '';
+  const inPackage = url.lastIndexOf('/node_modules/');
+  if (inPackage !== -1) return url.slice(inPackage + '/node_modules/'.length);
+  return OWN_FILE.exec(url)?.[1] ?? url;
+}
+
+function moduleOf(file: string): string | undefined {
+  if (!file.includes('/') || /^(node|wasm):/.test(file)) return undefined;
+  const depth = /^(api|workers|shared|scripts|@[^/]*)\//.test(file) ? 2 : 1;
+  return file.split('/').slice(0, depth).join('/');
 }

@@ -33,7 +33,7 @@ export interface ParsedChatBody {
 }
 
 /** The names in `messages[]` and beside the known fields that the service does not read. */
-function ignoredIn(body: object, messages: readonly object[], known: ReadonlySet<string>): string[] {
+export function ignoredIn(body: object, messages: readonly object[], known: ReadonlySet<string>): string[] {
   const ignored = new Set(Object.keys(body).filter((name) => !known.has(name)));
   for (const message of messages) {
     for (const name of Object.keys(message)) if (!MESSAGE_FIELDS.has(name)) ignored.add(`messages[].${name}`);

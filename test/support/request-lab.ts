@@ -86,6 +86,7 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
   const costMicro = request.principal.mode === 'test' ? 0 : (tokens.prompt + tokens.completion) * RATE;
   const usage = { promptTokens: tokens.prompt, completionTokens: tokens.completion };
   return {
+    ...KEPT,
     status: 'completed',
     deltas: text === '' ? [] : [text],
     terminal: { finishReason: 'stop', usage },
@@ -94,8 +95,11 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
   };
 }
 
+const KEPT = { retentionMs: RETENTION_MS, trace: { attempts: [] } };
+
 /** An end without text: nothing is charged. */
 export const FAILED: Ending = {
+  ...KEPT,
   status: 'failed',
   deltas: [],
   terminal: {
@@ -136,6 +140,7 @@ function labRequest(requestId: string, principal: Principal, admission: Admissio
       ...common,
       stream: true,
       acceptedAt,
+      retentionMs: RETENTION_MS,
       tenant: {},
       request: { messages: [{ role: 'user', content: 'Hello' }], maxTokens: 100, jsonMode: false },
     },
@@ -183,7 +188,7 @@ export async function openRequestLab(): Promise<RequestLab> {
   subscriber.on('message', (_channel: string, message: string) => heard.push(message));
   await subscriber.subscribe(channel);
 
-  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, retentionMs: RETENTION_MS });
+  const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
   const accounts = createAccountStore(redis, keyspace);
   const bodies = createBodyStore(redis, keyspace, REQUEST_TIMEOUT_MS);
   const storeFor = (requestTimeoutMs: number) =>

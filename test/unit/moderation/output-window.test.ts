@@ -8,6 +8,14 @@ import { VIOLATING } from './violating-texts.ts';
 const moderator = createLocalModerator();
 const HELD_MAX = 64;
 
+/** From a reference answer of MT-Bench, the usual kind of prose. */
+const PROSE =
+  'Supervised learning uses labelled examples: the model is shown an input together with the answer that is expected, ' +
+  'and learns to come closer to it. Unsupervised learning looks for structure in data without answers, such as groups ' +
+  'of customers who buy the same things. In reinforcement learning an agent tries out what it can do in its surroundings ' +
+  'and is told how well that went, as in a game that it wants to win. How you choose depends on your data, on the time ' +
+  'that you have and on what should happen when the model makes a mistake.';
+
 /** A pseudo-random number below a limit, the same row in every run. */
 function createChance(seed: number): (limit: number) => number {
   let state = seed;
@@ -67,7 +75,7 @@ describe('output window', () => {
   it('releases the beginning of a phrase as soon as it becomes something else', () => {
     const window = createOutputWindow(moderator);
     expect(window.push('I will kill').release).toBe('');
-    expect(window.push(' the process').release).toBe('I will kill the process');
+    expect(window.push(' the process now').release).toBe('I will kill the process now');
   });
 
   it('holds back nothing that cannot begin a phrase', () => {
@@ -85,7 +93,7 @@ describe('output window', () => {
   });
 
   it('flags a phrase that is stretched beyond the window', () => {
-    const text = `Well, I will ${' '.repeat(300)} kill ${'.'.repeat(300)} you`;
+    const text = `Well, I will ${' '.repeat(300)} kill ${'-'.repeat(300)} you`;
     const outcome = stream(text, () => 7);
     expect(outcome.categories).toContain('harassment/threatening');
     expect(outcome.heldMax).toBeLessThanOrEqual(HELD_MAX);
@@ -138,10 +146,10 @@ describe('output window', () => {
     }
   });
 
-  it('holds back fewer than eight characters of ordinary text on average', () => {
-    const outcome = stream(MORE_HARMLESS.join(' '), () => 4);
+  it('holds back fewer than six characters of ordinary text on average', () => {
+    const outcome = stream(PROSE, () => 4);
     expect(outcome.categories).toBeUndefined();
-    expect(outcome.heldAverage).toBeLessThan(8);
+    expect(outcome.heldAverage).toBeLessThan(6);
   });
 
   it('costs the same per delta at the end of a long answer as at its beginning', () => {

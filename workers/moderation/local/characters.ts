@@ -104,8 +104,8 @@ function classify(codePoint: number): CharacterClass {
   const text = String.fromCodePoint(codePoint);
   if (INVISIBLE_LETTERS.has(codePoint)) return { ...NOTHING, gap: INVISIBLE };
   if (LETTER_OR_NUMBER.test(text)) return classifyLetter(codePoint, text);
-  if (text.trim() === '') return { ...NOTHING, gap: NEWLINES.has(text) ? NEWLINE_GAP : SPACE_GAP };
   if (INVISIBLE_CHARACTER.test(text)) return { ...NOTHING, gap: INVISIBLE };
+  if (text.trim() === '') return { ...NOTHING, gap: NEWLINES.has(text) ? NEWLINE_GAP : SPACE_GAP };
   if (MARK.test(text)) return { ...NOTHING, gap: IGNORED };
   return classifySymbol(codePoint, text);
 }

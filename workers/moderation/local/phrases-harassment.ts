@@ -59,7 +59,7 @@ export const HARASSMENT_PHRASES: readonly PhraseGroup[] = [
       '(everyone|everybody|the whole school|nobody) (hates you|loves you you are|wants you dead|wants you to die)',
     ],
   },
-  { categories: ['harassment', 'self-harm'], score: CERTAIN, phrases: ['kys'] },
+  { categories: ['harassment', 'self-harm'], score: CERTAIN, disguisedScore: MILD, phrases: ['kys'] },
   { categories: [], score: 0, phrases: ['(the|what the|who the|how the|do what the) (fuck you|fuck u)'] },
   {
     categories: ['harassment'],

@@ -41,10 +41,11 @@ describe('what only looks hidden is not flagged', () => {
   it.each([
     'f(x) = k*m*s + a.f - a.g',
     '600k, 60ok, 0x46, F46 and FFA6',
+    'where (y+k).s == y.s, so k = y.s - (y+k).d',
     'print(c, u, n, t[k])',
     's = [1, 2, 3]; k = 5; y = s[k]',
     'a b c d e f g h i j k l m n o p q r s t u v w x y z',
-    'https://example.com/how/to/make?a=bom&b=1',
+    'https://example.com/how/to/make?a=bomb-calorimeter&b=1',
     '¯\\_(ツ)_/¯ 1,000 $ 2/3 |x| @home !important',
     'ⓐⓑⓒⓓⓔⓕⓖⓗⓘⓙⓚⓛⓜⓝⓞⓟⓠⓡⓢⓣⓤⓥⓦⓧⓨⓩ',
   ])('%s', (text) => {

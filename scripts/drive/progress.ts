@@ -1,0 +1,46 @@
+import { Presets, SingleBar } from 'cli-progress';
+
+export interface Progress {
+  add(failed: boolean): void;
+  /** Takes turns off the total that will not be sent. */
+  skip(turns: number): void;
+  stop(): void;
+}
+
+/** Where nobody watches a terminal. */
+const LINE_MS = 5_000;
+
+/** A bar on a terminal, else a line every few seconds. */
+export function createProgress(total: number, print: (line: string) => void, isTerminal: boolean): Progress {
+  let done = 0;
+  let failed = 0;
+  let planned = total;
+  const bar = isTerminal ? createBar(total) : undefined;
+  const timer = isTerminal
+    ? undefined
+    : setInterval(() => {
+        print(`drive | ${done} of ${planned} requests, ${failed} failed`);
+      }, LINE_MS);
+  return {
+    add(hasFailed) {
+      done += 1;
+      if (hasFailed) failed += 1;
+      bar?.update(done, { failed });
+    },
+    skip(turns) {
+      planned -= turns;
+      bar?.setTotal(planned);
+    },
+    stop() {
+      bar?.stop();
+      clearInterval(timer);
+    },
+  };
+}
+
+function createBar(total: number): SingleBar {
+  const format = '{bar} {value}/{total} requests | {failed} failed | {duration_formatted}, {eta_formatted} left';
+  const bar = new SingleBar({ format, hideCursor: true, clearOnComplete: true }, Presets.shades_classic);
+  bar.start(total, 0, { failed: 0 });
+  return bar;
+}

@@ -1,0 +1,70 @@
+import type { ChatClient, ChatOutcome } from './chat-client.ts';
+import type { Conversation, Message } from './read-conversations.ts';
+
+/** One request of a drive and what came of it. */
+export interface TurnRecord extends ChatOutcome {
+  conversation: string;
+  entityId: string;
+  /** From 1. */
+  turn: number;
+  stream: boolean;
+  submitted: readonly Message[];
+}
+
+export interface DriveOptions {
+  conversations: readonly Conversation[];
+  client: ChatClient;
+  /** Makes the entities of this drive different from those of any other. */
+  runId: string;
+  /** Whether a conversation, by its place in the file, is streamed. */
+  isStreamed: (index: number) => boolean;
+  model: string | undefined;
+  /** Conversations at once. */
+  concurrency: number;
+  onTurn: (record: TurnRecord) => void;
+  signal: AbortSignal;
+}
+
+/**
+ * Sends the conversations, several at once, the turns of each one after the other: the service remembers what was said
+ * for its entity. After a turn that failed the rest of its conversation is left out. Stops early on `signal`.
+ */
+export async function runDrive(options: DriveOptions): Promise<TurnRecord[]> {
+  const { conversations, concurrency, onTurn, signal } = options;
+  const records: TurnRecord[] = [];
+  const queue = conversations.entries();
+
+  async function takeTurns(): Promise<void> {
+    for (const [index, conversation] of queue) {
+      for await (const record of converse(options, conversation, index)) {
+        records.push(record);
+        onTurn(record);
+      }
+    }
+  }
+
+  const lanes = Array.from({ length: Math.min(concurrency, conversations.length) }, takeTurns);
+  await Promise.all(lanes).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  return records;
+}
+
+async function* converse(
+  { client, runId, isStreamed, model, signal }: DriveOptions,
+  { id, turns }: Conversation,
+  index: number,
+): AsyncGenerator<TurnRecord> {
+  const entityId = entityIdFor(runId, index, id);
+  const stream = isStreamed(index);
+  for (const [turn, messages] of turns.entries()) {
+    const outcome = await client.send({ messages, entityId, stream, model }, signal);
+    yield { ...outcome, conversation: id, entityId, turn: turn + 1, stream, submitted: messages };
+    if (outcome.error !== undefined) return;
+  }
+}
+
+/** interface.md section 2.1 allows 256 characters; the place in the file keeps two lines with one id apart. */
+function entityIdFor(runId: string, index: number, id: string): string {
+  return `drive-${runId}-${index + 1}-${id}`.slice(0, 256);
+}

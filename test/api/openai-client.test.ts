@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import OpenAI from 'openai';
+import request from 'supertest';
+
+import { errorOf, waitFor } from '../support/chat.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+describe('the official openai client', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterEach(() => {
+    service.provider.restore();
+  });
+  afterAll(async () => {
+    await service.close();
+  });
+
+  const clientFor = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${service.url}/platform/v1`, maxRetries: 0 });
+  const hello = { model: 'mobius', messages: [{ role: 'user' as const, content: 'Hello' }] };
+  const post = (key: string, body: object) =>
+    request(service.app).post('/platform/v1/chat/completions').auth(key, { type: 'bearer' }).send(body);
+
+  it('gets a complete answer, with its settings passed on', async () => {
+    const { key } = await service.startTenant();
+
+    const answer = await clientFor(key).chat.completions.create({
+      ...hello,
+      temperature: 0.5,
+      max_completion_tokens: 3,
+      stop: ['x'],
+    });
+
+    expect(answer.object).toBe('chat.completion');
+    expect(answer.choices[0]?.finish_reason).toBe('length');
+    expect(answer.usage?.completion_tokens).toBeLessThanOrEqual(3);
+  });
+
+  it('gets a stream with usage at its end', async () => {
+    service.provider.change({ chunks: 8 });
+    const { key } = await service.startTenant();
+
+    const stream = await clientFor(key).chat.completions.create({
+      ...hello,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+
+    let text = '';
+    let tokens = 0;
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? '';
+      tokens = chunk.usage?.total_tokens ?? tokens;
+    }
+    expect(text.length).toBeGreaterThan(10);
+    expect(tokens).toBeGreaterThan(0);
+  });
+
+  it('raises when a stream fails midway', async () => {
+    service.provider.change({ chunks: 20, chunk_ms: 5, fail: 'truncate', fail_after: 5 });
+    const { key } = await service.startTenant();
+    const stream = await clientFor(key).chat.completions.create({ ...hello, stream: true });
+
+    const reading = (async () => {
+      for await (const chunk of stream) expect(chunk.object).toBe('chat.completion.chunk');
+    })();
+
+    await expect(reading).rejects.toThrow();
+  });
+
+  it('may leave a stream, which is then still charged once', async () => {
+    service.provider.change({ chunks: 60, chunk_ms: 10 });
+    const { key, tenantId } = await service.startTenant({ tenant: { on_disconnect: 'finish' } });
+    const stream = await clientFor(key).chat.completions.create({ ...hello, stream: true });
+
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content !== undefined) break;
+    stream.controller.abort();
+
+    const entries = await waitFor(async () => {
+      const rows = await service.models.ledger.find({ tenantId, type: 'usage' }).lean();
+      return rows.length > 0 ? rows : undefined;
+    }, 'the ledger entry');
+    expect(entries).toHaveLength(1);
+  });
+
+  it('lists the tiers as models', async () => {
+    const { key } = await service.startTenant();
+    const models = await clientFor(key).models.list();
+    expect(models.data.map(({ id }) => id)).toEqual(['mobius', 'oloid']);
+  });
+
+  it('sees the service’s own errors', async () => {
+    await expect(clientFor('svc_sk_live_nonsense').chat.completions.create(hello)).rejects.toMatchObject({
+      status: 401,
+      code: 'invalid_api_key',
+    });
+  });
+
+  it('is refused tools, images and other models', async () => {
+    const { key } = await service.startTenant();
+    const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] };
+    for (const [body, param] of [
+      [{ ...hello, tools: [] }, 'tools'],
+      [{ messages: [image] }, 'messages[0].content'],
+      [{ ...hello, model: 'gpt-4o' }, 'model'],
+      [{ ...hello, temperature: 3 }, 'temperature'],
+    ] as const) {
+      const response = await post(key, body);
+      expect(response.status).toBe(400);
+      expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
+    }
+    const parts = {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Hel' },
+        { type: 'text', text: 'lo' },
+      ],
+    };
+    expect((await post(key, { messages: [parts] })).status).toBe(200);
+  });
+
+  it('needs the scope of the route it stands for', async () => {
+    const { key } = await service.startTenant({ key: { scopes: ['chat'] } });
+    expect((await post(key, hello)).status).toBe(200);
+    const streamed = await post(key, { ...hello, stream: true });
+    expect(streamed.status).toBe(403);
+    expect(errorOf(streamed)['code']).toBe('endpoint_not_allowed');
+  });
+});

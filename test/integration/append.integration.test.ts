@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { decodeEntry, encodeEntry } from '../../shared/contracts/events.ts';
+import { createStreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import { waitFor } from '../support/chat.ts';
+import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+async function running(): Promise<LabRequest> {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  return request;
+}
+
+/** What was published of a request: sequence number and text. */
+async function heardOf({ requestId }: LabRequest, count: number): Promise<[number, string][]> {
+  const own = () => lab.heard.filter((message) => message.startsWith(`${requestId} `));
+  await waitFor(() => (own().length >= count ? true : undefined), 'the published entries');
+  return own().map((message) => {
+    const [head = '', ...payload] = message.slice(requestId.length + 1).split('\n');
+    return [Number(head), payload.join('\n')];
+  });
+}
+
+it('stores and publishes the same text under the same numbers', async () => {
+  const request = await running();
+
+  expect(await lab.requests.append(request.ref(1), 1, ['Once'])).toBe('ok');
+  expect(await lab.requests.append(request.ref(1), 3, [' "upon"\n', ' a\u2028time\ud83d\ude00'])).toBe('ok');
+
+  const stored = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, request.requestId, 1);
+  const published = (await heardOf(request, 2)).map(([seq, payload]) => decodeEntry(seq, payload));
+  expect(published).toEqual(stored);
+  expect(stored.flatMap(({ deltas }) => deltas).map((literal) => String(JSON.parse(literal)))).toEqual([
+    'Once',
+    ' "upon"\n',
+    ' a\u2028time\ud83d\ude00',
+  ]);
+});
+
+it('writes a batch once that is sent twice', async () => {
+  const request = await running();
+  await lab.requests.append(request.ref(1), 2, ['a', 'b']);
+  const before = await lab.snapshot();
+
+  expect(await lab.requests.append(request.ref(1), 2, ['a', 'b'])).toBe('ok');
+
+  expect(await lab.snapshot()).toEqual(before);
+  await lab.requests.append(request.ref(1), 3, ['c']);
+  expect(await heardOf(request, 2)).toEqual([
+    [2, encodeEntry(['a', 'b'])],
+    [3, encodeEntry(['c'])],
+  ]);
+});
+
+it('notes when the first text came, and keeps that time', async () => {
+  const request = await running();
+  const firstTokenAt = () => lab.redis.hget(lab.keys.record(request.requestId), 'firstTokenAt');
+
+  expect(await firstTokenAt()).toBeNull();
+  await lab.requests.append(request.ref(1), 1, ['a']);
+  const noted = await firstTokenAt();
+  await lab.requests.append(request.ref(1), 2, ['b']);
+
+  expect(noted).not.toBeNull();
+  expect(await firstTokenAt()).toBe(noted);
+});
+
+it('tells with every batch that the request was cancelled, a repeated one included', async () => {
+  const request = await running();
+  await lab.redis.hset(lab.keys.record(request.requestId), 'cancel', '1');
+
+  expect(await lab.requests.append(request.ref(1), 1, ['a'])).toBe('cancelled');
+  expect(await lab.requests.append(request.ref(1), 1, ['a'])).toBe('cancelled');
+});
+
+it('reaches every ingress that reads the stream', async () => {
+  const request = await running();
+  const other = `${request.requestId}:other`;
+  const record = lab.keys.record(request.requestId);
+  await lab.redis.hset(record, 'channels', `${String(await lab.redis.hget(record, 'channels'))},${other}`);
+  const subscriber = await lab.connect();
+  const heard: string[] = [];
+  subscriber.on('message', (_channel: string, message: string) => heard.push(message));
+  await subscriber.subscribe(other);
+
+  await lab.requests.append(request.ref(1), 1, ['a']);
+
+  await waitFor(() => heard[0], 'the message of the other ingress');
+  expect(heard[0]).toBe(`${request.requestId} 1\n"a"`);
+  expect(await heardOf(request, 1)).toHaveLength(1);
+});
+
+it('refuses text before the claim and after the end', async () => {
+  const request = await lab.admit();
+  expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
+  await lab.admissions.void(request.requestId, request.principal, Date.now());
+  expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
+
+  expect(await lab.redis.exists(lab.keys.stream(request.requestId))).toBe(0);
+});
+
+it('lets the stream live no longer than its request may', async () => {
+  const request = await running();
+  await lab.requests.append(request.ref(1), 1, ['a']);
+
+  const life = Number(await lab.redis.hget(lab.keys.record(request.requestId), 'life'));
+  const left = await lab.redis.pttl(lab.keys.stream(request.requestId));
+  expect(left).toBeGreaterThan(life - 5_000);
+  expect(left).toBeLessThanOrEqual(life);
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
+import { createOutbox } from '../../shared/infra/redis/outbox.ts';
+import type { Outbox } from '../../shared/infra/redis/outbox.ts';
+import { createRequestStore } from '../../shared/infra/redis/request-store.ts';
+import type { RequestStore } from '../../shared/infra/redis/request-store.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
+import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { endingOf, LEASE_MS, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+const TOKENS = { prompt: 12, completion: 30 };
+
+let lab: RequestLab;
+let proxy: LossyProxy;
+let requests: RequestStore;
+let outbox: Outbox;
+let accounts: AccountStore;
+beforeAll(async () => {
+  lab = await openRequestLab();
+  proxy = await startLossyProxy(Number(new URL(process.env['TEST_REDIS_URL'] ?? '').port));
+  const client = await lab.connect(`redis://127.0.0.1:${proxy.port}`);
+  requests = createRequestStore(client, lab.keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
+  outbox = createOutbox(client, lab.keyspace);
+  accounts = createAccountStore(client, lab.keyspace);
+  await warmUp();
+});
+afterAll(async () => {
+  await lab.close();
+  await proxy.close();
+});
+
+/** Redis knows every script after this, so that the first answer to each is the command's own. */
+async function warmUp(): Promise<void> {
+  const request = await lab.admit();
+  await requests.claim(SHARD, request.requestId, request.principal.tenantId, 1);
+  await requests.append(request.ref(1), 1, ['a']);
+  await requests.renew(request.ref(1), { micro: 0, tokens: 0 });
+  await requests.finish(request.ref(1), 1, endingOf(request, '', TOKENS));
+  await settled(request);
+}
+
+/** What a consumer does with a request's record, the book itself left out. */
+async function settled({ principal, requestId }: LabRequest): Promise<void> {
+  await accounts.publishBook(SHARD, principal.tenantId, book(2, 1_000), [requestId]);
+  const entries = await outbox.read(SHARD, 'new', 10);
+  await outbox.acknowledge(
+    SHARD,
+    entries.map(({ id }) => id),
+  );
+}
+
+const book = (version: number, credits: number) => ({ version, balanceMicro: credits * RATE, tokensByMonth: {} });
+
+/** The answer is lost on the way, and the client sends the command again by itself. */
+async function losingTheAnswer<T>(command: () => Promise<T>): Promise<T> {
+  const lost = proxy.loseNextReply();
+  const answer = command();
+  await lost;
+  return answer;
+}
+
+it('claims once, and still gets the request', async () => {
+  const request = await lab.admit();
+
+  const claim = await losingTheAnswer(() => requests.claim(SHARD, request.requestId, request.principal.tenantId, 1));
+
+  expect(claim).toMatchObject({ kind: 'run', fence: 1, envelope: { requestId: request.requestId } });
+  expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+    kind: 'drop',
+  });
+});
+
+it('appends once', async () => {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+
+  expect(await losingTheAnswer(() => requests.append(request.ref(1), 2, ['a', 'b']))).toBe('ok');
+
+  expect(await lab.redis.xlen(lab.keys.stream(request.requestId))).toBe(1);
+  expect(lab.heard.filter((message) => message.startsWith(`${request.requestId} `))).toHaveLength(1);
+});
+
+it('raises a hold once', async () => {
+  const request = await lab.admit({ maxTokens: 90 });
+  await lab.run(request, 1);
+
+  expect(await losingTheAnswer(() => requests.renew(request.ref(1), { micro: 300 * RATE, tokens: 300 }))).toBe('ok');
+
+  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 300 * RATE, budgetHeldTokens: 300 });
+});
+
+it('finishes and charges once', async () => {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  const length = await lab.outbox.length(SHARD);
+
+  expect(await losingTheAnswer(() => requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS)))).toBe(true);
+
+  expect(await lab.outbox.length(SHARD)).toBe(length + 1);
+  expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 42 * RATE, heldMicro: 0 });
+  expect(await lab.redis.xlen(lab.keys.stream(request.requestId))).toBe(1);
+});
+
+it('settles a pending charge once', async () => {
+  const request = await lab.admit({ principal: await lab.tenant(1_000 * RATE) });
+  await lab.run(request, 1);
+  await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS));
+  const { tenantId } = request.principal;
+
+  await losingTheAnswer(() => accounts.publishBook(SHARD, tenantId, book(2, 958), [request.requestId]));
+
+  expect(await lab.figures(request.principal)).toMatchObject({ bookMicro: 958 * RATE, pendingMicro: 0 });
+});
+
+it('reads no record twice as new when the answer with it is lost, and gives it out again at the next look back', async () => {
+  await outbox.read(SHARD, 'new', 100);
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS));
+
+  expect(await losingTheAnswer(() => outbox.read(SHARD, 'new', 100))).toEqual([]);
+
+  const redelivered = await outbox.read(SHARD, 'redelivered', 100);
+  expect(redelivered.map(({ record }) => record?.requestId)).toContain(request.requestId);
+});

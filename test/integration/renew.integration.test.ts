@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { LEASE_MS, openRequestLab, RATE } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+/** Admission holds 10 + 90 tokens. */
+async function running(balanceCredits = 1_000): Promise<LabRequest> {
+  const request = await lab.admit({ principal: await lab.tenant(balanceCredits * RATE), maxTokens: 90 });
+  await lab.run(request, 1);
+  return request;
+}
+
+const renew = (request: LabRequest, tokens: number) =>
+  lab.requests.renew(request.ref(1), { micro: tokens * RATE, tokens });
+const weightOf = (request: LabRequest) =>
+  lab.redis.hget(lab.keys.tpmWeights(request.principal.keyId), request.requestId).then(Number);
+const sumOf = (request: LabRequest) => lab.redis.hget(lab.keys.tpmWeights(request.principal.keyId), 'sum').then(Number);
+
+it('puts off the end of the lease', async () => {
+  const request = await running();
+  await lab.redis.zadd(lab.keys.inflight, 1, request.requestId);
+
+  await renew(request, 100);
+
+  const [seconds] = await lab.redis.time();
+  const end = Number(await lab.redis.zscore(lab.keys.inflight, request.requestId));
+  expect(end / 1000 - Number(seconds)).toBeGreaterThan(LEASE_MS / 1000 - 2);
+});
+
+it('raises hold and token weight to what is needed, and not twice when it is sent twice', async () => {
+  const request = await running();
+
+  expect(await renew(request, 250)).toBe('ok');
+  expect(await renew(request, 250)).toBe('ok');
+
+  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE, budgetHeldTokens: 250 });
+  expect(await weightOf(request)).toBe(250);
+  expect(await sumOf(request)).toBe(250);
+});
+
+it('never lowers what admission has taken', async () => {
+  const request = await running();
+  const before = await lab.figures(request.principal);
+
+  expect(await renew(request, 5)).toBe('ok');
+
+  expect(await lab.figures(request.principal)).toEqual(before);
+  expect(await weightOf(request)).toBe(100);
+});
+
+it('holds what is left and says so when the credits do not reach', async () => {
+  const request = await running(130);
+
+  expect(await renew(request, 200)).toBe('exhausted');
+
+  const { bookMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
+  expect(heldMicro).toBe(130 * RATE);
+  expect(bookMicro - pendingMicro - heldMicro).toBe(0);
+  expect(await renew(request, 130)).toBe('ok');
+});
+
+it('leaves to other requests what they hold', async () => {
+  const request = await running(250);
+  const other = await lab.admit({ principal: request.principal, maxTokens: 90 });
+
+  expect(other.admission.verdict).toBe('admitted');
+  expect(await renew(request, 200)).toBe('exhausted');
+
+  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE });
+  expect(await lab.redis.hget(lab.keys.record(request.requestId), 'hold')).toBe(String(150 * RATE));
+});
+
+it('gives back at the end all that it has ever raised', async () => {
+  const request = await running(400);
+  await renew(request, 150);
+  await renew(request, 380);
+  await renew(request, 900);
+
+  await lab.requests.finish(request.ref(1), 0, {
+    status: 'failed',
+    deltas: [],
+    terminal: { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 } },
+    costMicro: 0,
+    retentionMs: 1_000,
+    trace: { attempts: [] },
+  });
+
+  expect(await lab.figures(request.principal)).toMatchObject({
+    bookMicro: 400 * RATE,
+    heldMicro: 0,
+    pendingMicro: 0,
+    budgetHeldTokens: 0,
+  });
+  expect(await sumOf(request)).toBe(0);
+});
+
+it('takes the tokens of a test key from its allowance and nothing from the credits', async () => {
+  const principal = await lab.tenant(0, { mode: 'test' });
+  const request = await lab.admit({ principal, maxTokens: 90 });
+  await lab.run(request, 1);
+
+  expect(await renew(request, 5_000)).toBe('ok');
+
+  const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(request.admission.now));
+  expect(await lab.redis.get(allowance)).toBe('5000');
+  expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
+});
+
+it('tells that the request was cancelled', async () => {
+  const request = await running();
+  await lab.redis.hset(lab.keys.record(request.requestId), 'cancel', '1');
+
+  expect(await renew(request, 100)).toBe('cancelled');
+});
