@@ -18,6 +18,9 @@ export interface AttemptClock {
   signal: AbortSignal;
   /** Text has arrived. */
   tick(): void;
+  /** Ends the call for another reason; works after `stop`, too. */
+  abort(reason: Error): void;
+  /** No time limit holds any more. */
   stop(): void;
 }
 
@@ -49,6 +52,9 @@ export function startAttemptClock(
       ticked = true;
       clearTimeout(silence);
       silence = abortAfter(betweenTokensMs, 'next token');
+    },
+    abort(reason) {
+      controller.abort(reason);
     },
     stop() {
       clearTimeout(total);

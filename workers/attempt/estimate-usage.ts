@@ -5,6 +5,7 @@ import { loadTokenizer } from '../../shared/infra/tokenizer/tokenizer.ts';
 
 /** Counts with our own tokenizer what a provider did not report, or was cut off before it could; flagged as such. */
 export async function estimateUsage(asked: readonly ChatMessage[], text: string): Promise<Usage> {
-  const { count } = await loadTokenizer();
+  const tokenizer = await loadTokenizer();
+  const count = await tokenizer.count([...asked.map(({ content }) => content), text]);
   return { promptTokens: countPrompt(asked, count), completionTokens: count(text), estimated: true };
 }

@@ -5,7 +5,8 @@ import type { Provider, Target } from '../../shared/domain/routing/routing.ts';
 import type { OutputWindow } from '../moderation/output-window.ts';
 import type { ModerationVerdict } from '../moderation/moderator.ts';
 import type { ProviderAdapter, ProviderEvent } from '../providers/provider.ts';
-import { startAttemptClock } from './attempt-clock.ts';
+import { ProviderTimeout, startAttemptClock } from './attempt-clock.ts';
+import type { AttemptClock } from './attempt-clock.ts';
 
 export interface AttemptInput {
   envelope: RequestEnvelope;
@@ -48,32 +49,46 @@ function callOf({ envelope, target, messages, stream }: AttemptInput, signal: Ab
 }
 
 /** Lets the call read to the end of its body, so that its connection can be used again. */
-function drain(events: AsyncIterator<ProviderEvent>): void {
-  const timer = setTimeout(() => void events.return?.(), DRAIN_MS);
-  void events
-    .next()
-    .catch(() => undefined)
-    .finally(() => {
-      clearTimeout(timer);
-    });
+async function drain(events: AsyncIterator<ProviderEvent>, clock: AttemptClock): Promise<void> {
+  // `return` would wait for a read under way, and so for a provider that is silent: only an abort ends that.
+  const timer = setTimeout(() => {
+    clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
+  }, DRAIN_MS);
+  try {
+    await events.next();
+  } catch {
+    // The answer is whole: how its connection ends is of no interest.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Closes a call that has not come to its end. */
+async function close(events: AsyncIterator<ProviderEvent>): Promise<void> {
+  try {
+    await events.return?.();
+  } catch {
+    // What it had to say has been heard.
+  }
 }
 
 /** One call of one provider: its text through the moderation window. Throws a ProviderError or the signal's reason. */
 export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput): Promise<AttemptResult> {
   const { provider, window, onText } = input;
-  // A complete answer comes in one piece: its first token is its last.
-  const firstTokenMs = input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs;
-  const clock = startAttemptClock(input.outer, {
-    firstTokenMs,
-    betweenTokensMs: input.betweenTokensMs,
-    totalMs: provider.timeoutMs,
-  });
-  const events = adapter.generate(provider, callOf(input, clock.signal))[Symbol.asyncIterator]();
   const release = (step: { release: string; flagged?: ModerationVerdict }) => {
     if (step.release !== '') onText(step.release);
     return step.flagged;
   };
+  const clock = startAttemptClock(input.outer, {
+    // A complete answer comes in one piece: its first token is its last.
+    firstTokenMs: input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs,
+    betweenTokensMs: input.betweenTokensMs,
+    totalMs: provider.timeoutMs,
+  });
+  let events: AsyncIterator<ProviderEvent> | undefined;
+  let ended = false;
   try {
+    events = adapter.generate(provider, callOf(input, clock.signal))[Symbol.asyncIterator]();
     for (;;) {
       const next = await events.next();
       if (next.done === true) throw new Error('An adapter ended without an end event');
@@ -81,16 +96,16 @@ export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput):
       clock.tick();
       if (event.kind === 'text') {
         const flagged = release(window.push(event.text));
-        if (flagged === undefined) continue;
-        void events.return?.(undefined);
-        return { finishReason: 'content_filter', usage: undefined, flagged };
+        if (flagged !== undefined) return { finishReason: 'content_filter', usage: undefined, flagged };
+      } else {
+        ended = true;
+        const flagged = release(window.end());
+        if (flagged !== undefined) return { finishReason: 'content_filter', usage: event.usage, flagged };
+        return { finishReason: event.finishReason, usage: event.usage };
       }
-      const flagged = release(window.end());
-      drain(events);
-      if (flagged !== undefined) return { finishReason: 'content_filter', usage: event.usage, flagged };
-      return { finishReason: event.finishReason, usage: event.usage };
     }
   } finally {
     clock.stop();
+    if (events !== undefined) void (ended ? drain(events, clock) : close(events));
   }
 }

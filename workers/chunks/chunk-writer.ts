@@ -1,5 +1,5 @@
 import type { AttemptRef, RequestStore } from '../../shared/infra/redis/request-store.ts';
-import type { AnswerSoFar, Lease } from '../pipeline/stage.ts';
+import type { AnswerSoFar, Lease, StopReason } from '../pipeline/stage.ts';
 
 /** design.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
@@ -23,6 +23,11 @@ export function createChunkWriter(
   let lastAppendAt = -Infinity;
   let closed = false;
 
+  function end(reason: StopReason): void {
+    closed = true;
+    lease.stop(reason);
+  }
+
   async function append(): Promise<void> {
     const deltas = answer.unsent.splice(0);
     const lastSeq = answer.sentSeq + deltas.length;
@@ -30,10 +35,10 @@ export function createChunkWriter(
     try {
       const outcome = await requests.append(ref, lastSeq, deltas);
       answer.sentSeq = lastSeq;
-      if (outcome !== 'ok') lease.stop(outcome);
+      if (outcome !== 'ok') end(outcome);
     } catch {
       // Whether it was written is unknown, so nothing may follow it: another attempt has to decide.
-      lease.stop('superseded');
+      end('superseded');
     }
   }
 

@@ -41,8 +41,10 @@ const ASKED_WAIT_MAX_MS = 10_000;
 async function promptFor({ prompt, envelope }: Routed, { contextWindow }: Target): Promise<ChatMessage[]> {
   const { maxTokens } = envelope.request;
   const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
-  if (surelyFits(prompt, contextWindow, maxTokens)) return [...instruction, ...prompt.history, ...prompt.submitted];
-  const { count } = await loadTokenizer();
+  const all = [...instruction, ...prompt.history, ...prompt.submitted];
+  if (surelyFits(prompt, contextWindow, maxTokens)) return all;
+  const tokenizer = await loadTokenizer();
+  const count = await tokenizer.count(all.map(({ content }) => content));
   const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
   if (fitted.kind === 'fits') return fitted.messages;
   const over = fitted.promptTokens - fitted.roomTokens;

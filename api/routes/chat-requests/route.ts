@@ -55,7 +55,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .route('/chat/:requestId')
     .get(...guards, async (req, res) => {
       const principal = principalOf(res);
-      const { requestId = '' } = req.params;
+      const { requestId } = req.params;
       const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
       res.json(await describe(principal, record));
     })
@@ -65,7 +65,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .route('/chat/:requestId/cancel')
     .post(...guards, async (req, res) => {
       const principal = principalOf(res);
-      const { requestId = '' } = req.params;
+      const { requestId } = req.params;
       const record = await findRequest(ledger, principal, requestId, async () => {
         const known = await records.cancel(principal, requestId, clock.now());
         return known ? untilDone(principal, requestId) : undefined;

@@ -59,7 +59,7 @@ export function createResumeRoute(deps: ResumeDeps): Router {
     .get(authenticate, requireScope('chat.stream'), countLookup, async (req, res) => {
       const principal = principalOf(res);
       const { shard } = principal;
-      const { requestId = '' } = req.params;
+      const { requestId } = req.params;
       const position = positionOf(req);
       await hub.ensureShard(shard);
       const channel = hub.channelOf(shard);

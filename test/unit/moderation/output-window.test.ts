@@ -127,7 +127,7 @@ describe('output window', () => {
       'b o m b ',
     ];
     const lengths = [() => 1, () => 1 + chance(3), () => 1 + chance(20), () => 1 + chance(100)];
-    for (let round = 0; round < 400; round += 1) {
+    for (let round = 0; round < 150; round += 1) {
       const parts = Array.from({ length: 1 + chance(6) }, () => pick([violating, harmless, noise][chance(3)] ?? noise));
       const text = parts.join(pick([' ', '', '. ', ' '.repeat(80)]));
       const expected = whole(text);

@@ -24,7 +24,7 @@ export interface Lexicon {
   readonly phrases: PhraseSets<PhraseGroup>;
 }
 
-/** Takes about 0.1 s for the whole list, so once per process. Throws on a phrase that cannot be read. */
+/** Takes 0.1 to 0.2 s for the whole list, so once per process. Throws on a phrase that cannot be read. */
 export function compileLexicon(groups: readonly PhraseGroup[], termSources: Readonly<Record<string, string>>): Lexicon {
   const terms = new Terms(termSources);
   const graph = new PhraseGraph<PhraseGroup>();

@@ -8,7 +8,7 @@ import type { HttpAnswer, HttpClient } from '../../../shared/infra/http/http-cli
 import { ProviderError, faultOfStatus } from '../provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../provider.ts';
 import { toChatCompletionBody } from './request.ts';
-import { parseCompletion, parseRetryAfter } from './response.ts';
+import { parseCompletion, parseErrorWord, parseRetryAfter } from './response.ts';
 import type { Completion } from './response.ts';
 
 /** 16,384 tokens of any script, escaped, with room to spare. */
@@ -17,9 +17,8 @@ const ERROR_BYTES_MAX = 64 * 1024;
 
 async function errorOf(answer: HttpAnswer): Promise<ProviderError> {
   const text = await readText(answer.body, ERROR_BYTES_MAX).catch(() => '');
-  // The provider's own words may quote the conversation, so only a length-limited head reaches the operator's log.
-  const detail = /"message"\s*:\s*"([^"]{0,200})/.exec(text)?.[1] ?? '';
-  return new ProviderError(faultOfStatus(answer.status), `The provider answered ${answer.status}: ${detail}`, {
+  const message = `The provider answered ${answer.status} (${parseErrorWord(text)})`;
+  return new ProviderError(faultOfStatus(answer.status), message, {
     status: answer.status,
     retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()),
   });
