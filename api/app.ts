@@ -12,11 +12,13 @@ import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
+import { setAddressHeaders } from './admission/limit-headers.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
 import { requireHttps } from './middleware/require-https.ts';
+import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
@@ -52,8 +54,16 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'X-Ignored-Fields',
   'Retry-After',
+  'Location',
+  'Idempotent-Replayed',
   ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),
 ];
+
+/** A preflight has no key and ends in `cors`: like every answer it names the limit, though nothing is looked up for it. */
+const describePreflight: RequestHandler = (req, res, next) => {
+  if (req.method === 'OPTIONS') setAddressHeaders(res);
+  next();
+};
 
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
@@ -64,7 +74,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(assignRequestId, createMeasure(metrics), createHealthRoute(deps.readiness));
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
-    app.use(cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
+    app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 
   const identify = createIdentify(authenticate);
   const respond = createRespond(deps);
@@ -80,6 +90,6 @@ export function createApp(deps: AppDeps): Express {
     identify,
   );
 
-  app.use(notFound, createErrorHandler({ log, count: deps.countRefusal }));
+  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal }));
   return app;
 }

@@ -29,25 +29,24 @@ async function main(): Promise<number> {
   const options = readOptions();
   if (options === undefined) return 1;
   const { profile } = options;
-  const startedAt = performance.now();
-  let warmMs = 0;
+  let warmAtMicros = 0;
   const onWarm = () => {
-    warmMs = performance.now() - startedAt;
+    warmAtMicros = Number(process.hrtime.bigint() / 1_000n);
   };
   const profileFile: ProfileFile | undefined =
     profile === undefined ? undefined : { dir: RESULTS_DIR, name: `${profile}-${Date.now()}.cpuprofile`, onWarm };
   if (profileFile !== undefined) await mkdir(RESULTS_DIR, { recursive: true });
   const exitCode = await runSupervised('bench', print, (task) => runBench(task, options, print, profileFile));
   if (profileFile !== undefined && exitCode === 0)
-    await explainProfile(join(profileFile.dir, profileFile.name), warmMs);
+    await explainProfile(join(profileFile.dir, profileFile.name), warmAtMicros);
   return exitCode;
 }
 
 /** The profile is written when its process ends. */
-async function explainProfile(file: string, skipMs: number): Promise<void> {
+async function explainProfile(file: string, fromMicros: number): Promise<void> {
   // Written by V8.
   const profile = JSON.parse(await readFile(file, 'utf8')) as CpuProfile;
-  const { byFunction, byModule } = costsOf(profile, skipMs, PROFILE_LINES);
+  const { byFunction, byModule } = costsOf(profile, fromMicros, PROFILE_LINES);
   const lines = (costs: readonly Cost[]) =>
     costs.map(({ name, share }) => `  ${(share * 100).toFixed(1).padStart(5)} %  ${name}`);
   print(['', 'Self time by module:', ...lines(byModule), '', 'By function:', ...lines(byFunction)].join('\n'));

@@ -5,9 +5,11 @@
  * the task with the Node.js of the `node` package (24), which runs TypeScript directly.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { constants } from 'node:os';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,8 +34,13 @@ const TASKS = {
   check,
 };
 
-/** What ends a task with a sentence and without a stack trace. */
-class Failure extends Error {}
+/** What ends a task with a sentence (none after a signal) and without a stack trace. */
+class Failure extends Error {
+  constructor(sentence, exitCode = 1) {
+    super(sentence);
+    this.exitCode = exitCode;
+  }
+}
 
 /** The child process that signals go to. */
 let current;
@@ -79,8 +86,38 @@ function run(command, args, { env = {}, isOwner = false } = {}) {
   });
 }
 
+/** Two tasks that are started at once in a new clone must not install into the same folder. */
 async function installIfDue() {
   if (!isInstallDue()) return;
+  const claim = join(tmpdir(), `parley-install-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}`);
+  for (let isFirst = true; !tryClaim(claim); isFirst = false) {
+    if (isFirst) console.log('Waiting for another process, which installs the packages ...');
+    await pause(500);
+  }
+  try {
+    if (isInstallDue()) await install();
+  } finally {
+    rmSync(claim, { force: true });
+  }
+}
+
+/** Whether the file is now this process's; that of a process that has ended is removed for the next try. */
+function tryClaim(file) {
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
+  try {
+    process.kill(Number(readFileSync(file, 'utf8')) || process.pid, 0);
+  } catch {
+    rmSync(file, { force: true });
+  }
+  return false;
+}
+
+async function install() {
   const startedAt = performance.now();
   const seconds = () => Math.round((performance.now() - startedAt) / 1000);
   console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
@@ -89,7 +126,7 @@ async function installIfDue() {
   const npm = npmCli?.endsWith('.js') ? [process.execPath, npmCli] : ['npm'];
   const code = await run(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error']);
   clearInterval(heartbeat);
-  if (code > 128) process.exit(code);
+  if (code > 128) throw new Failure('', code);
   if (code !== 0) throw new Failure(`npm ci failed (exit code ${code}); its lines above say why.`);
   console.log(`Installed the packages in ${seconds()} s.`);
 }
@@ -198,6 +235,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof Failure)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
+  if (error.message !== '') console.error(error.message);
+  process.exitCode = error.exitCode;
 }

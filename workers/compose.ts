@@ -143,7 +143,7 @@ export async function composeWorker(
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),
       finish: createFinish({ requests, clock: systemClock, onFinished: meter.onFinished, log }),
-      conclude: createConclude(log),
+      conclude: createConclude({ conversations, log }),
     },
     conversations,
   );

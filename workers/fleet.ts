@@ -4,11 +4,12 @@ import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
 import type { InferenceWorker } from './processors/inference.ts';
 import type { Settler } from './settlement/settle.ts';
+import type { Sweep } from './sweep/sweep.ts';
 
 export interface FleetDeps {
   directory: ShardDirectory;
   settler: Settler;
-  sweep: (shard: number) => Promise<void>;
+  sweep: Sweep;
   openWorker: (shard: number, shards: number) => InferenceWorker;
   onOutboxLength: (shard: number) => Promise<void>;
   log: Logger;
@@ -31,7 +32,9 @@ const QUIET_MAX_MS = 45_000;
 
 interface ShardTasks {
   worker: InferenceWorker;
-  tasks: Repeating[];
+  sweeping: Repeating;
+  settling: Repeating;
+  watching: Repeating;
 }
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
@@ -47,24 +50,36 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
     log.info('A shard is served.', { shard });
     shards.set(shard, {
       worker: openWorker(shard, count),
-      tasks: [
-        repeat(
-          () => settler.settleShard(shard),
-          (read = 0) => (read > 0 ? SETTLE_BUSY_MS : SETTLE_IDLE_MS),
-          warn('Settlement', shard),
-        ),
-        repeat(
-          () => sweep(shard),
-          () => SWEEP_MS,
-          warn('The sweep', shard),
-        ),
-        repeat(
-          () => onOutboxLength(shard),
-          () => SWEEP_MS,
-          warn('Reading the outbox length', shard),
-        ),
-      ],
+      settling: repeat(
+        () => settler.settleShard(shard),
+        (read = 0) => (read > 0 ? SETTLE_BUSY_MS : SETTLE_IDLE_MS),
+        warn('Settlement', shard),
+      ),
+      sweeping: repeat(
+        () => sweep.sweepShard(shard),
+        () => SWEEP_MS,
+        warn('The sweep', shard),
+      ),
+      watching: repeat(
+        () => onOutboxLength(shard),
+        () => SWEEP_MS,
+        warn('Reading the outbox length', shard),
+      ),
     });
+  }
+
+  /** Nothing new is taken; resolves when the last request has ended. */
+  async function drain(shard: number, { worker, sweeping }: ShardTasks): Promise<void> {
+    await Promise.all([worker.close(), sweeping.stop()]);
+    await sweep.release(shard).catch(warn('Giving up the sweep', shard));
+    await sweep.idle();
+  }
+
+  /** Settlement goes on until the last request has finished, then once more for what that left. */
+  async function endSettlement(shard: number, { settling, watching }: ShardTasks): Promise<void> {
+    await Promise.all([settling.stop(), watching.stop()]);
+    await settler.settleShard(shard).catch(warn('Settlement', shard));
+    await settler.release(shard).catch(warn('Giving up settlement', shard));
   }
 
   async function serveAll(): Promise<void> {
@@ -95,13 +110,8 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
 
     async close() {
       await watching?.stop();
-      await Promise.all([...shards.values()].map(({ worker }) => worker.close()));
-      // Settlement goes on until the last request has finished, then once more for what that left.
-      for (const [shard, { tasks }] of shards) {
-        await Promise.all(tasks.map((task) => task.stop()));
-        await settler.settleShard(shard).catch(warn('Settlement', shard));
-        await settler.release(shard);
-      }
+      await Promise.all([...shards].map(([shard, tasks]) => drain(shard, tasks)));
+      await Promise.all([...shards].map(([shard, tasks]) => endSettlement(shard, tasks)));
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
+import { inTime } from '../../shared/infra/redis/time-limit.ts';
 import { contextOf, principalOf } from '../middleware/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
@@ -12,6 +13,7 @@ import type { RelayHub } from '../relay/hub.ts';
 import type { Admitted, createAdmission } from './admission.ts';
 import type { Enqueue } from './enqueue.ts';
 import { idempotencyOf } from './idempotency.ts';
+import { ignoredFieldsHeader } from './ignored-fields.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 
 export interface AcceptDeps {
@@ -44,23 +46,12 @@ export interface Accepted<R> {
 /** Opens the way back of an answer; `existing`: the stream may have begun, so it is read from its start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
-/** contract.md section 2. */
-const IGNORED_FIELDS_BYTES_MAX = 512;
-
-function setIgnoredFields(res: Response, names: readonly string[]): void {
-  let value = '';
-  for (const name of names) {
-    const next =
-      value === '' ? encodeURIComponent(name.toWellFormed()) : `${value}, ${encodeURIComponent(name.toWellFormed())}`;
-    if (next.length > IGNORED_FIELDS_BYTES_MAX) break;
-    value = next;
-  }
-  if (value !== '') res.setHeader('X-Ignored-Fields', value);
-}
-
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
   return answerHead({ requestId, acceptedAt, tier, metadataJson: request.metadataJson });
 }
+
+/** Only the first request of a shard waits for its channel. */
+const SUBSCRIBE_MS = 1_000;
 
 export type Accept = ReturnType<typeof createAccept>;
 
@@ -102,9 +93,11 @@ export function createAccept({ admit, enqueue, hub, records, retention, onVerdic
     const { shard } = principal;
     const idempotency =
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
-    setIgnoredFields(res, body.ignoredFields);
-    await hub.ensureShard(shard);
+    const ignored = ignoredFieldsHeader(body.ignoredFields);
+    if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
+    // Where Redis gives no answer there is no counting either: the refusal must not ask it again.
     context.counted = true;
+    await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     const isKept = async || idempotency !== undefined;
     const admitted = await admit({
       requestId,

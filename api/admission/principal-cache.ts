@@ -6,6 +6,8 @@ const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
 /** While MongoDB is away; revocations still count, their flags are in Redis. */
 const STALE_MS = 15 * 60_000;
+/** So long after a failed call stale entries are given out at once, without waiting for the next time-out. */
+const AWAY_MS = 10_000;
 const ENTRIES_MAX = 20_000;
 
 interface Entry {
@@ -26,8 +28,9 @@ export interface PrincipalCache {
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
   const loading = new Map<string, Promise<Principal | undefined>>();
-  // A load that began before an invalidation may carry what was just revoked: it is not kept.
+  // A load that began before an invalidation may carry what was just revoked: it is not kept, and nobody joins it.
   let generation = 0;
+  let failedAt = -Infinity;
 
   async function load(hash: string, now: number): Promise<Principal | undefined> {
     const begunIn = generation;
@@ -42,12 +45,25 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
   }
 
   function loadOnce(hash: string, now: number): Promise<Principal | undefined> {
-    let running = loading.get(hash);
-    if (running === undefined) {
-      running = load(hash, now).finally(() => loading.delete(hash));
-      loading.set(hash, running);
+    const running = loading.get(hash);
+    if (running !== undefined) return running;
+    const begun = load(hash, now).finally(() => {
+      if (loading.get(hash) === begun) loading.delete(hash);
+    });
+    loading.set(hash, begun);
+    return begun;
+  }
+
+  /** `stale` is what to answer with when MongoDB is away. */
+  async function reload(hash: string, now: number, stale: Principal | undefined): Promise<Principal | undefined> {
+    if (stale !== undefined && now - failedAt < AWAY_MS) return stale;
+    try {
+      return await loadOnce(hash, now);
+    } catch (error) {
+      failedAt = now;
+      if (stale !== undefined) return stale;
+      throw error;
     }
-    return running;
   }
 
   return {
@@ -55,16 +71,12 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
       const entry = entries.get(hash);
       const age = entry === undefined ? Infinity : now - entry.loadedAt;
       if (entry !== undefined && age < (entry.principal === undefined ? UNKNOWN_MS : FRESH_MS)) return entry.principal;
-      try {
-        return await loadOnce(hash, now);
-      } catch (error) {
-        if (entry?.principal !== undefined && age < STALE_MS) return entry.principal;
-        throw error;
-      }
+      return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
     },
 
     invalidate(id) {
       generation += 1;
+      loading.clear();
       for (const [hash, { principal }] of entries) {
         if (principal?.keyId === id || principal?.tenantId === id) entries.delete(hash);
       }
@@ -72,6 +84,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
 
     clear() {
       generation += 1;
+      loading.clear();
       entries.clear();
     },
   };

@@ -4,12 +4,22 @@ import type { Request, RequestHandler } from 'express';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-const decoder = new TextDecoder('utf-8');
+/** Throws on bytes that are not UTF-8: replacing them would change what the caller wrote. */
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** A smaller body is parsed in a few milliseconds, whatever it holds. */
+const COUNTED_FROM_BYTES = 1024 * 1024;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
 
 export interface BodyRules {
   limitBytes: number;
   /** `chat`: every refused body is `invalid_request` (contract.md section 2); else 413 and 415 have their own codes. */
   family: 'chat' | 'other';
+  /** How many values a large body may hold: a million small ones would stop the process for seconds. Absent: any. */
+  valuesMax?: number;
 }
 
 /** body-parser's own word for what went wrong, where it says one. */
@@ -51,14 +61,30 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
 }
 
-function parseJson(body: unknown): unknown {
+/** Every comma outside of a string parts two values. */
+function hasMoreValues(json: Buffer, max: number): boolean {
+  let commas = 0;
+  let inString = false;
+  for (let index = 0; index < json.length && commas < max; index += 1) {
+    const byte = json[index];
+    if (byte === QUOTE) inString = !inString;
+    else if (byte === BACKSLASH) index += 1;
+    else if (byte === COMMA && !inString) commas += 1;
+  }
+  return commas >= max;
+}
+
+function parseJson(body: unknown, { valuesMax = Infinity }: BodyRules): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) {
     throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
+  }
+  if (body.length > COUNTED_FROM_BYTES && hasMoreValues(body, valuesMax)) {
+    throw new ServiceError('invalid_request', `The request body must not hold more than ${valuesMax} values.`);
   }
   try {
     return JSON.parse(decoder.decode(body));
   } catch (cause) {
-    throw new ServiceError('invalid_request', 'The request body is not valid JSON.', { cause });
+    throw new ServiceError('invalid_request', 'The request body is not valid JSON in UTF-8.', { cause });
   }
 }
 
@@ -73,7 +99,7 @@ export function readJsonBody(rules: BodyRules): RequestHandler {
         return;
       }
       try {
-        req.body = parseJson(req.body);
+        req.body = parseJson(req.body, rules);
         next();
       } catch (fault) {
         next(fault);

@@ -6,6 +6,8 @@ interface Frame {
 /** A `.cpuprofile` as V8 writes it; the parts that are read here. */
 export interface CpuProfile {
   nodes: { id: number; callFrame: Frame; children?: number[] }[];
+  /** Microseconds of the clock that `process.hrtime` reads. */
+  startTime: number;
   samples: number[];
   /** Microseconds between a sample and the one before it. */
   timeDeltas: number[];
@@ -28,19 +30,19 @@ export interface ProfileCosts {
 const IDLE: ReadonlySet<string> = new Set(['(idle)', '(root)']);
 const OWN_FILE = /\/((?:api|workers|shared|scripts)\/.*)$/;
 
-/** `skipMs`: how much of the beginning is left out, as the time it took to start. */
-export function costsOf(profile: CpuProfile, skipMs: number, limit: number): ProfileCosts {
+/** What was before `fromMicros`, of the same clock, is left out: the time it took to start. */
+export function costsOf(profile: CpuProfile, fromMicros: number, limit: number): ProfileCosts {
   const { samples, timeDeltas } = profile;
   const places = locate(profile);
   const functions = new Map<string, number>();
   const modules = new Map<string, number>();
-  let timeMicros = 0;
+  let timeMicros = profile.startTime;
   let busyMicros = 0;
   for (const [index, id] of samples.entries()) {
     const spent = timeDeltas[index] ?? 0;
     timeMicros += spent;
     const place = places.get(id);
-    if (place === undefined || timeMicros < skipMs * 1000) continue;
+    if (place === undefined || timeMicros < fromMicros) continue;
     busyMicros += spent;
     functions.set(place.name, (functions.get(place.name) ?? 0) + spent);
     modules.set(place.module, (modules.get(place.module) ?? 0) + spent);

@@ -1,12 +1,16 @@
-/** Lines of columns, all but the first two aligned to the right. */
-export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** Lines of columns, those with text (by default the first two) aligned to the left, the others to the right. */
+export function formatTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  textColumns: readonly number[] = [0, 1],
+): string[] {
   const lines = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   const render = (line: readonly string[]) =>
     widths
       .map((width, column) => {
         const cell = line[column] ?? '';
-        return column < 2 ? cell.padEnd(width) : cell.padStart(width);
+        return textColumns.includes(column) ? cell.padEnd(width) : cell.padStart(width);
       })
       .join('  ')
       .trimEnd();

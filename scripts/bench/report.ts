@@ -28,6 +28,7 @@ const TITLES: Record<Mode, string> = {
   complete: 'Complete answers (POST /chat)',
   stream: 'Streams of 40 chunks (POST /chat/stream)',
 };
+const COMMANDS_SHOWN = 8;
 /** Above this the machine was busy with something else, and the figures with it. */
 const OTHERS_SHARE_MAX = 0.1;
 
@@ -133,9 +134,18 @@ function machineTable(summaries: readonly CaseSummary[]): string[] {
 }
 
 function redisLines(costs: readonly RedisCost[]): string[] {
+  const header = ['mode', 'system', 'bytes left', 'commands', 'the most frequent ones'];
+  const rows = costs.map(({ mode, system, bytesPerRequest, commandsPerRequest }) => {
+    const commands = Object.entries(commandsPerRequest);
+    const all = commands.reduce((sum, [, count]) => sum + count, 0);
+    const frequent = commands.slice(0, COMMANDS_SHOWN).map(([name, count]) => `${name} ${figure(count)}`);
+    return [mode, system, bytesPerRequest.toFixed(0), figure(all), frequent.join(', ')];
+  });
   return [
-    'Left in Redis by one request, right after it (streams are kept 15 minutes, entries of limits a minute):',
-    ...costs.map(({ mode, system, bytesPerRequest }) => `  ${mode}, ${system}: ${bytesPerRequest.toFixed(0)} bytes`),
+    'Redis for one request: bytes left right after it (streams are kept 15 minutes, entries of limits a minute), commands',
+    '(those inside scripts included)',
+    '',
+    ...formatTable(header, rows, [0, 1, header.length - 1]),
   ];
 }
 

@@ -93,24 +93,40 @@ export interface RedisCost {
   mode: Mode;
   system: System['name'];
   bytesPerRequest: number;
+  /** Those inside scripts included; the most frequent first. */
+  commandsPerRequest: Record<string, number>;
 }
 
 /**
- * What a request leaves in Redis. Measured before everything else: later the entries of the limits' windows, which
- * go after a minute, would be missing from the difference. Runs the case once to warm up.
+ * What a request leaves in Redis and asks of it. Measured before everything else: later the entries of the limits'
+ * windows, which go after a minute, would be missing from the difference. Runs the case once to warm up.
  */
 export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
   const kase = { mode, clients: MEMORY_CLIENTS };
   const until = { requests: MEMORY_REQUESTS };
   await runLoad(bench, system, kase, until);
   await system.settled();
-  const before = await usedMemory(system);
+  const [memoryBefore, callsBefore] = [await usedMemory(system), await commandCalls(system)];
   const { answered } = await runLoad(bench, system, kase, until);
-  const after = await usedMemory(system);
+  const [memoryAfter, callsAfter] = [await usedMemory(system), await commandCalls(system)];
   await system.settled();
-  return { mode, system: system.name, bytesPerRequest: (after - before) / answered };
+  const calls = [...callsAfter]
+    .map(([name, count]) => [name, (count - (callsBefore.get(name) ?? 0)) / answered] as const)
+    .filter(([, count]) => count > 0)
+    .sort(([, left], [, right]) => right - left);
+  return {
+    mode,
+    system: system.name,
+    bytesPerRequest: (memoryAfter - memoryBefore) / answered,
+    commandsPerRequest: Object.fromEntries(calls),
+  };
 }
 
 async function usedMemory({ redis }: System): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+}
+
+async function commandCalls({ redis }: System): Promise<Map<string, number>> {
+  const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
+  return new Map([...lines].map(([, name = '', calls]) => [name, Number(calls)]));
 }

@@ -36,13 +36,16 @@ export interface ChatOutcome {
 }
 
 export interface ChatClient {
-  /** Never rejects but for `signal`. */
-  send(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>;
+  /** Never rejects but for `signal`. `onWait` hears of every 429 that is tried again. */
+  send(call: ChatCall, signal: AbortSignal, onWait: () => void): Promise<ChatOutcome>;
   close(): Promise<void>;
 }
 
 /** Longer than any window of the service's limits but the day's. */
 const WAITING_MAX_MS = 15 * 60_000;
+
+/** interface.md section 6.1. */
+const END_OF_STREAM = '[DONE]';
 
 /** The parts of interface.md sections 2.2 to 2.4 that are read here. */
 interface WireAnswer {
@@ -71,7 +74,9 @@ export function createChatClient(baseUrl: string, key: string): ChatClient {
       body: JSON.stringify({ messages, entity_id: entityId, ...(model === undefined ? {} : { model }) }),
     });
     const read =
-      statusCode === 200 && stream ? await readStream(body, sentAt) : readComplete(await body.text(), statusCode);
+      statusCode === 200 && stream
+        ? await readStream(body, sentAt, signal)
+        : readComplete(await body.text(), statusCode);
     return {
       ...read,
       status: statusCode,
@@ -81,7 +86,7 @@ export function createChatClient(baseUrl: string, key: string): ChatClient {
   }
 
   return {
-    async send(call, signal) {
+    async send(call, signal, onWait) {
       const giveUpAt = performance.now() + WAITING_MAX_MS;
       for (let waits = 0; ; waits += 1) {
         const sentAt = performance.now();
@@ -92,6 +97,7 @@ export function createChatClient(baseUrl: string, key: string): ChatClient {
         const latencyMs = performance.now() - sentAt;
         const waitMs = retryAfterSeconds * 1000;
         if (status !== 429 || performance.now() + waitMs > giveUpAt) return { ...outcome, latencyMs, waits };
+        onWait();
         await pause(waitMs, undefined, { signal });
       }
     },
@@ -125,15 +131,13 @@ function readComplete(json: string, status: number): Read {
   return { ...NOTHING, model, text, finishReason: choice?.finish_reason ?? '', tokens: tokensOf(answer) };
 }
 
-async function readStream(body: Dispatcher.ResponseData['body'], sentAt: number): Promise<Read> {
+async function readStream(body: Dispatcher.ResponseData['body'], sentAt: number, signal: AbortSignal): Promise<Read> {
   const read: Read = { ...NOTHING };
-  let isDone = false;
+  let last = '';
   const parser = createParser({
     onEvent({ data }) {
-      if (data === '[DONE]') {
-        isDone = true;
-        return;
-      }
+      last = data;
+      if (data === END_OF_STREAM) return;
       const chunk = parseAnswer(data);
       const choice = chunk?.choices?.[0];
       const text = choice?.delta?.content ?? '';
@@ -149,9 +153,10 @@ async function readStream(body: Dispatcher.ResponseData['body'], sentAt: number)
   try {
     for await (const text of body as AsyncIterable<string>) parser.feed(text);
   } catch (error) {
+    signal.throwIfAborted();
     read.error ??= connectionFault(error);
   }
-  if (!isDone) read.error ??= 'the stream ended without [DONE]';
+  if (last !== END_OF_STREAM) read.error ??= 'the stream ended without [DONE]';
   return read;
 }
 

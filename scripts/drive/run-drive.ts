@@ -5,8 +5,9 @@ import type { Conversation, Message } from './read-conversations.ts';
 export interface TurnRecord extends ChatOutcome {
   conversation: string;
   entityId: string;
-  /** From 1. */
+  /** From 1 to `turns`. */
   turn: number;
+  turns: number;
   stream: boolean;
   submitted: readonly Message[];
 }
@@ -22,6 +23,8 @@ export interface DriveOptions {
   /** Conversations at once. */
   concurrency: number;
   onTurn: (record: TurnRecord) => void;
+  /** Hears of every 429 that is tried again. */
+  onWait: () => void;
   signal: AbortSignal;
 }
 
@@ -51,15 +54,16 @@ export async function runDrive(options: DriveOptions): Promise<TurnRecord[]> {
 }
 
 async function* converse(
-  { client, runId, isStreamed, model, signal }: DriveOptions,
+  { client, runId, isStreamed, model, signal, onWait }: DriveOptions,
   { id, turns }: Conversation,
   index: number,
 ): AsyncGenerator<TurnRecord> {
   const entityId = entityIdFor(runId, index, id);
   const stream = isStreamed(index);
-  for (const [turn, messages] of turns.entries()) {
-    const outcome = await client.send({ messages, entityId, stream, model }, signal);
-    yield { ...outcome, conversation: id, entityId, turn: turn + 1, stream, submitted: messages };
+  for (const [before, messages] of turns.entries()) {
+    const outcome = await client.send({ messages, entityId, stream, model }, signal, onWait);
+    const place = { conversation: id, entityId, turn: before + 1, turns: turns.length };
+    yield { ...outcome, ...place, stream, submitted: messages };
     if (outcome.error !== undefined) return;
   }
 }

@@ -30,6 +30,7 @@ export async function runSupervised(
   let exitCode: number;
   try {
     exitCode = await task({ supervisor, dataDir });
+    supervisor.signal.throwIfAborted();
   } catch (error) {
     exitCode = await explain(supervisor, error);
   }

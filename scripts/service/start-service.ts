@@ -8,6 +8,7 @@ import type { AdminApi } from '../start/admin-api.ts';
 import { assertReady } from '../start/http.ts';
 import type { Supervisor } from '../start/supervisor.ts';
 import { startNodeProgram } from './node-program.ts';
+import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ServiceOptions {
   supervisor: Supervisor;
@@ -15,6 +16,8 @@ export interface ServiceOptions {
   dataDir: string;
   redisUrl: string;
   mongodbUri: string;
+  /** Where both tiers lead: a simulated provider and its model, which may carry settings (`sim?chunks=40`). */
+  provider: { url: string; model: string };
   /** Options of Node.js for one of the processes, as `--cpu-prof`. */
   nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
   /** Default: 1. */
@@ -33,10 +36,10 @@ export interface RunningService {
 
 /**
  * One ingress and its workers as a user runs them (production, `LOG_LEVEL` as by default, the log in a file), on free
- * ports. The ingress comes first: it makes the collections.
+ * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { supervisor, dataDir, redisUrl, mongodbUri, nodeArgs = {}, workers: count = 1 } = options;
+  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, workers: count = 1 } = options;
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
   const env: Environment = {
@@ -55,6 +58,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     logFile: join(dataDir, 'api.log'),
     ready: () => assertReady(`${origin}/health/ready`),
   });
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const admin = createAdminApi(adminUrl, adminToken);
+  await routeToSimulated(admin, provider.url, provider.model);
   const workers: number[] = [];
   for (let number = 1; number <= count; number += 1) {
     const workerPort = await freePort();
@@ -68,12 +74,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     workers.push(pid);
   }
-  const adminUrl = `http://127.0.0.1:${adminPort}`;
   return {
     url: `${origin}/platform/v1`,
     adminUrl,
     adminToken,
-    admin: createAdminApi(adminUrl, adminToken),
+    admin,
     pids: { ingress, workers },
   };
 }

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 import Joi from 'joi';
 
 /** Settings of contract.md section 1, nested by subject. Times end in their unit. */
@@ -51,25 +53,40 @@ const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:'];
 
-const redisUrl = Joi.string().custom((value: string, helpers) =>
-  REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) && value.split('//')[1] !== ''
-    ? value
-    : helpers.error('redis.url'),
-);
+const redisUrl = Joi.string().custom((value: string, helpers) => {
+  if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
+    return helpers.error('redis.url');
+  return /^redis\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+});
 
 const base64Key = Joi.string().custom((value: string, helpers) => {
   const key = Buffer.from(value, 'base64');
   return key.length === 32 ? key : helpers.error('key.length');
 });
 
-const list = Joi.string()
-  .allow('')
-  .custom((value: string) =>
-    value
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== ''),
-  );
+function listOf(isValid: (part: string) => boolean, fault: string) {
+  return Joi.string()
+    .allow('')
+    .custom((value: string, helpers) => {
+      const parts = value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '');
+      return parts.every(isValid) ? parts : helpers.error(fault);
+    });
+}
+
+/** What Express takes for `trust proxy`: an address, a block of them, or one of its names for private ones. */
+function isProxy(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/');
+  const family = isIP(address);
+  if (family === 0) return ['loopback', 'linklocal', 'uniquelocal'].includes(value);
+  return rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)));
+}
+
+function isOrigin(value: string): boolean {
+  return /^https?:/.test(value) && URL.parse(value)?.origin === value;
+}
 
 const schema = Joi.object({
   NODE_ENV: Joi.string().default('development'),
@@ -95,19 +112,23 @@ const schema = Joi.object({
   REQUEST_TIMEOUT_SECONDS: seconds(3_600).default(600),
   SHUTDOWN_GRACE_SECONDS: seconds(3_600).default(30),
   PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
-  STRIPE_SECRET_KEY: Joi.string(),
+  STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
   STRIPE_WEBHOOK_SECRET: Joi.string(),
   TLS_CERT_FILE: Joi.string(),
   TLS_KEY_FILE: Joi.string(),
-  TRUST_PROXY: list.default([]),
+  TRUST_PROXY: listOf(isProxy, 'proxy.address').default([]),
   REQUIRE_HTTPS: Joi.boolean().default(Joi.ref('NODE_ENV', { adjust: (value: unknown) => value === 'production' })),
-  CORS_ORIGINS: list.default([]),
+  CORS_ORIGINS: listOf(isOrigin, 'origin.form').default([]),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
   .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
   .messages({
     'redis.url':
       '{{#label}} must be redis://, rediss://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name',
+    'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
+    'proxy.address':
+      '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
+    'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
     'key.length': '{{#label}} must be 32 bytes in base64; make one with: openssl rand -base64 32',
     'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
   });
@@ -154,7 +175,15 @@ export function loadConfig(env: Record<string, string | undefined>, kind: Proces
     errors: { wrap: { label: false } },
   }) as Joi.ValidationResult<Settings>;
   if (checked.error !== undefined) throw new ConfigError(checked.error.details.map((detail) => `${detail.message}.`));
-  return Object.freeze(nest(checked.value));
+  return freezeDeeply(nest(checked.value));
+}
+
+function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
+  for (const part of Object.values(value) as unknown[]) {
+    // The bytes of a Buffer cannot be frozen.
+    if (typeof part === 'object' && part !== null && !Buffer.isBuffer(part)) freezeDeeply(part);
+  }
+  return Object.freeze(value);
 }
 
 function nest(settings: Settings): Config {

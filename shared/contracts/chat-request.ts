@@ -64,22 +64,27 @@ export function codePoints(max: number): Joi.CustomValidator<string> {
   return (value, helpers) => (exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value);
 }
 
-type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | undefined;
+type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.tooLarge' | undefined;
 
-/** Recursion is safe here: it ends at `metadataDepthMax`. */
-function faultOf(value: unknown, depth: number): MetadataFault {
+/**
+ * `room` counts down the values that can still fit, as each takes at least one byte: a million of them need not be
+ * looked at. Recursion is safe here: it ends at `metadataDepthMax`.
+ */
+function faultOf(value: unknown, depth: number, room: { values: number }): MetadataFault {
+  room.values -= 1;
+  if (room.values < 0) return 'metadata.tooLarge';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > CHAT_LIMITS.metadataDepthMax) return 'metadata.tooDeep';
   for (const [key, child] of Object.entries(value)) {
     if (POISONED_KEYS.has(key)) return 'metadata.poisoned';
-    const fault = faultOf(child, depth + 1);
+    const fault = faultOf(child, depth + 1, room);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
 const checkMetadata: Joi.CustomValidator<object> = (value, helpers) => {
-  const fault = faultOf(value, 1);
+  const fault = faultOf(value, 1, { values: CHAT_LIMITS.metadataBytesMax });
   if (fault !== undefined) return helpers.error(fault);
   return Buffer.byteLength(JSON.stringify(value)) > CHAT_LIMITS.metadataBytesMax
     ? helpers.error('metadata.tooLarge')

@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../errors/error-body.ts';
+import type { RequestTrace } from './request-trace.ts';
 
 /** contract.md section 3. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'cancelled' | 'error';
@@ -15,6 +16,8 @@ export interface Terminal {
   finishReason: FinishReason;
   usage: Usage;
   error?: ErrorDetail;
+  /** For the look-up of the request; not shown in the stream. */
+  trace?: RequestTrace;
 }
 
 /**

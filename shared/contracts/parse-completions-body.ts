@@ -12,7 +12,7 @@ import {
 } from './chat-request.ts';
 import type { ChatMessage, ChatRequest, Role, Sampling, Tier } from './chat-request.ts';
 import { checkAgainst } from './parse.ts';
-import { ignoredIn } from './parse-chat-body.ts';
+import { ignoredIn, readableOf } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 
 /** What `POST /chat/completions` takes of OpenAI's API, and this service's own fields beside it. */
@@ -128,7 +128,7 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
   // Past the limit the messages are not looked at one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
   const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
-  checkAgainst(bodySchema, plain);
+  checkAgainst(bodySchema, readableOf(plain, KNOWN_FIELDS));
   // The schema has just checked every field of this shape.
   const body = plain as CompletionsBody;
   return {

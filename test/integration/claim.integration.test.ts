@@ -105,11 +105,16 @@ describe('claiming', () => {
     expect(await lab.run(request, 1)).toMatchObject({ spendableMicro: Infinity });
   });
 
-  it('starts the lease that the sweep watches', async () => {
-    const request = await lab.admit();
-    const { now } = await lab.run(request, 1);
+  it('has a lease that the sweep watches: from admission where it starts at once, from the claim where it starts late', async () => {
+    const prompt = await lab.admit();
+    const { now } = await lab.run(prompt, 1);
+    const leaseOf = async (requestId: string) => Number(await lab.redis.zscore(lab.keys.inflight, requestId));
+    const fromAdmission = await leaseOf(prompt.requestId);
+    expect(fromAdmission).toBeGreaterThan(now + LEASE_MS - 1_000);
+    expect(fromAdmission).toBeLessThanOrEqual(now + LEASE_MS);
 
-    expect(Number(await lab.redis.zscore(lab.keys.inflight, request.requestId))).toBe(now + LEASE_MS);
+    const takenOver = await lab.run(prompt, 2);
+    expect(await leaseOf(prompt.requestId)).toBe(takenOver.now + LEASE_MS);
   });
 
   it('keeps the time of the first start when the request is taken over', async () => {

@@ -1,6 +1,8 @@
 import type { Express } from 'express';
 import request from 'supertest';
 
+import type { TestService } from './service.ts';
+
 /** The least valid chat body. */
 export function chatOf(content: string, more: object = {}): object {
   return { messages: [{ role: 'user', content }], ...more };
@@ -10,7 +12,7 @@ export function postChat(app: Express, key: string, body: object | string): requ
   return request(app).post('/platform/v1/chat').auth(key, { type: 'bearer' }).type('json').send(body);
 }
 
-/** Reads a whole stream, as supertest does not know its content type. */
+/** Reads a whole stream as text, as supertest does not know its content type; the body of an error is an object. */
 export function postStream(app: Express, key: string, body: object | string): request.Test {
   return request(app)
     .post('/platform/v1/chat/stream')
@@ -22,7 +24,8 @@ export function postStream(app: Express, key: string, body: object | string): re
       res.setEncoding('utf8');
       res.on('data', (part: string) => (text += part));
       res.on('end', () => {
-        callback(null, text);
+        const isError = String(res.headers['content-type']).startsWith('application/json');
+        callback(null, isError ? (JSON.parse(text) as unknown) : text);
       });
     })
     .send(body);
@@ -41,7 +44,7 @@ export function parseSse(text: string): SseEvent[] {
     .filter((block) => block !== '' && !block.startsWith(':'))
     .map((block) => {
       const id = Number(/^id: (\d+)$/m.exec(block)?.[1]);
-      const data = /^data: (.*)$/m.exec(block)?.[1] ?? '';
+      const data = /^data: ([^\n]*)$/m.exec(block)?.[1] ?? '';
       return { id, chunk: data === '[DONE]' ? undefined : (JSON.parse(data) as Record<string, unknown>) };
     });
 }
@@ -67,4 +70,39 @@ export async function waitFor<T>(
     if (Date.now() > until) throw new Error(`Waited in vain for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** The text of a stream's increments, joined. */
+export function textOf(events: readonly SseEvent[]): string {
+  return events.map(({ chunk }) => choiceOf(chunk).delta.content ?? '').join('');
+}
+
+/** The only choice of a chunk; of `[DONE]` an empty one. */
+export function choiceOf(chunk: Record<string, unknown> | undefined): {
+  delta: { role?: string; content?: string };
+  finish_reason: string | null;
+} {
+  const choices = chunk?.['choices'] as ReturnType<typeof choiceOf>[] | undefined;
+  return choices?.[0] ?? { delta: {}, finish_reason: null };
+}
+
+/** The ledger entry of a request, once it is settled. */
+export function ledgerOf(service: TestService, response: { headers: object }) {
+  const requestId = requestIdOf(response);
+  return waitFor(() => service.models.ledger.findOne({ requestId }).lean(), `the ledger entry of ${requestId}`);
+}
+
+/** Resolves once nothing of the tenant is held or waits for settlement; throws where anything was charged. */
+export async function expectUncharged(service: TestService, tenantId: string, credits: number): Promise<void> {
+  const tenant = await waitFor(async () => {
+    const { body } = await service.admin('get', `/tenants/${tenantId}`);
+    return body.held === 0 ? body : undefined;
+  }, 'the end of the hold');
+  if (tenant.balance !== credits) throw new Error(`Charged: ${String(tenant.balance)} of ${credits} credits are left`);
+  const entries = await service.models.ledger.countDocuments({ tenantId, type: 'usage' });
+  if (entries > 0) throw new Error(`There are ${entries} ledger entries`);
+}
+
+export function requestIdOf({ headers }: { headers: object }): string {
+  return String((headers as Record<string, unknown>)['x-request-id']);
 }

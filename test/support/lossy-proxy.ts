@@ -4,6 +4,10 @@ import type { AddressInfo, Socket } from 'node:net';
 /** A TCP proxy that can lose a server's answer: the command has happened, and its caller cannot know. */
 export interface LossyProxy {
   port: number;
+  /** The answers to lose from now on, instead of none; each loss cuts its connection. */
+  loseReplies(when: () => boolean): void;
+  /** Down: cuts every connection and refuses new ones, as a server that is away. */
+  setDown(down: boolean): void;
   /** Cuts the connection instead of passing the next answer on. Resolves when that has happened. */
   loseNextReply(): Promise<void>;
   close(): Promise<void>;
@@ -12,8 +16,14 @@ export interface LossyProxy {
 export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
   const sockets = new Set<Socket>();
   let onLost: (() => void) | undefined;
+  let loses = () => false;
+  let isDown = false;
 
   const server = createServer((client) => {
+    if (isDown) {
+      client.destroy();
+      return;
+    }
     const upstream = connect(targetPort, '127.0.0.1');
     const cut = () => {
       client.destroy();
@@ -28,11 +38,11 @@ export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
     }
     client.on('data', (bytes) => upstream.write(bytes));
     upstream.on('data', (bytes) => {
-      if (onLost === undefined) {
+      if (onLost === undefined && !loses()) {
         client.write(bytes);
         return;
       }
-      onLost();
+      onLost?.();
       onLost = undefined;
       cut();
     });
@@ -44,6 +54,13 @@ export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
   return {
     // A TCP server that listens has such an address.
     port: (server.address() as AddressInfo).port,
+    loseReplies(when) {
+      loses = when;
+    },
+    setDown(down) {
+      isDown = down;
+      if (down) for (const socket of sockets) socket.destroy();
+    },
     loseNextReply: () =>
       new Promise((resolve) => {
         onLost = resolve;

@@ -164,7 +164,7 @@ async function readAll(redis: RedisClient, pattern: string): Promise<Record<stri
   const values: Record<string, string> = {};
   for (const key of (await redis.keys(pattern)).sort()) {
     // DUMP has the whole value whatever its type; times to live are not part of it.
-    values[key] = ((await redis.dumpBuffer(key)) ?? Buffer.alloc(0)).toString('base64');
+    values[key] = (await redis.dumpBuffer(key)).toString('base64');
   }
   return values;
 }

@@ -49,6 +49,9 @@ export interface TestService {
   log: RecordingLog;
   startTenant(options?: TenantOptions): Promise<TestTenant>;
   admin(method: 'get' | 'post' | 'put' | 'patch' | 'delete', path: string, body?: object): Promise<request.Response>;
+  /** Sets a provider, `simulated` unless named; a worker that is started after this has it at once. */
+  setProvider(settings: object, name?: string): Promise<void>;
+  setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
   startWorker(): Promise<{ close(): Promise<void> }>;
   close(): Promise<void>;
 }
@@ -113,10 +116,23 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     const call = request(adminApp)[method](`/admin/v1${path}`).auth(ADMIN_TOKEN, { type: 'bearer' });
     return Promise.resolve(body === undefined ? call : call.send(body));
   };
-  await admin('put', '/providers/simulated', { kind: 'simulated', base_url: `${providerUrl}/v1` });
+  async function setProvider(settings: object, name = 'simulated'): Promise<void> {
+    const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, ...settings };
+    const { status, text } = await admin('put', `/providers/${name}`, provider);
+    if (status !== 200 && status !== 201) throw new Error(`The provider was refused: ${text}`);
+  }
+  async function setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void> {
+    const rate = tier === 'mobius' ? 1 : 4;
+    const { status, text } = await admin('put', `/tiers/${tier}`, {
+      rates: { prompt: rate, completion: rate },
+      targets,
+    });
+    if (status !== 200 && status !== 201) throw new Error(`The tier was refused: ${text}`);
+  }
+  await setProvider({});
   const targets = [{ provider: 'simulated', model: 'sim', context_window: 128_000 }];
-  await admin('put', '/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
-  await admin('put', '/tiers/oloid', { rates: { prompt: 4, completion: 4 }, targets });
+  await setTargets('mobius', targets);
+  await setTargets('oloid', targets);
 
   async function startWorker(): Promise<{ close(): Promise<void> }> {
     const workerCloser = createCloser((step, error) => {
@@ -142,6 +158,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     keyspace: createKeyspace(name),
     log,
     admin,
+    setProvider,
+    setTargets,
     startWorker,
     async startTenant({ credits = 1_000_000, tenant = {}, key = {} } = {}) {
       const made = await admin('post', '/tenants', {

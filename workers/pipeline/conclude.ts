@@ -1,9 +1,15 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
 import { estimateUsage } from '../attempt/estimate-usage.ts';
 import { Stopped } from './stage.ts';
 import type { Claimed, Outcome, StopReason } from './stage.ts';
+
+export interface ConcludeDeps {
+  conversations: Pick<ConversationRepository, 'forget'>;
+  log: Logger;
+}
 
 const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
@@ -36,17 +42,32 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  * How a run ends that did not come to its own end: with an error, or with what there is of the answer. Undefined: this
  * attempt must not end it, because another one owns the request.
  */
-export function createConclude(log: Logger) {
+export function createConclude({ conversations, log }: ConcludeDeps) {
+  /** A failed request stores nothing: neither what an attempt had stored that died before it could finish. */
+  async function forgetEarlier({ envelope, ref }: Claimed): Promise<void> {
+    const { tenantId, requestId, request } = envelope;
+    if (request.entityId === undefined || ref.fence === 1) return;
+    try {
+      await conversations.forget(tenantId, request.entityId, { requestId, attempt: ref.fence });
+    } catch (error) {
+      log.error('What an interrupted request had stored could not be taken out of its entity.', {
+        requestId,
+        tenantId,
+        error,
+      });
+    }
+  }
+
   return async (run: Claimed, error: unknown): Promise<Outcome | undefined> => {
+    const stopped = error instanceof Stopped ? error.reason : undefined;
+    if (stopped === 'superseded' || stopped === 'shutdown') return undefined;
+    await forgetEarlier(run);
     const { text, asked } = run.answer;
     const usage = text === '' ? NO_USAGE : await estimateUsage(asked ?? run.envelope.request.messages, text);
-    if (error instanceof Stopped) {
-      if (error.reason === 'superseded' || error.reason === 'shutdown') return undefined;
-      if (error.reason === 'cancelled') return { finishReason: 'cancelled', usage };
-      if (error.reason === 'exhausted' && text !== '') return { finishReason: 'length', usage };
-    }
-    const failure = error instanceof Stopped ? stopError(error.reason) : undefined;
-    return { finishReason: 'error', usage, error: toErrorDetail(failure ?? toServiceError(error, run, log)) };
+    if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
+    if (stopped === 'exhausted' && text !== '') return { finishReason: 'length', usage };
+    const failure = (stopped === undefined ? undefined : stopError(stopped)) ?? toServiceError(error, run, log);
+    return { finishReason: 'error', usage, error: toErrorDetail(failure) };
   };
 }
 

@@ -54,10 +54,9 @@ export function createFinish({ requests, clock, onFinished, log }: FinishDeps) {
     const finished = await requests.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
-      terminal: { finishReason, usage, ...(error === undefined ? {} : { error }) },
+      terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
-      trace: answer.trace,
       ...(settlement === undefined ? {} : { settlement }),
     });
     if (finished) onFinished(run, outcome);

@@ -1,13 +1,13 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { isJsonObject } from '../../shared/domain/conversation/json-answer.ts';
-import { fitWindow, surelyFits } from '../../shared/domain/prompt/fit-window.ts';
+import { countBytes, countPrompt } from '../../shared/domain/prompt/fit-window.ts';
+import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Provider, ProviderKind, Target } from '../../shared/domain/routing/routing.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { loadTokenizer } from '../../shared/infra/tokenizer/tokenizer.ts';
-import { ProviderTimeout } from '../attempt/attempt-clock.ts';
+import { NotJsonError, noJson, toCallerError } from '../attempt/caller-error.ts';
 import { estimateUsage } from '../attempt/estimate-usage.ts';
+import { TooLongError, promptFor } from '../attempt/prompt-for.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
 import type { AttemptInput } from '../attempt/run-attempt.ts';
 import { traceAttempt } from '../attempt/trace-attempt.ts';
@@ -37,47 +37,12 @@ export interface GenerateDeps {
 /** Longer waits are not worth it while another target, or the caller's own retry, may be quicker. */
 const ASKED_WAIT_MAX_MS = 10_000;
 
-/** The prompt for one target: history trimmed to its window. Throws `invalid_request` when nothing is left to trim. */
-async function promptFor({ prompt, envelope }: Routed, { contextWindow }: Target): Promise<ChatMessage[]> {
-  const { maxTokens } = envelope.request;
-  const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
-  const all = [...instruction, ...prompt.history, ...prompt.submitted];
-  if (surelyFits(prompt, contextWindow, maxTokens)) return all;
-  const tokenizer = await loadTokenizer();
-  const count = await tokenizer.count(all.map(({ content }) => content));
-  const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
-  if (fitted.kind === 'fits') return fitted.messages;
-  const over = fitted.promptTokens - fitted.roomTokens;
-  throw new ServiceError(
-    'invalid_request',
-    `The messages are ${over} tokens too long for the model: ${fitted.promptTokens} tokens where its window leaves ${Math.max(0, fitted.roomTokens)} beside max_tokens.`,
-    { param: 'messages' },
-  );
-}
+/** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
+const BYTES_PER_TOKEN = 4;
 
-/** What the caller hears when no target gave an answer. */
-function toCallerError(error: unknown): unknown {
-  if (!(error instanceof ProviderError)) return error;
-  if (error.fault === 'caller') {
-    return new ServiceError(
-      'invalid_request',
-      'The model provider refused the request as invalid; check messages and parameters.',
-      { cause: error },
-    );
-  }
-  if (error instanceof ProviderTimeout) {
-    return new ServiceError('timeout', 'The model did not answer within its time limit; try again.', { cause: error });
-  }
-  return new ServiceError(
-    'model_unavailable',
-    'The model provider is not available at the moment; try again with exponential backoff.',
-    { cause: error, retryAfterSeconds: 5 },
-  );
-}
-
-/** An answer that is not JSON although JSON was asked for. */
-class NotJsonError extends Error {
-  override readonly name = 'NotJsonError';
+/** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
+function endsWithText(error: unknown): boolean {
+  return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
 }
 
 /**
@@ -99,11 +64,13 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     if (writer === undefined) answer.unsent = [];
     // Where credits are short, even a complete answer is watched while it grows.
     const watched = run.spendableMicro < maxTokens * run.rates.completionMicro;
-    const promptTokens = Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / 4);
+    const promptTokens = Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN);
+    let completionBytes = 0;
     const onText = (text: string) => {
       if (answer.text === '') onFirstText(run);
       answer.text += text;
-      lease.need({ promptTokens, completionTokens: Math.ceil(answer.text.length / 4) });
+      completionBytes += countBytes(text);
+      lease.need({ promptTokens, completionTokens: Math.ceil(completionBytes / BYTES_PER_TOKEN) });
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     };
@@ -119,12 +86,16 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       onText,
     };
     const route = { provider: provider.name, model: target.model };
-    const result = await traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+    const ask = () => runAttempt(adapters[provider.kind], call);
+    const result = await traceAttempt(answer.trace, route, clock.now, ask).catch((error: unknown) => {
+      if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
+      throw error;
+    });
     onAttempt(provider.name, 'ok');
     if (result.flagged !== undefined) onFlagged(run, result.flagged);
-    if (jsonMode && result.finishReason === 'stop' && !isJsonObject(answer.text))
-      throw new NotJsonError('The answer is no JSON object');
-    return { finishReason: result.finishReason, usage: result.usage ?? (await estimateUsage(messages, answer.text)) };
+    const usage = result.usage ?? (await estimateUsage(messages, answer.text));
+    if (jsonMode && result.finishReason === 'stop' && !isJsonObject(answer.text)) throw new NotJsonError(usage);
+    return { finishReason: result.finishReason, usage };
   }
 
   function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
@@ -137,24 +108,23 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     writer: ChunkWriter | undefined,
   ): Promise<Outcome> {
     const { lease, envelope } = run;
-    const messages = await promptFor(run, route.target);
-    let mayAskAgain = true;
+    const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
+    // History, which admission could not know of, raises hold and token weight before the provider is called.
+    lease.need({ promptTokens: Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN), completionTokens: 0 });
+    if (run.history.length > 0) await lease.renew();
+    let callsLeft = route.provider.maxRetries;
+    let asksLeft = 1;
     return withRetries(() => attempt(run, route, messages, writer), {
-      retries: Math.max(1, route.provider.maxRetries),
+      retries: callsLeft + asksLeft,
       signal: lease.signal,
       mayRetry: (error) => {
-        if (!isReplaceable(run, writer) || error instanceof Stopped) return false;
-        if (error instanceof NotJsonError) return mayAskAgain;
-        return (
-          error instanceof ProviderError &&
-          error.fault === 'transient' &&
-          route.provider.maxRetries > 0 &&
-          error.retryAfterMs <= ASKED_WAIT_MAX_MS
-        );
+        if (!isReplaceable(run, writer)) return false;
+        if (error instanceof NotJsonError) return asksLeft-- > 0;
+        if (!(error instanceof ProviderError) || error.fault !== 'transient') return false;
+        return error.retryAfterMs <= ASKED_WAIT_MAX_MS && callsLeft-- > 0;
       },
       askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
       onRetry: (error, number) => {
-        if (error instanceof NotJsonError) mayAskAgain = false;
         log.info('A provider call is tried again.', {
           requestId: envelope.requestId,
           provider: route.provider.name,
@@ -167,20 +137,25 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
 
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
     let last: unknown;
+    let tooLong: TooLongError | undefined;
     for (const route of run.targets) {
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
+        if (error instanceof TooLongError) {
+          if (tooLong === undefined || error.overTokens < tooLong.overTokens) tooLong = error;
+          continue;
+        }
         last = error;
-        if (error instanceof Stopped || error instanceof NotJsonError || !(error instanceof ProviderError)) break;
-        onAttempt(route.provider.name, error.fault);
+        if (!(error instanceof ProviderError)) break;
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
         if (error.fault === 'caller' || !isReplaceable(run, writer)) break;
       }
     }
-    if (last instanceof NotJsonError)
-      throw new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', { cause: last });
-    throw toCallerError(last);
+    // The whole answer has been shown and its usage is known: it ends with the error and costs what it cost.
+    if (last instanceof NotJsonError && !isReplaceable(run, writer))
+      return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
+    throw toCallerError(last ?? tooLong);
   }
 
   return async (run) => {
@@ -188,8 +163,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     try {
       return { ...run, outcome: await tryTargets(run, writer) };
     } catch (error) {
-      // A failed answer that the caller was never shown a part of is as if it had not been.
-      if (writer === undefined && !(error instanceof Stopped)) Object.assign(run.answer, { text: '', unsent: [] });
+      // A failed answer that the caller is never shown a part of is as if it had not been.
+      if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
       throw error;
     } finally {
       await writer?.settle();

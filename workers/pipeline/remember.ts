@@ -15,12 +15,12 @@ export interface RememberDeps {
  */
 export function createRemember({ conversations, clock, log }: RememberDeps): Stage<Generated, Generated> {
   return async (run) => {
-    const { envelope, entity, outcome, answer, seq } = run;
+    const { envelope, entity, outcome, answer, ref, seq } = run;
     const { entityId } = envelope.request;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
-    const turn = { requestId: envelope.requestId, seq, messages };
+    const turn = { requestId: envelope.requestId, seq, attempt: ref.fence, messages };
     try {
       await conversations.remember(envelope.tenantId, entityId, turn, { create: !entity.known, now: clock.now() });
     } catch (error) {

@@ -52,8 +52,8 @@ export function createPipeline(stages: Stages, conversations: Pick<ConversationR
       }
       if (outcome === undefined || (await stages.finish(claimed, outcome))) return;
       const { tenantId, requestId, request } = claimed.envelope;
-      if (remembered && request.entityId !== undefined)
-        await conversations.forget(tenantId, request.entityId, requestId);
+      const turn = { requestId, attempt: claimed.ref.fence };
+      if (remembered && request.entityId !== undefined) await conversations.forget(tenantId, request.entityId, turn);
     } finally {
       claimed.lease.release();
     }

@@ -18,26 +18,38 @@ export interface InferenceDeps {
   runPipeline: RunPipeline;
   workerId: string;
   log: Logger;
+  /** Tests make them shorter. */
+  timings?: InferenceTimings;
+}
+
+/** Milliseconds. */
+export interface InferenceTimings {
+  lockMs: number;
+  stallCheckMs: number;
+  canaryMs: number;
 }
 
 export interface InferenceWorker {
-  /** Milliseconds since this worker took anything from the queue, a canary included. */
+  /** Milliseconds since this worker took or ended anything, a canary included; 0 while all its places are taken. */
   quietMs(): number;
   /** Takes nothing new and waits for what runs. */
   close(): Promise<void>;
 }
 
 /** design.md section 5: a killed worker's jobs start again within about 13 s. */
-const LOCK_MS = 10_000;
-const STALL_CHECK_MS = 3_000;
-/** `isRunning()` is true on a wedged worker, so each one sends a job through the lane now and then. */
-const CANARY_MS = 10_000;
+const TIMINGS: InferenceTimings = {
+  lockMs: 10_000,
+  stallCheckMs: 3_000,
+  /** `isRunning()` is true on a wedged worker, so each one sends a job through the lane now and then. */
+  canaryMs: 10_000,
+};
 const CANARY = 'canary';
 
 /** Runs one shard's interactive lane. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const { client, keyspace, shard, concurrency, queue, runPipeline, workerId, log } = deps;
+  const { client, keyspace, shard, concurrency, queue, runPipeline, workerId, log, timings = TIMINGS } = deps;
   let lastWorkAt = performance.now();
+  let running = 0;
   let canaries = 0;
 
   const worker = new Worker<ChatJob>(
@@ -46,14 +58,20 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return;
       const delivery = { shard, requestId: job.id, tenantId: job.data.tenantId, attempt: job.attemptsStarted };
-      await runPipeline(delivery, signal ?? new AbortController().signal);
+      running += 1;
+      try {
+        await runPipeline(delivery, signal ?? new AbortController().signal);
+      } finally {
+        running -= 1;
+        lastWorkAt = performance.now();
+      }
     },
     {
       connection: client,
       prefix: keyspace.shard(shard).tag,
       concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALL_CHECK_MS,
+      lockDuration: timings.lockMs,
+      stalledInterval: timings.stallCheckMs,
       maxStalledCount: 1,
       removeOnComplete: QUEUES.interactive.removeOnComplete,
       removeOnFail: QUEUES.interactive.removeOnFail,
@@ -77,11 +95,11 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   }
   const canary = setInterval(() => {
     sendCanary().catch(() => undefined);
-  }, CANARY_MS);
+  }, timings.canaryMs);
   canary.unref();
 
   return {
-    quietMs: () => performance.now() - lastWorkAt,
+    quietMs: () => (running >= concurrency ? 0 : performance.now() - lastWorkAt),
     async close() {
       clearInterval(canary);
       await worker.close();

@@ -1,4 +1,5 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import { UnbookableError } from '../../shared/infra/mongo/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
@@ -18,8 +19,10 @@ export interface SettleDeps {
 
 const BATCH = 200;
 const TASK = 'settle';
-/** A record that fails alone so often will not succeed by itself. */
+/** A record that MongoDB refuses so often, each time alone, will not succeed by itself. */
 const TRIES_MAX = 5;
+/** How often entries that were read and never acknowledged are read again: an answer lost on the way leaves some. */
+const LOOK_BACK_MS = 5_000;
 
 type Readable = OutboxEntry & { record: SettlementRecord };
 
@@ -36,8 +39,8 @@ export interface Settler {
 /** Moves settlement records from the outbox into the book, each exactly once, however often it is delivered. */
 export function createSettler({ outbox, ledger, accounts, leases, clock, onSettled, log }: SettleDeps): Settler {
   const tries = new Map<string, number>();
-  /** Shards whose unacknowledged entries this leader has been through. */
-  const caughtUp = new Set<number>();
+  /** When this leader last went through a shard's unacknowledged entries. */
+  const lookedBackAt = new Map<number, number>();
 
   async function book(shard: number, entries: readonly Readable[]): Promise<void> {
     const books = await ledger.settle(
@@ -63,47 +66,43 @@ export function createSettler({ outbox, ledger, accounts, leases, clock, onSettl
     await outbox.park(shard, entry);
   }
 
-  /** One bad record must not hold up the rest. */
+  /** One bad record must not hold up the rest; only MongoDB's or Redis's absence does. */
   async function bookOneByOne(shard: number, entries: readonly Readable[]): Promise<void> {
     for (const entry of entries) {
       try {
         await book(shard, [entry]);
         tries.delete(entry.id);
       } catch (error) {
+        if (!(error instanceof UnbookableError)) throw error;
+        const { requestId, tenantId } = entry.record;
         const count = (tries.get(entry.id) ?? 0) + 1;
         tries.set(entry.id, count);
-        caughtUp.delete(shard);
-        log.warn('A settlement record could not be booked.', {
-          shard,
-          requestId: entry.record.requestId,
-          attempt: count,
-          error,
-        });
-        if (count < TRIES_MAX) throw error;
+        log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, attempt: count, error });
+        if (count < TRIES_MAX) continue;
         tries.delete(entry.id);
         await park(shard, entry);
       }
     }
   }
 
-  async function settleShard(shard: number): Promise<number> {
-    if (!(await leases.hold(shard, TASK))) {
-      caughtUp.delete(shard);
-      return 0;
+  async function nextEntries(shard: number): Promise<OutboxEntry[]> {
+    const now = clock.now();
+    if (now - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS) {
+      const left = await outbox.read(shard, 'redelivered', BATCH);
+      if (left.length < BATCH) lookedBackAt.set(shard, now);
+      if (left.length > 0) return left;
     }
-    const from = caughtUp.has(shard) ? 'new' : 'redelivered';
-    const entries = await outbox.read(shard, from, BATCH);
-    if (from === 'redelivered' && entries.length === 0) {
-      caughtUp.add(shard);
-      return settleShard(shard);
-    }
+    return outbox.read(shard, 'new', BATCH);
+  }
+
+  async function bookAll(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
     for (const entry of entries) if (!isReadable(entry)) await park(shard, entry);
     const readable = entries.filter(isReadable);
-    if (readable.length === 0) return entries.length;
+    if (readable.length === 0) return;
     try {
       await book(shard, readable);
     } catch (error) {
-      caughtUp.delete(shard);
+      if (!(error instanceof UnbookableError)) throw error;
       log.warn('A settlement batch was not booked; its records are tried one by one.', {
         shard,
         count: readable.length,
@@ -111,7 +110,22 @@ export function createSettler({ outbox, ledger, accounts, leases, clock, onSettl
       });
       await bookOneByOne(shard, readable);
     }
-    return entries.length;
+  }
+
+  async function settleShard(shard: number): Promise<number> {
+    if (!(await leases.hold(shard, TASK))) {
+      lookedBackAt.delete(shard);
+      return 0;
+    }
+    try {
+      const entries = await nextEntries(shard);
+      await bookAll(shard, entries);
+      return entries.length;
+    } catch (error) {
+      // What was read is not acknowledged: the next round begins with it.
+      lookedBackAt.delete(shard);
+      throw error;
+    }
   }
 
   return {

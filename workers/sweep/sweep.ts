@@ -15,8 +15,15 @@ export interface SweepDeps {
   log: Logger;
 }
 
+const TASK = 'sweep';
 const BATCH = 100;
+/** In one round; the next one follows soon. */
+const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
+/** For a job that waits in its lane: its worker's claim, or its deadline, comes without this. */
+const WAITING_MS = 30_000;
+/** Requests that this process runs beside those of the queue. */
+const TAKEOVERS_MAX = 50;
 /** A request that has taken so many workers with it is ended instead of run again. */
 const ATTEMPTS_MAX = 3;
 
@@ -31,34 +38,76 @@ const LOST: Terminal = {
   },
 };
 
+export interface Sweep {
+  sweepShard(shard: number): Promise<void>;
+  /** Waits for the requests that were taken over. */
+  idle(): Promise<void>;
+  /** Lets another process sweep at once. */
+  release(shard: number): Promise<void>;
+}
+
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
-export function createSweep({ inflight, admissions, leases, runPipeline, clock, log }: SweepDeps) {
-  async function takeOver(shard: number, { requestId, tenantId, fence }: Overdue): Promise<void> {
+export function createSweep({ inflight, admissions, leases, runPipeline, clock, log }: SweepDeps): Sweep {
+  const takeovers = new Set<Promise<void>>();
+
+  /** In the background: one that is run again may take minutes, and the sweep must go on. */
+  function takeOver(shard: number, { requestId, tenantId, fence }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, attempt: fence + 1 });
     const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: fence >= ATTEMPTS_MAX };
-    await runPipeline(delivery, new AbortController().signal);
+    const takeover = runPipeline(delivery, new AbortController().signal)
+      .catch((error: unknown) => {
+        log.error('A request could not be taken over; a later round tries again.', { requestId, error });
+      })
+      .finally(() => takeovers.delete(takeover));
+    takeovers.add(takeover);
   }
 
   async function sweepOne(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, hasText, hasBody, deadlinePassed, jobPending } = overdue;
+    const { requestId, state, tenantId, keyId, hasText, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
     // BullMQ hands the job out again by itself; a request with text only has to be ended, so that need not wait.
-    if (jobPending && !deadlinePassed && !hasText) return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
+    if (jobPending && remainingMs > 0 && !hasText) {
+      const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
+      return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
+    }
     if (state === 'accepted' && !hasBody) {
       log.warn('An admission whose body never came is taken back.', { requestId, tenantId });
       await admissions.void(requestId, { shard, tenantId, keyId }, clock.now(), LOST);
       return inflight.forget(shard, requestId);
     }
+    if (takeovers.size >= TAKEOVERS_MAX) return;
     await inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
-    return takeOver(shard, overdue);
+    takeOver(shard, overdue);
   }
 
-  return async (shard: number): Promise<void> => {
-    if (!(await leases.hold(shard, 'sweep'))) return;
-    for (const overdue of await inflight.overdue(shard, 'interactive', BATCH)) {
-      await sweepOne(shard, overdue).catch((error: unknown) => {
-        log.error('A request could not be swept; the next round tries again.', { requestId: overdue.requestId, error });
-      });
+  /** One request that cannot be swept must not keep the others from it. Returns how many could not. */
+  async function sweepAll(shard: number, batch: readonly Overdue[]): Promise<number> {
+    let failures = 0;
+    for (const overdue of batch) {
+      try {
+        await sweepOne(shard, overdue);
+      } catch (error) {
+        failures += 1;
+        const { requestId } = overdue;
+        log.error('A request could not be swept; the next round tries again.', { requestId, error });
+      }
     }
+    return failures;
+  }
+
+  return {
+    async sweepShard(shard) {
+      // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
+      for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
+        if (!(await leases.hold(shard, TASK))) return;
+        const overdue = await inflight.overdue(shard, 'interactive', BATCH);
+        const failures = await sweepAll(shard, overdue);
+        if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
+      }
+    },
+    async idle() {
+      await Promise.all(takeovers);
+    },
+    release: (shard) => leases.release(shard, TASK),
   };
 }

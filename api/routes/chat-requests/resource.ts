@@ -1,3 +1,4 @@
+import type { RequestTrace } from '../../../shared/contracts/request-trace.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import { toErrorDetail, toErrorObject } from '../../../shared/errors/error-body.ts';
 import type { RequestRecord } from '../../../shared/infra/redis/record-store.ts';
@@ -14,16 +15,16 @@ function statusOf({ state, status }: RequestRecord): string {
   return state === 'running' ? 'in_progress' : (status ?? 'completed');
 }
 
-function timelineOf(record: RequestRecord, settledAt: number | undefined) {
+function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, settledAt: number | undefined) {
   return {
     accepted_at: seconds(record.acceptedAt),
     queued_at: seconds(record.acceptedAt),
     started_at: seconds(record.startedAt),
-    moderated_at: seconds(record.trace?.moderatedAt),
+    moderated_at: seconds(trace?.moderatedAt),
     first_token_at: seconds(record.firstTokenAt),
     finished_at: seconds(record.finishedAt),
     settled_at: seconds(settledAt),
-    attempts: (record.trace?.attempts ?? []).map(({ provider, model, startedAt, endedAt, outcome }) => ({
+    attempts: (trace?.attempts ?? []).map(({ provider, model, startedAt, endedAt, outcome }) => ({
       provider,
       model,
       started_at: seconds(startedAt),
@@ -48,7 +49,7 @@ export function toRequestResource(
     object: 'chat.request',
     created_at: Math.floor(record.acceptedAt / 1000),
     status: statusOf(record),
-    timeline: timelineOf(record, settledAt),
+    timeline: timelineOf(record, terminal?.trace, settledAt),
     response: isAnswered ? (JSON.parse(completeAnswer(answerHead(record), literals, terminal)) as object) : null,
     error: error === undefined ? null : toErrorObject(toErrorDetail(error), record.requestId),
     usage: terminal === undefined ? null : toUsage(terminal.usage),

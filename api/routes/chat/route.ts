@@ -14,7 +14,7 @@ export interface ChatRouteDeps {
 }
 
 /** 100 messages of 16,000 code points, escaped (contract.md section 2). */
-export const CHAT_BODY_RULES = { limitBytes: 20 * 1024 * 1024, family: 'chat' } as const;
+export const CHAT_BODY_RULES = { limitBytes: 20 * 1024 * 1024, family: 'chat', valuesMax: 100_000 } as const;
 
 /** `POST /chat`: the complete answer as JSON (interface.md section 4.1), or 202 at once. */
 export function createChatRoute({ authenticate, identify, respond }: ChatRouteDeps): Router {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -24,6 +24,7 @@ export interface WaitOptions {
 }
 
 const POLL_MS = 200;
+const TOKEN_POLL_MS = 5;
 
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError';
@@ -44,7 +45,7 @@ export async function acquireLock(file: string): Promise<LockFile> {
   const own = await writeOwner(file, process.pid);
   try {
     // `link` fails where the name exists, so a reader never sees a lock that is half written.
-    while (!(await linkUnlessExists(own, file))) await removeStale(file);
+    while (!(await linkUnlessExists(own, file)) && !(await replaceStale(file, own)));
   } finally {
     await unlink(own);
   }
@@ -84,7 +85,7 @@ async function writeOwner(file: string, pid: number): Promise<string> {
 
 /** The pid that holds `file`, or undefined where it is free. */
 export async function lockHolder(file: string): Promise<number | undefined> {
-  const owner = parseOwner(await readIfExists(file));
+  const owner = parseOwner((await readIfExists(file)) ?? '');
   return owner !== undefined && (await isAlive(owner)) ? owner.pid : undefined;
 }
 
@@ -98,28 +99,43 @@ async function linkUnlessExists(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Moves the lock aside before it looks again: of two starters that saw the same dead owner, one may own it by now. */
-async function removeStale(file: string): Promise<void> {
+/**
+ * Replaces the lock of a dead owner by `own`; false where the caller has to look again. Of all that saw the same dead
+ * owner only the one with the token, which is named after that lock's content, may replace it: whoever comes later finds
+ * another content.
+ */
+async function replaceStale(file: string, own: string): Promise<boolean> {
+  const content = await readIfExists(file);
+  if (content === undefined) return false;
   const holder = await lockHolder(file);
   if (holder !== undefined) throw new LockHeldError(file, holder);
-  const aside = `${file}.${randomUUID()}`;
-  try {
-    await rename(file, aside);
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return;
-    throw error;
+  const token = `${file}.${createHash('sha256').update(content).digest('hex').slice(0, 16)}`;
+  if (!(await linkUnlessExists(own, token))) {
+    if ((await lockHolder(token)) === undefined) await rm(token, { force: true });
+    await pause(TOKEN_POLL_MS);
+    return false;
   }
-  const taken = await lockHolder(aside);
-  if (taken !== undefined) await linkUnlessExists(aside, file);
-  await unlink(aside);
-  if (taken !== undefined) throw new LockHeldError(file, taken);
+  try {
+    if ((await readIfExists(file)) !== content) return false;
+    await copyOver(own, file);
+    return true;
+  } finally {
+    await rm(token, { force: true });
+  }
 }
 
-async function readIfExists(file: string): Promise<string> {
+/** In one step, and `from` stays. */
+async function copyOver(from: string, to: string): Promise<void> {
+  const copy = `${from}.copy`;
+  await link(from, copy);
+  await rename(copy, to);
+}
+
+async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    if (isCode(error, 'ENOENT') || isCode(error, 'ESRCH')) return '';
+    if (isCode(error, 'ENOENT') || isCode(error, 'ESRCH')) return undefined;
     throw error;
   }
 }
@@ -147,12 +163,12 @@ async function isAlive(owner: Owner): Promise<boolean> {
 
 /** Field 22 of /proc/PID/stat; '' where there is no /proc or the process has ended and waits for its parent. */
 async function startTimeOf(pid: number): Promise<string> {
-  const stat = await readIfExists(`/proc/${pid}/stat`);
+  const stat = (await readIfExists(`/proc/${pid}/stat`)) ?? '';
   // The second field is the program's name in brackets and may itself hold spaces and brackets.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return state === 'Z' ? '' : (fields[18] ?? '');
 }
 
 function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }

@@ -76,7 +76,17 @@ async function build(venv: string, options: VenvOptions): Promise<void> {
   await mkdir(options.cacheDir, { recursive: true });
   await createVenv(venv, options);
   const pip = await step(options, 'pip install SecantusDB', join(venv, 'bin', 'python'), PIP_TIMEOUT_MS, [
-    ...['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '--progress-bar', 'off', PACKAGE],
+    ...[
+      '-m',
+      'pip',
+      'install',
+      '--disable-pip-version-check',
+      '--no-input',
+      '--no-compile',
+      '--progress-bar',
+      'off',
+      PACKAGE,
+    ],
   ]);
   if (!pip.ok) throw new Error(`SecantusDB could not be installed (${reasonOf(pip)})`);
   await writeFile(markerOf(venv), PACKAGE);

@@ -113,6 +113,7 @@ async function spawnServer(options: ServerOptions, lock: LockFile | undefined): 
 async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exited: Promise<string>): Promise<void> {
   const timer = new AbortController();
   const late = pause(readyTimeoutMs, 'late' as const, { signal: timer.signal });
+  const deadline = performance.now() + readyTimeoutMs;
   const gone = exited.then((how) => ({ how }));
   let cause: unknown;
   try {
@@ -123,11 +124,12 @@ async function untilReady({ ready, readyTimeoutMs, signal }: ServerOptions, exit
       );
       const outcome = await Promise.race([attempt, gone, late]);
       if (outcome === 'ready') return;
-      if (outcome === 'late') {
-        throw new Error(`it could not be used after ${Math.round(readyTimeoutMs / 1000)} s`, { cause });
+      if (typeof outcome === 'object' && 'how' in outcome) throw new Error(`it ended with ${outcome.how}`);
+      if (outcome !== 'late') cause = outcome.error;
+      // An attempt that fails at once would win against the timer for ever.
+      if (outcome === 'late' || performance.now() > deadline) {
+        throw new Error(`it could not be used after ${Math.ceil(readyTimeoutMs / 1000)} s`, { cause });
       }
-      if ('how' in outcome) throw new Error(`it ended with ${outcome.how}`);
-      cause = outcome.error;
       await pause(READY_POLL_MS, undefined, signal === undefined ? {} : { signal });
     }
   } finally {

@@ -5,7 +5,7 @@ import pRetry from 'p-retry';
 export interface RetryPolicy {
   /** Further tries after the first. */
   retries: number;
-  /** Whether a failed try may be followed by another. */
+  /** Whether a failed try may be followed by another; asked once for each, and not after the last. */
   mayRetry: (error: Error) => boolean;
   /** What the other side asked for, beyond the back-off; milliseconds. */
   askedWaitMs: (error: Error) => number;
@@ -24,12 +24,13 @@ export function withRetries<T>(attempt: (number: number) => Promise<T>, policy: 
     maxTimeout: BACKOFF_MAX_MS,
     randomize: true,
     signal: policy.signal,
-    shouldRetry: ({ error }) => policy.mayRetry(error),
-    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-      if (retriesLeft === 0 || !policy.mayRetry(error)) return;
+    shouldRetry: async ({ error, attemptNumber }) => {
+      if (!policy.mayRetry(error)) return false;
       policy.onRetry?.(error, attemptNumber);
       const wait = policy.askedWaitMs(error);
-      if (wait > 0) await delay(wait, undefined, { signal: policy.signal });
+      // Where the signal ends the wait, p-retry rejects with the signal's own reason.
+      if (wait > 0) await delay(wait, undefined, { signal: policy.signal }).catch(() => undefined);
+      return true;
     },
   });
 }

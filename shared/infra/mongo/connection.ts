@@ -3,6 +3,8 @@ import type { Connection } from 'mongoose';
 
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** What mongoose itself throws while it is not connected. */
+const AWAY_NAMES: ReadonlySet<string> = new Set(['MongooseError', 'MongooseServerSelectionError']);
 
 /**
  * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
@@ -33,4 +35,15 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
 /** MongoDB's code for a violated unique index. */
 export function isDuplicateKey(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 11_000;
+}
+
+/**
+ * Whether a call failed because MongoDB is away, busy or changing its primary, so that the same call may succeed later.
+ * The driver marks what may be tried again with labels.
+ */
+export function isMongoAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof mongoose.mongo.MongoError && error.errorLabels.length > 0) return true;
+  if (error instanceof mongoose.mongo.MongoServerError) return false;
+  return error instanceof mongoose.mongo.MongoError || AWAY_NAMES.has(error.name);
 }

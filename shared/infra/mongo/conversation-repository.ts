@@ -9,6 +9,8 @@ export interface Turn {
   requestId: string;
   /** Place in the order of acceptance. */
   seq: number;
+  /** Which attempt at the request this is: a lower one cannot replace what a higher one has stored. */
+  attempt: number;
   messages: readonly ChatMessage[];
 }
 
@@ -27,28 +29,31 @@ export interface ConversationRepository {
    * acceptance. `create` makes an unknown entity; without it a deleted one stays deleted.
    */
   remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
-  /** Takes a turn out again, for a finish that was refused. */
-  forget(tenantId: string, entityId: string, requestId: string): Promise<void>;
+  /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
+  forget(tenantId: string, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
 }
 
 function toStored(turn: Turn): StoredMessage[] {
-  const { requestId, seq } = turn;
-  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq }));
+  const { requestId, seq, attempt } = turn;
+  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq, attempt }));
 }
 
 /** History without the turn's own earlier copy, split around its place in the order of acceptance. */
 function replaceTurn(turn: Turn) {
-  const others = (comparison: object) => ({
-    $filter: {
-      input: { $ifNull: ['$messages', []] },
-      as: 'message',
-      cond: { $and: [{ $ne: ['$$message.requestId', turn.requestId] }, comparison] },
-    },
+  const stored = (...conditions: object[]) => ({
+    $filter: { input: { $ifNull: ['$messages', []] }, as: 'message', cond: { $and: conditions } },
   });
+  const isOther = { $ne: ['$$message.requestId', turn.requestId] };
+  const isMine = { $eq: ['$$message.requestId', turn.requestId] };
+  const ofHigherAttempt = stored(isMine, { $gt: ['$$message.attempt', turn.attempt] });
   // `$literal`: a message may begin with a dollar sign, which a pipeline would read as a field.
-  const mine = { $literal: toStored(turn) };
+  const mine = { $cond: [{ $eq: [ofHigherAttempt, []] }, { $literal: toStored(turn) }, ofHigherAttempt] };
   const ordered = {
-    $concatArrays: [others({ $lte: ['$$message.seq', turn.seq] }), mine, others({ $gt: ['$$message.seq', turn.seq] })],
+    $concatArrays: [
+      stored(isOther, { $lte: ['$$message.seq', turn.seq] }),
+      mine,
+      stored(isOther, { $gt: ['$$message.seq', turn.seq] }),
+    ],
   };
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
@@ -80,8 +85,11 @@ export function createConversationRepository({ entities }: Pick<Models, 'entitie
       });
     },
 
-    async forget(tenantId, entityId, requestId) {
-      await entities.updateOne({ tenantId, entityId }, { $pull: { messages: { requestId } } });
+    async forget(tenantId, entityId, { requestId, attempt }) {
+      await entities.updateOne(
+        { tenantId, entityId },
+        { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
+      );
     },
   };
 }

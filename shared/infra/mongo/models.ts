@@ -129,7 +129,7 @@ const ledgerSchema = new Schema<LedgerRow>(
 ).index({ tenantId: 1, createdAt: -1 });
 
 const storedMessage = new Schema<StoredMessage>(
-  { role: required, content: required, requestId: required, seq: count },
+  { role: required, content: required, requestId: required, seq: count, attempt: count },
   { _id: false },
 );
 const entitySchema = new Schema<EntityRow>(

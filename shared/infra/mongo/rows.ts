@@ -126,6 +126,8 @@ export interface StoredMessage {
   /** The request that stored it, and its place in the order of acceptance. */
   requestId: string;
   seq: number;
+  /** The attempt at that request which stored it. */
+  attempt: number;
 }
 
 export interface EntityRow {

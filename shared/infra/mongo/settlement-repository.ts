@@ -1,16 +1,23 @@
-import type { Connection } from 'mongoose';
+import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { monthOf } from '../../domain/pricing/pricing.ts';
 import { toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
+import { isMongoAway } from './connection.ts';
 import type { Models } from './models.ts';
 import type { LedgerRow } from './rows.ts';
+
+/** A batch that MongoDB could have booked and did not: one of its records is at fault. */
+export class UnbookableError extends Error {
+  override readonly name = 'UnbookableError';
+}
 
 export interface SettlementRepository {
   /**
    * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
    * tenant's balance by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+   * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
    */
   settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
 }
@@ -59,23 +66,32 @@ function incrementsOf(records: readonly SettlementRecord[]): Map<string, Record<
 }
 
 export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
+  async function bookFresh(records: readonly SettlementRecord[], session: ClientSession, now: number): Promise<void> {
+    const ids = records.map((record) => ledgerIdOf(record.requestId));
+    const known = await models.ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
+    const knownIds = new Set(known.map((row) => row._id));
+    const fresh = records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
+    if (fresh.length === 0) return;
+    await models.ledger.insertMany(
+      fresh.map((record) => toLedgerRow(record, now)),
+      // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
+      { session, lean: true },
+    );
+    for (const [tenantId, increments] of incrementsOf(fresh)) {
+      const { matchedCount } = await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
+      if (matchedCount === 0) throw new UnbookableError(`Tenant ${tenantId} has no account`);
+    }
+  }
+
   return {
     async settle(records, now) {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
-      const ids = unique.map((record) => ledgerIdOf(record.requestId));
-      await connection.transaction(async (session) => {
-        const known = await models.ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
-        const knownIds = new Set(known.map((row) => row._id));
-        const fresh = unique.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
-        if (fresh.length === 0) return;
-        await models.ledger.insertMany(
-          fresh.map((record) => toLedgerRow(record, now)),
-          { session },
-        );
-        for (const [tenantId, increments] of incrementsOf(fresh)) {
-          await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
-        }
-      });
+      try {
+        await connection.transaction((session) => bookFresh(unique, session, now));
+      } catch (error) {
+        if (error instanceof UnbookableError || isMongoAway(error)) throw error;
+        throw new UnbookableError('A settlement batch was refused', { cause: error });
+      }
       const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
       const rows = await models.accounts.find({ _id: { $in: tenantIds } }).lean();
       return new Map(rows.map((row) => [row._id, toBook(row)]));

@@ -9,7 +9,8 @@ import { dayOf, monthOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
-import type { ScriptReply } from './scripts.ts';
+import type { Script, ScriptReply } from './scripts.ts';
+import { inTime } from './time-limit.ts';
 
 /** Why the script let a request in or not; `load` asks for the tenant's book before another try,
  * `joined` found the request of an earlier call with the same Idempotency-Key. */
@@ -137,9 +138,13 @@ export function createAdmissionStore(
   keyspace: Keyspace,
   settings: AdmissionSettings,
 ): AdmissionStore {
-  const admit = defineScript(client, 'admit', ['window', 'account']);
-  const take = defineScript(client, 'count', ['window']);
-  const takeAddress = defineScript(client, 'count-address', ['window']);
+  const define = (name: string, parts: readonly string[]): Script => {
+    const script = defineScript(client, name, parts);
+    return (keys, args) => inTime(script(keys, args));
+  };
+  const admit = define('admit', ['window', 'account']);
+  const take = define('count', ['window']);
+  const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'emit', 'forget']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
 
@@ -185,7 +190,6 @@ export function createAdmissionStore(
           keys.blocked(keyId),
           keys.blocked(tenantId),
           keys.inflight,
-          keys.sequence,
           keys.waiting(queue),
           keys.meanCompletion(keyId),
           keys.laneStatistics(queue),

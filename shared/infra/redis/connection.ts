@@ -21,7 +21,9 @@ function optionsFor(role: ConnectionRole) {
     retryStrategy: (times: number) => Math.min(times * 50, RECONNECT_MAX_MS),
     lazyConnect: true,
   } satisfies RedisOptions;
-  if (role !== 'producer') return { ...common, maxRetriesPerRequest: null };
+  if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
+  // Commands of one tick share a write: at 32 requests at once that is half of the system calls (design.md section 9).
+  if (role === 'worker') return { ...common, maxRetriesPerRequest: null, enableAutoPipelining: true };
   return {
     ...common,
     maxRetriesPerRequest: 1,

@@ -12,7 +12,8 @@ export interface Overdue {
   fence: number;
   /** Text was sent before its worker went silent. */
   hasText: boolean;
-  deadlinePassed: boolean;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
   /** The request's body is there, so it can still be run. */
   hasBody: boolean;
   /** BullMQ still has the job and will hand it out. */
@@ -35,9 +36,10 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
   async function describe(shard: number, queue: QueueName, requestId: string, at: number): Promise<Overdue> {
     const keys = keyspace.shard(shard);
     const jobPrefix = `${keys.tag}:${queue}`;
-    const [values, exists, failed, body] = await Promise.all([
+    const [values, exists, completed, failed, body] = await Promise.all([
       client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline'),
       client.exists(`${jobPrefix}:${requestId}`),
+      client.zscore(`${jobPrefix}:completed`, requestId),
       client.zscore(`${jobPrefix}:failed`, requestId),
       client.exists(keys.body(requestId)),
     ]);
@@ -49,9 +51,9 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       keyId: keyId ?? '',
       fence: Number(fence ?? 0),
       hasText: Number(sent ?? 0) > 0,
-      deadlinePassed: Number(deadline ?? 0) < at,
+      remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,
-      jobPending: exists === 1 && failed === null,
+      jobPending: exists === 1 && completed === null && failed === null,
     };
   }
 

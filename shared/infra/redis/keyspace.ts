@@ -38,7 +38,6 @@ function shardKeys(tag: string) {
     /** Which request runs or ran under an Idempotency-Key. */
     idempotency: (name: string) => `${tag}:idem:${name}`,
     inflight: `${tag}:inflight`,
-    sequence: `${tag}:seq`,
     outbox: `${tag}:outbox`,
     parked: `${tag}:outbox:parked`,
     /** How fast the lane drains, for Retry-After. */

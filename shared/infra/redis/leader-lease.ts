@@ -1,5 +1,6 @@
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
+import { defineScript } from './scripts.ts';
 
 /** Lets one process of many do a task: whoever holds the lease. Every task must stay right with two leaders for a moment. */
 export interface LeaderLease {
@@ -12,16 +13,13 @@ export interface LeaderLease {
 const LEASE_MS = 5_000;
 
 export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string): LeaderLease {
+  const lead = defineScript(client, 'lead');
   return {
     async hold(shard, task) {
-      const key = keyspace.shard(shard).lease(task);
-      if ((await client.set(key, processId, 'PX', LEASE_MS, 'NX')) === 'OK') return true;
-      if ((await client.get(key)) !== processId) return false;
-      return (await client.pexpire(key, LEASE_MS)) === 1;
+      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS])) === 1;
     },
     async release(shard, task) {
-      const key = keyspace.shard(shard).lease(task);
-      if ((await client.get(key)) === processId) await client.del(key);
+      await lead([keyspace.shard(shard).lease(task)], [processId, 0]);
     },
   };
 }

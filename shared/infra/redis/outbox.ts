@@ -1,3 +1,6 @@
+import type { ChainableCommander } from 'ioredis';
+
+import { parseSettlement } from '../../contracts/settlement.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
@@ -28,16 +31,17 @@ type StreamRow = [id: string, fields: string[] | null];
 
 function toEntry([id, fields]: StreamRow): OutboxEntry {
   const raw = fields?.[1] ?? '';
-  try {
-    // Written by finish.lua from a SettlementRecord of this repository.
-    return { id, raw, record: JSON.parse(raw) as SettlementRecord };
-  } catch {
-    return { id, raw, record: undefined };
-  }
+  return { id, raw, record: parseSettlement(raw) };
 }
 
 function isMissingGroup(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOGROUP');
+}
+
+/** `exec` resolves although a command of it failed; a caller must not take that for done. */
+async function runAll(transaction: ChainableCommander): Promise<void> {
+  const failed = (await transaction.exec())?.find(([error]) => error !== null);
+  if (failed?.[0]) throw failed[0];
 }
 
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
@@ -69,16 +73,19 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
     async acknowledge(shard, ids) {
       if (ids.length === 0) return;
       const stream = keyspace.shard(shard).outbox;
-      await client
-        .multi()
-        .xack(stream, GROUP, ...ids)
-        .xdel(stream, ...ids)
-        .exec();
+      await runAll(
+        client
+          .multi()
+          .xack(stream, GROUP, ...ids)
+          .xdel(stream, ...ids),
+      );
     },
 
     async park(shard, { id, raw }) {
       const { outbox, parked } = keyspace.shard(shard);
-      await client.multi().xadd(parked, '*', 's', raw).xack(outbox, GROUP, id).xdel(outbox, id).exec();
+      // Apart: a transaction of Redis takes out what could not be put aside. At worst it is put aside twice.
+      await client.xadd(parked, '*', 's', raw);
+      await runAll(client.multi().xack(outbox, GROUP, id).xdel(outbox, id));
     },
 
     length: (shard) => client.xlen(keyspace.shard(shard).outbox),

@@ -1,7 +1,6 @@
 import type { Tier } from '../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { Terminal } from '../../contracts/events.ts';
-import type { RequestTrace } from '../../contracts/request-trace.ts';
 import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { Principal } from '../../domain/keys/principal.ts';
 import type { RedisClient } from './connection.ts';
@@ -24,7 +23,6 @@ export interface RequestRecord {
   startedAt?: number;
   firstTokenAt?: number;
   finishedAt?: number;
-  trace?: RequestTrace;
 }
 
 export interface RecordStore {
@@ -54,7 +52,7 @@ function optional<K extends string, V>(name: K, value: V | undefined): { [key in
 }
 
 function toRecord(requestId: string, values: readonly string[]): RequestRecord {
-  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, trace] = values;
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished] = values;
   return {
     requestId,
     // Written by the scripts of this folder, which know no other values.
@@ -67,7 +65,6 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
     ...optional('startedAt', timeOf(started)),
     ...optional('firstTokenAt', timeOf(firstToken)),
     ...optional('finishedAt', timeOf(finished)),
-    ...(trace === undefined || trace === '' ? {} : { trace: JSON.parse(trace) as RequestTrace }),
   };
 }
 

@@ -1,13 +1,13 @@
 import type { FinishReason, Terminal } from '../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
-import type { RequestTrace } from '../../contracts/request-trace.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
 import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
+import type { Script } from './scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
 export interface Claimed {
@@ -45,7 +45,6 @@ export interface Ending {
   costMicro: number;
   /** How long answer and record are kept. */
   retentionMs: number;
-  trace: RequestTrace;
   /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
   settlement?: SettlementRecord;
 }
@@ -82,15 +81,31 @@ export function statusOf(reason: FinishReason): FinalStatus {
   return reason === 'cancelled' ? 'cancelled' : 'completed';
 }
 
+/**
+ * Commands that share a write are given up by ioredis when the connection ends in the middle of their answers; others
+ * it sends again by itself. Each of these scripts may be sent twice, so none is given up.
+ */
+function repeatable(script: Script): Script {
+  return async (keys, args) => {
+    for (;;) {
+      try {
+        return await script(keys, args);
+      } catch (error) {
+        if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+      }
+    }
+  };
+}
+
 export function createRequestStore(
   client: RedisClient,
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const claim = defineScript(client, 'claim', ['window', 'account']);
-  const append = defineScript(client, 'append', ['window', 'emit']);
-  const renew = defineScript(client, 'renew', ['window', 'account']);
-  const finish = defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']);
+  const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
+  const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
+  const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
+  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
 
   return {
     async claim(shard, requestId, tenantId, attempt) {
@@ -153,7 +168,7 @@ export function createRequestStore(
       return outcome as RenewOutcome;
     },
 
-    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement, retentionMs, trace }) {
+    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement, retentionMs }) {
       const keys = keyspace.shard(ref.shard);
       const { promptTokens, completionTokens } = terminal.usage;
       const outcome = await finish(
@@ -182,7 +197,6 @@ export function createRequestStore(
           completionTokens,
           settlement === undefined ? '' : JSON.stringify(settlement),
           retentionMs,
-          JSON.stringify(trace),
         ],
       );
       return outcome === 'finished';

@@ -5,13 +5,20 @@ local function number_of(value)
   return tonumber(value) or 0
 end
 
-local function hold(account, month, micro, tokens)
-  redis.call('HINCRBY', account, 'held', int(micro))
-  redis.call('HINCRBY', account, 'ht:' .. month, int(tokens))
+-- Moves several counters of the account in one write: names and by how much, in turn.
+local function move(account, ...)
+  local changes, fields, write = { ... }, {}, {}
+  for index = 1, #changes, 2 do fields[#fields + 1] = changes[index] end
+  local values = redis.call('HMGET', account, unpack(fields))
+  for index, field in ipairs(fields) do
+    write[#write + 1] = field
+    write[#write + 1] = int(number_of(values[index]) + changes[index * 2])
+  end
+  redis.call('HSET', account, unpack(write))
 end
 
-local function release(account, month, micro, tokens)
-  hold(account, month, -micro, -tokens)
+local function hold(account, month, micro, tokens)
+  move(account, 'held', micro, 'ht:' .. month, tokens)
 end
 
 -- What one more request could take: micro-credits left when every hold and every pending charge is counted.
@@ -20,11 +27,10 @@ local function spendable(account)
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
 end
 
--- A finished request owes `micro` and `tokens` until its settlement is in the book.
-local function charge(account, pending, id, month, micro, tokens)
-  if redis.call('HSETNX', pending, id, int(micro) .. ':' .. int(tokens) .. ':' .. month) == 0 then return end
-  redis.call('HINCRBY', account, 'pend', int(micro))
-  redis.call('HINCRBY', account, 'pt:' .. month, int(tokens))
+-- A finished request's hold becomes what it owes until its settlement is in the book.
+local function charge(account, pending, id, month, held, held_tokens, micro, tokens)
+  redis.call('HSET', pending, id, int(micro) .. ':' .. int(tokens) .. ':' .. month)
+  move(account, 'held', -held, 'ht:' .. month, -held_tokens, 'pend', micro, 'pt:' .. month, tokens)
 end
 
 -- Gives back everything an unfinished request holds: credits and budget, or the test allowance.
@@ -32,7 +38,7 @@ local function free_holds(record, account, allowance)
   local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed')
   local tokens = number_of(values[2])
   if values[4] == '1' then
-    release(account, values[3], number_of(values[1]), tokens)
+    hold(account, values[3], -number_of(values[1]), -tokens)
   elseif tokens > 0 and redis.call('EXISTS', allowance) == 1 then
     redis.call('DECRBY', allowance, int(tokens))
   end

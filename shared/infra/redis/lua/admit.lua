@@ -1,8 +1,8 @@
 -- Admission of one chat request, whole or not at all (design.md section 3): a 429 takes nothing, a 402 or 503 only
 -- the request count. Numbers only: the body is stored after this.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
---       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 sequence, 13 waiting list,
---       14 mean completion, 15 lane statistics, 16 idempotency record (the record where there is none)
+--       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
+--       14 lane statistics, 15 idempotency record (the record where there is none)
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -10,7 +10,7 @@
 --       19 tier, 20 metadata as JSON ('' none), 21 what happens without a reader (cancel, finish),
 --       22 fingerprint of the body ('' without an Idempotency-Key)
 local MEAN_UNKNOWN = 500
-local ENQUEUE_GRACE_MS = 15000
+local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
 
@@ -21,9 +21,11 @@ local requests = count_of(KEYS[2], now)
 local used = tokens_used(KEYS[4], KEYS[5], now)
 
 local function reply(verdict, retry_ms, estimate, seq)
+  -- What was just admitted is the newest member of both windows.
+  local is_new = seq ~= nil
   return {
-    verdict, requests, reset_of(KEYS[2], now), used, reset_of(KEYS[4], now), math.ceil(retry_ms or 0),
-    estimate or 0, seq or 0, now,
+    verdict, requests, is_new and MINUTE_MS or reset_of(KEYS[2], now), used, is_new and MINUTE_MS or reset_of(KEYS[4], now),
+    math.ceil(retry_ms or 0), estimate or 0, seq or 0, now,
   }
 end
 
@@ -32,23 +34,37 @@ local existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
 if existing[1] then
   return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
 end
-if redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
-if redis.call('EXISTS', KEYS[10]) == 1 then return reply('suspended') end
+local is_blocked = redis.call('EXISTS', KEYS[9], KEYS[10]) > 0
+if is_blocked and redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
+
+local function reply_counted(name, retry_ms)
+  log_request(KEYS[2], id, now)
+  requests = requests + 1
+  return reply(name, retry_ms)
+end
+
+local function reply_rpm()
+  return reply('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now))
+end
+
+-- Every request of a valid key counts, so that those of a suspended tenant are limited, too.
+if is_blocked then
+  if requests >= rpm_limit then return reply_rpm() end
+  return reply_counted('suspended')
+end
 
 -- A second call with the same Idempotency-Key joins the first one's request: it takes one of the rpm and nothing else.
 if ARGV[22] ~= '' then
-  local first = redis.call('GET', KEYS[16])
+  local first = redis.call('GET', KEYS[15])
   if first then
-    if requests >= rpm_limit then return reply('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now)) end
-    log_request(KEYS[2], id, now)
-    requests = requests + 1
-    local joined = reply('joined')
+    if requests >= rpm_limit then return reply_rpm() end
+    local joined = reply_counted('joined')
     joined[10] = first
     return joined
   end
 end
 
-local mean = tonumber(redis.call('GET', KEYS[14])) or MEAN_UNKNOWN
+local mean = tonumber(redis.call('GET', KEYS[13])) or MEAN_UNKNOWN
 local prompt, completion = tonumber(ARGV[6]), math.min(tonumber(ARGV[7]), math.ceil(mean))
 local estimate = prompt + completion
 local micro = prompt * tonumber(ARGV[8]) + completion * tonumber(ARGV[9])
@@ -59,9 +75,13 @@ local function refuse(name, wait)
   if wait > retry then verdict, retry = name, wait end
 end
 if requests >= rpm_limit then refuse('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now)) end
+-- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
 local throttle_limit = tonumber(ARGV[3])
-local throttled = count_of(KEYS[3], now)
-if throttled >= throttle_limit then refuse('throttle', wait_for_place(KEYS[3], throttled, throttle_limit, now)) end
+local is_throttled = throttle_limit < rpm_limit
+if is_throttled then
+  local throttled = count_of(KEYS[3], now)
+  if throttled >= throttle_limit then refuse('throttle', wait_for_place(KEYS[3], throttled, throttle_limit, now)) end
+end
 local daily_limit = tonumber(ARGV[5])
 if daily_limit > 0 then
   local today = day_count(KEYS[6], now)
@@ -75,12 +95,6 @@ if not billed and number_of(redis.call('GET', KEYS[8])) >= tonumber(ARGV[11]) th
 end
 if verdict then return reply(verdict, retry, estimate) end
 
-local function refuse_counted(name, retry_ms)
-  log_request(KEYS[2], id, now)
-  requests = requests + 1
-  return reply(name, retry_ms, estimate)
-end
-
 local month = ARGV[12]
 if billed then
   local account = redis.call('HMGET', KEYS[7], 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month, 'duration')
@@ -88,25 +102,25 @@ if billed then
   -- In-flight requests give their holds back as they end: about one recent duration from now.
   local soon = math.min(30000, math.max(1000, number_of(account[7])))
   local balance, held = number_of(account[1]) - number_of(account[2]), number_of(account[3])
-  if balance <= 0 then return refuse_counted('credits') end
-  if held > 0 and balance - held < micro then return refuse_counted('credits_in_flight', soon) end
+  if balance <= 0 then return reply_counted('credits') end
+  if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon) end
   if ARGV[11] ~= '' then
     local left, reserved = tonumber(ARGV[11]) - number_of(account[4]) - number_of(account[5]), number_of(account[6])
-    if left <= 0 then return refuse_counted('budget') end
-    if reserved > 0 and left - reserved < estimate then return refuse_counted('budget_in_flight', soon) end
+    if left <= 0 then return reply_counted('budget') end
+    if reserved > 0 and left - reserved < estimate then return reply_counted('budget_in_flight', soon) end
   end
 end
 
-local waiting = redis.call('LLEN', KEYS[13])
+local waiting = redis.call('LLEN', KEYS[12])
 if waiting >= tonumber(ARGV[13]) then
-  local gap = number_of(redis.call('HGET', KEYS[15], 'gap'))
-  return refuse_counted('lane', math.min(30000, math.max(1000, gap * math.max(1, waiting * 0.1))))
+  local gap = number_of(redis.call('HGET', KEYS[14], 'gap'))
+  return reply_counted('lane', math.min(30000, math.max(1000, gap * math.max(1, waiting * 0.1))))
 end
 
 log_request(KEYS[2], id, now)
-log_request(KEYS[3], id, now)
+if is_throttled then log_request(KEYS[3], id, now) end
 if daily_limit > 0 then log_day(KEYS[6], now) end
-log_tokens(KEYS[4], KEYS[5], id, estimate, now)
+log_tokens(KEYS[4], KEYS[5], id, used, estimate, now)
 if billed then
   hold(KEYS[7], month, micro, estimate)
 else
@@ -114,16 +128,16 @@ else
   redis.call('PEXPIRE', KEYS[8], 2 * 86400000)
 end
 requests, used = requests + 1, used + estimate
-local seq = redis.call('INCR', KEYS[12])
-redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', seq, 'tenant', ARGV[16], 'key', ARGV[17],
+-- The order of acceptance: microseconds, which survive a Redis that comes back empty, as a counter would not.
+local seq = now_us()
+redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
   'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS))
 if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[18])
 if ARGV[22] ~= '' then
-  redis.call('HSET', KEYS[1], 'idempotency', KEYS[16])
-  redis.call('SET', KEYS[16], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
+  redis.call('HSET', KEYS[1], 'idempotency', KEYS[15])
+  redis.call('SET', KEYS[15], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
 end
 redis.call('ZADD', KEYS[11], int(now + ENQUEUE_GRACE_MS), id)
 return reply('admitted', 0, estimate, seq)

@@ -2,14 +2,14 @@
 -- KEYS 1 record; ARGV 1 tenant id, 2 channel ('' only looks), 3 reader lease in ms
 -- Returns nil for an unknown request or another tenant's.
 local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'status', 'tier', 'metadata', 'sent', 'acceptedAt', 'startedAt',
-  'firstTokenAt', 'finishedAt', 'trace', 'channels', 'fence')
+  'firstTokenAt', 'finishedAt', 'channels')
 if values[1] ~= ARGV[1] or values[2] == 'void' then return nil end
 if ARGV[2] ~= '' and values[2] ~= 'done' then
-  local channels = values[12] or ''
+  local channels = values[11] or ''
   if not string.find(',' .. channels .. ',', ',' .. ARGV[2] .. ',', 1, true) then
     redis.call('HSET', KEYS[1], 'channels', channels == '' and ARGV[2] or channels .. ',' .. ARGV[2])
   end
   redis.call('HSET', KEYS[1], 'reader:' .. ARGV[2], int(now_ms() + tonumber(ARGV[3])))
 end
-for index = 1, 13 do values[index] = values[index] or '' end
+for index = 1, 11 do values[index] = values[index] or '' end
 return values

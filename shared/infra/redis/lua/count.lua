@@ -12,11 +12,10 @@ local function reply(verdict, retry_ms)
 end
 
 if redis.call('EXISTS', KEYS[4]) == 1 then return reply('revoked') end
-if redis.call('EXISTS', KEYS[5]) == 1 then return reply('suspended') end
 if ARGV[3] == '1' then
   local taken = KEYS[6] == KEYS[1] and requests or count_of(KEYS[6], now)
   if taken >= limit then return reply('rpm', wait_for_place(KEYS[6], taken, limit, now)) end
   log_request(KEYS[6], ARGV[1], now)
   if KEYS[6] == KEYS[1] then requests = requests + 1 end
 end
-return reply('admitted')
+return reply(redis.call('EXISTS', KEYS[5]) == 1 and 'suspended' or 'admitted')

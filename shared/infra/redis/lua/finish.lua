@@ -3,10 +3,12 @@
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
 --      10 mean completion, 11 test allowance, 12 lane statistics
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
---      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 trace as JSON
+--      8 completion tokens, 9 settlement ('' none), 10 retention in ms
 -- Returns 'finished', or the state found when this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'holdTokens')
+-- Averages need not hear of every request: a sample of them spares writes.
+local SAMPLE = 8
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt')
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return 'finished' end
@@ -16,14 +18,16 @@ local cost, tokens, completion = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(
 emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
-free_holds(KEYS[1], KEYS[5], KEYS[11])
-local settles = ARGV[9] ~= ''
-if values[4] == '1' then
-  if settles then charge(KEYS[5], KEYS[6], ARGV[1], values[5], cost, tokens) end
-  local duration = number_of(redis.call('HGET', KEYS[5], 'duration'))
-  local mine = now - number_of(values[6])
+local settles, is_sampled = ARGV[9] ~= '', string.byte(ARGV[1], -1) % SAMPLE == 0
+if values[4] == '1' and settles then
+  charge(KEYS[5], KEYS[6], ARGV[1], values[5], number_of(values[7]), number_of(values[8]), cost, tokens)
+else
+  free_holds(KEYS[1], KEYS[5], KEYS[11])
+end
+if values[4] == '1' and is_sampled then
+  local duration, mine = number_of(redis.call('HGET', KEYS[5], 'duration')), now - number_of(values[6])
   redis.call('HSET', KEYS[5], 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
-elseif tokens > 0 then
+elseif values[4] ~= '1' and tokens > 0 then
   redis.call('INCRBY', KEYS[11], int(tokens))
   redis.call('PEXPIRE', KEYS[11], 2 * MEAN_LIFETIME_MS)
 end
@@ -31,12 +35,17 @@ if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[
 if settles then redis.call('XADD', KEYS[7], '*', 's', ARGV[9]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], tokens)
 if completion > 0 then
-  local mean = tonumber(redis.call('GET', KEYS[10])) or completion
-  redis.call('SET', KEYS[10], int(mean * 0.8 + completion * 0.2), 'PX', MEAN_LIFETIME_MS)
+  local mean = tonumber(redis.call('GET', KEYS[10]))
+  if is_sampled or not mean then
+    redis.call('SET', KEYS[10], int((mean or completion) * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
+  end
 end
-local lane = redis.call('HMGET', KEYS[12], 'last', 'gap')
-local gap = math.min(60000, now - (tonumber(lane[1]) or now))
-redis.call('HSET', KEYS[12], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.95 + gap * 0.05))
-redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'trace', ARGV[11], 'finishedAt', int(now), 'hold', 0, 'holdTokens', 0)
+if is_sampled then
+  local lane = redis.call('HMGET', KEYS[12], 'last', 'gap')
+  local gap = math.min(60000, now - (tonumber(lane[1]) or now)) / SAMPLE
+  redis.call('HSET', KEYS[12], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.7 + gap * 0.3))
+end
+redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
+  'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)
 redis.call('PEXPIRE', KEYS[1], ARGV[10])
 return 'finished'

@@ -4,13 +4,18 @@
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
-local function now_ms()
+local function now_us()
   local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+
+-- As Redis takes it: without an exponent, and 0 for the -0 that negating 0 gives in Lua.
 local function int(number)
-  return string.format('%.0f', number)
+  return string.format('%.0f', number + 0)
 end
 
 local function count_of(log, now)
@@ -18,9 +23,14 @@ local function count_of(log, now)
   return redis.call('ZCARD', log)
 end
 
+-- Lets a window live past its newest member. Asking is cheaper than writing, so it is written about once a minute.
+local function keep_alive(key)
+  if redis.call('PTTL', key) < 2 * MINUTE_MS then redis.call('PEXPIRE', key, 3 * MINUTE_MS) end
+end
+
 local function log_request(log, id, now)
   redis.call('ZADD', log, int(now), id)
-  redis.call('PEXPIRE', log, MINUTE_MS)
+  keep_alive(log)
 end
 
 -- Milliseconds until the newest member leaves; 0 when the window is empty.
@@ -52,22 +62,21 @@ local function tokens_used(log, weights, now)
   return tonumber(redis.call('HGET', weights, 'sum')) or 0
 end
 
-local function log_tokens(log, weights, id, tokens, now)
+local function log_tokens(log, weights, id, used, tokens, now)
   log_request(log, id, now)
-  redis.call('HSET', weights, id, int(tokens))
-  redis.call('HINCRBY', weights, 'sum', int(tokens))
-  redis.call('PEXPIRE', weights, MINUTE_MS)
+  redis.call('HSET', weights, id, int(tokens), 'sum', int(used + tokens))
+  keep_alive(weights)
 end
 
 -- Replaces a request's weight while it is in the window; a request that has left it weighs nothing any more.
 local function correct_tokens(log, weights, id, tokens)
   if not redis.call('ZSCORE', log, id) then return end
-  local old = tonumber(redis.call('HGET', weights, id)) or 0
-  redis.call('HSET', weights, id, int(tokens))
-  redis.call('HINCRBY', weights, 'sum', int(tokens - old))
+  local values = redis.call('HMGET', weights, id, 'sum')
+  local old, sum = tonumber(values[1]) or 0, tonumber(values[2]) or 0
+  if tokens ~= old then redis.call('HSET', weights, id, int(tokens), 'sum', int(sum + tokens - old)) end
 end
 
--- Milliseconds until so many tokens have left that `tokens` fit, or the window is empty.
+-- Milliseconds until so many tokens have left that `tokens` fit, or that none is left.
 local function wait_for_tokens(log, weights, used, tokens, limit, now)
   local from = 0
   while true do
@@ -75,8 +84,7 @@ local function wait_for_tokens(log, weights, used, tokens, limit, now)
     if #members == 0 then return MINUTE_MS end
     for index = 1, #members, 2 do
       used = used - (tonumber(redis.call('HGET', weights, members[index])) or 0)
-      local is_last = index + 2 > #members and #members < 400
-      if used + tokens <= limit or is_last then return tonumber(members[index + 1]) + MINUTE_MS - now end
+      if used <= 0 or used + tokens <= limit then return tonumber(members[index + 1]) + MINUTE_MS - now end
     end
     from = from + 200
   end

@@ -1,0 +1,10 @@
+-- Takes or renews the lease of a task, or gives it up; another process's lease is left alone.
+-- KEYS 1 lease; ARGV 1 process id, 2 lease in ms (0: give it up). Returns 1 while this process leads.
+local leader = redis.call('GET', KEYS[1])
+if leader and leader ~= ARGV[1] then return 0 end
+if ARGV[2] == '0' then
+  redis.call('DEL', KEYS[1])
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type request from 'supertest';
+
+import { chatOf, postChat, waitFor } from '../support/chat.ts';
+import { refusalOf } from '../support/refusal.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+import { proxyTo } from '../support/store-proxy.ts';
+import type { StoreProxy } from '../support/store-proxy.ts';
+
+/** design.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
+const LIMIT_MS = 2_500;
+
+async function timed(call: request.Test): Promise<{ response: request.Response; tookMs: number }> {
+  const start = performance.now();
+  const response = await call;
+  return { response, tookMs: performance.now() - start };
+}
+
+describe('with MongoDB away', () => {
+  let service: TestService;
+  let mongo: StoreProxy;
+  beforeAll(async () => {
+    const { proxy, url } = await proxyTo('TEST_MONGODB_URI', `/away${String(process.pid)}`);
+    mongo = proxy;
+    service = await startService({ env: { MONGODB_URI: url } });
+  });
+  afterEach(() => {
+    mongo.restore();
+  });
+  afterAll(async () => {
+    await service.close();
+    await mongo.close();
+  });
+
+  it.each(['cut', 'stall'] as const)(
+    '(%s) a cached key goes on, and what it owes is booked afterwards',
+    async (how) => {
+      const { key, tenantId } = await service.startTenant();
+      expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+      mongo[how]();
+
+      const response = await postChat(service.app, key, chatOf('Hi'));
+      expect(response.status).toBe(200);
+
+      mongo.restore();
+      const entry = await waitFor(
+        () =>
+          service.models.ledger
+            .findOne({ requestId: response.body.id })
+            .lean()
+            .catch(() => undefined),
+        'the ledger entry',
+        15_000,
+      );
+      expect(entry.tenantId).toBe(tenantId);
+    },
+  );
+
+  it.each(['cut', 'stall'] as const)('(%s) a key that is not cached is 503, never unknown', async (how) => {
+    const { key } = await service.startTenant();
+    mongo[how]();
+
+    const { response, tookMs } = await timed(postChat(service.app, key, chatOf('Hi')));
+
+    expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable', limit: 60 });
+    expect(tookMs).toBeLessThan(LIMIT_MS);
+  });
+
+  it('a revocation counts all the same', async () => {
+    const { key, keyId } = await service.startTenant();
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+    mongo.cut();
+
+    await service.redis.set(service.keyspace.shard(0).blocked(keyId), '1');
+
+    expect(refusalOf(await postChat(service.app, key, chatOf('Hi')))).toMatchObject({
+      status: 401,
+      code: 'invalid_api_key',
+    });
+  });
+});

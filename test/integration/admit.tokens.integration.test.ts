@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { fill, openAdmissionLab } from '../support/admission-lab.ts';
+import type { AdmissionLab } from '../support/admission-lab.ts';
+
+const MINUTE_MS = 60_000;
+const SLACK_MS = 5_000;
+
+let lab: AdmissionLab;
+beforeAll(async () => {
+  lab = await openAdmissionLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+describe('the tokens of a minute', () => {
+  it('count the prompt and the recent mean completion, at most max_tokens', async () => {
+    const key = await lab.key();
+    // 500 stand for the completion of a key that has had none.
+    expect(await key.admit({ promptTokens: 40, maxTokens: 4_096 })).toMatchObject({ estimateTokens: 540, tokens: 540 });
+
+    await lab.redis.set(lab.keys.meanCompletion(key.principal.keyId), '120');
+    expect(await key.admit({ promptTokens: 40, maxTokens: 4_096 })).toMatchObject({ estimateTokens: 160, tokens: 700 });
+    expect(await key.admit({ promptTokens: 40, maxTokens: 7 })).toMatchObject({ estimateTokens: 47, tokens: 747 });
+  });
+
+  it('are admitted up to the limit', async () => {
+    const key = await lab.key();
+
+    const { admitted, refused } = await fill(() => key.admitWith({ tpm: 100 }));
+
+    expect(admitted).toBe(5);
+    expect(refused).toMatchObject({ verdict: 'tpm', tokens: 100 });
+  });
+
+  it('never exceed the limit in any true minute, however they arrive', async () => {
+    const key = await lab.key();
+    const accepted: { at: number; tokens: number }[] = [];
+    let passed = 0;
+    for (let step = 1; step <= 80; step += 1) {
+      const wait = (step * 7_919) % 17_000;
+      await key.pass(wait);
+      passed += wait;
+      const answer = await key.admitWith({ tpm: 100 }, { promptTokens: 1 + ((step * 31) % 50) });
+      if (answer.verdict === 'admitted') accepted.push({ at: answer.now + passed, tokens: answer.estimateTokens });
+    }
+    const inMinute = (from: number) =>
+      accepted.filter(({ at }) => at >= from && at < from + MINUTE_MS).reduce((sum, { tokens }) => sum + tokens, 0);
+    expect(Math.max(...accepted.map(({ at }) => inMinute(at)))).toBeLessThanOrEqual(100);
+    expect(accepted.length).toBeGreaterThan(20);
+  });
+
+  it('let a request in that is larger than the limit when the window is empty, and then it is full', async () => {
+    const key = await lab.key();
+
+    expect(await key.admitWith({ tpm: 100 }, { promptTokens: 5_000 })).toMatchObject({
+      verdict: 'admitted',
+      tokens: 5_010,
+    });
+    expect((await key.admitWith({ tpm: 100 }, { promptTokens: 1, maxTokens: 1 })).verdict).toBe('tpm');
+  });
+
+  it('leave room after Retry-After, and none before', async () => {
+    const key = await lab.key();
+    const limits = { tpm: 100 };
+    await key.admitWith(limits, { promptTokens: 60 });
+    await key.pass(20_000);
+    await key.admitWith(limits, { promptTokens: 10 });
+
+    const { verdict, retryAfterMs } = await key.admitWith(limits, { promptTokens: 30 });
+
+    expect(verdict).toBe('tpm');
+    expect(retryAfterMs).toBeGreaterThan(40_000 - SLACK_MS);
+    expect(retryAfterMs).toBeLessThanOrEqual(40_000);
+    await key.pass(retryAfterMs - SLACK_MS);
+    expect((await key.admitWith(limits, { promptTokens: 30 })).verdict).toBe('tpm');
+    await key.pass(SLACK_MS);
+    expect((await key.admitWith(limits, { promptTokens: 30 })).verdict).toBe('admitted');
+  });
+
+  it('make a request that is larger than the limit wait until none is left, and no longer', async () => {
+    const key = await lab.key();
+    const limits = { tpm: 100 };
+    await key.admitWith(limits);
+    await key.pass(30_000);
+    const voided = 'req_voided';
+    await key.admitWith(limits, { requestId: voided });
+    await lab.store.void(voided, key.principal, Date.now());
+
+    const { retryAfterMs } = await key.admitWith(limits, { promptTokens: 500 });
+
+    expect(retryAfterMs).toBeLessThanOrEqual(30_000);
+    await key.pass(retryAfterMs);
+    expect((await key.admitWith(limits, { promptTokens: 500 })).verdict).toBe('admitted');
+  });
+
+  it('are right again when a request without any has left the window', async () => {
+    const key = await lab.key();
+    await key.admit({ requestId: 'req_nothing' });
+    await lab.store.void('req_nothing', key.principal, Date.now());
+    await key.admit();
+    await key.pass(MINUTE_MS);
+
+    expect(await key.admit()).toMatchObject({ verdict: 'admitted', tokens: 20 });
+  });
+
+  it('leave the window in thousands as well as one by one', async () => {
+    const key = await lab.key();
+    await Promise.all(Array.from({ length: 1_200 }, () => key.admit()));
+    expect((await key.admit()).tokens).toBe(1_201 * 20);
+
+    const refused = await key.admitWith({ tpm: 1_201 * 20 });
+    expect(refused.verdict).toBe('tpm');
+    await key.pass(MINUTE_MS);
+    expect(await key.admit()).toMatchObject({ verdict: 'admitted', tokens: 20, requests: 1 });
+  }, 30_000);
+});
+
+describe('the daily allowance of test keys', () => {
+  const test = { mode: 'test', testDailyTokens: 50 } as const;
+
+  it('is shared by the keys of a tenant and ends at midnight UTC', async () => {
+    const key = await lab.key(test, 0);
+    const sister = await lab.key({ ...test, tenantId: key.principal.tenantId }, 0);
+
+    expect((await key.admit()).verdict).toBe('admitted');
+    expect((await sister.admit()).verdict).toBe('admitted');
+    expect((await key.admit()).verdict).toBe('admitted');
+    const refused = await sister.admit();
+
+    expect(refused.verdict).toBe('test_tokens');
+    expect(refused.retryAfterMs).toBe(86_400_000 - (refused.now % 86_400_000));
+  });
+
+  it('is another one on another day', async () => {
+    const key = await lab.key(test, 0);
+    const yesterday = lab.keys.testAllowance(key.principal.tenantId, dayOf(Date.now() - 86_400_000));
+    await lab.redis.set(yesterday, '1000');
+
+    expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it('is all that a test key takes: no hold, no budget, and no balance is asked for', async () => {
+    const key = await lab.key({ ...test, monthlyTokenBudget: 1 }, 0);
+
+    expect((await key.admit()).verdict).toBe('admitted');
+
+    expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0, pendingMicro: 0 });
+  });
+
+  it('gets back what a voided request took', async () => {
+    const key = await lab.key(test, 0);
+    for (const requestId of ['req_a', 'req_b', 'req_c']) await key.admit({ requestId });
+    expect((await key.admit()).verdict).toBe('test_tokens');
+
+    await lab.store.void('req_b', key.principal, Date.now());
+
+    expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it('does not lower the rpm of live keys', async () => {
+    const live = await lab.key();
+    const sister = await lab.key({ ...test, tenantId: live.principal.tenantId }, 0);
+    await live.publish({ balanceMicro: 1e9 });
+    await fill(() => sister.admit());
+
+    expect((await live.admit()).verdict).toBe('admitted');
+  });
+});

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Connection } from 'mongoose';
+
+import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
+import type { ConversationRepository, Turn } from '../../shared/infra/mongo/conversation-repository.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { mongoUri } from '../support/stores.ts';
+
+const CREATE = { create: true, now: 1_000 };
+
+const turn = (seq: number, content = `turn ${seq}`, more: Partial<Turn> = {}): Turn => ({
+  requestId: `req_${seq}`,
+  seq,
+  attempt: 1,
+  messages: [
+    { role: 'user', content },
+    { role: 'assistant', content: `reply to ${content}` },
+  ],
+  ...more,
+});
+
+const messagesOf = (...turns: Turn[]): ChatMessage[] => turns.flatMap(({ messages }) => messages);
+
+describe('the stored conversation of an entity', () => {
+  let mongo: Connection;
+  let models: Models;
+  let conversations: ConversationRepository;
+  beforeAll(async () => {
+    mongo = await connectMongo(mongoUri(`conv-${randomBytes(6).toString('hex')}`));
+    models = createModels(mongo);
+    await ensureIndexes(models);
+    conversations = createConversationRepository(models);
+  });
+  afterAll(async () => {
+    await mongo.dropDatabase();
+    await mongo.close();
+  });
+
+  const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;
+
+  async function history(entityId: string, tenantId = 'ten_1'): Promise<ChatMessage[] | undefined> {
+    return (await conversations.find(tenantId, entityId))?.history;
+  }
+
+  it('is unknown before its first turn', async () => {
+    expect(await conversations.find('ten_1', newEntity())).toBeUndefined();
+  });
+
+  it('keeps the order of acceptance, whatever the order of the writes', async () => {
+    const entityId = newEntity();
+
+    for (const seq of [5, 1, 9, 3, 7]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3), turn(5), turn(7), turn(9)));
+  });
+
+  it('replaces the turn of a request that is written again, in its place', async () => {
+    const entityId = newEntity();
+    for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+
+    await conversations.remember('ten_1', entityId, turn(2, 'again'), CREATE);
+    await conversations.remember('ten_1', entityId, turn(2, 'again'), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
+  });
+
+  it('keeps the 50 most recent messages', async () => {
+    const entityId = newEntity();
+
+    for (let seq = 1; seq <= 26; seq += 1) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+
+    const kept = await history(entityId);
+    expect(kept).toHaveLength(50);
+    expect(kept?.[0]).toEqual({ role: 'user', content: 'turn 2' });
+    expect(kept?.at(-1)?.content).toBe('reply to turn 26');
+  });
+
+  it('keeps the last 50 messages of a turn that is longer', async () => {
+    const entityId = newEntity();
+    const messages = Array.from({ length: 101 }, (_, index) => ({ role: 'user' as const, content: String(index) }));
+
+    await conversations.remember('ten_1', entityId, turn(1, '', { messages }), CREATE);
+
+    expect((await history(entityId))?.map(({ content }) => content)).toEqual(
+      messages.slice(-50).map(({ content }) => content),
+    );
+  });
+
+  it.each(['$messages', '$$ROOT', '$literal', '{"$set":{}}', '$'.repeat(3), 'a.b', '\u0000', '😀', '\ud800x'])(
+    'takes any text for text: %j',
+    async (content) => {
+      const entityId = newEntity();
+
+      await conversations.remember('ten_1', entityId, turn(1, content), CREATE);
+
+      expect((await history(entityId))?.[0]?.content).toBe(content.toWellFormed());
+    },
+  );
+
+  it('loses none of many first turns at the same time', async () => {
+    const entityId = newEntity();
+    const turns = Array.from({ length: 16 }, (_, index) => turn(index + 1));
+
+    await Promise.all(turns.map((each) => conversations.remember('ten_1', entityId, each, CREATE)));
+
+    expect(await history(entityId)).toEqual(messagesOf(...turns));
+    expect(await models.entities.countDocuments({ entityId })).toBe(1);
+  });
+
+  it('belongs to one tenant', async () => {
+    const entityId = newEntity();
+    await conversations.remember('ten_1', entityId, turn(1, 'mine'), CREATE);
+    await conversations.remember('ten_2', entityId, turn(2, 'yours'), CREATE);
+
+    await conversations.forget('ten_2', entityId, turn(1));
+
+    expect(await history(entityId, 'ten_1')).toEqual(messagesOf(turn(1, 'mine')));
+    expect(await history(entityId, 'ten_2')).toEqual(messagesOf(turn(2, 'yours')));
+  });
+
+  it('forgets one turn and nothing else', async () => {
+    const entityId = newEntity();
+    for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+
+    await conversations.forget('ten_1', entityId, turn(2));
+    await conversations.forget('ten_1', entityId, turn(2));
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3)));
+  });
+
+  it('is not made again by a turn in flight when the entity was deleted meanwhile', async () => {
+    const entityId = newEntity();
+    await conversations.remember('ten_1', entityId, turn(1), CREATE);
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+
+    await conversations.remember('ten_1', entityId, turn(2), { create: false, now: 2_000 });
+
+    expect(await conversations.find('ten_1', entityId)).toBeUndefined();
+  });
+
+  it('leaves subject, grade and the time of creation as they are', async () => {
+    const entityId = newEntity();
+    await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });
+
+    await conversations.remember('ten_1', entityId, turn(1), CREATE);
+
+    expect(await conversations.find('ten_1', entityId)).toMatchObject({ subject: 'Art' });
+    expect(await models.entities.findOne({ entityId }).lean()).toMatchObject({ createdAt: 1 });
+  });
+
+  describe('of a request whose attempts overlap', () => {
+    const late = turn(1, 'late', { attempt: 1 });
+    const winner = turn(1, 'winner', { attempt: 2 });
+
+    it('is that of the higher attempt, whichever wrote last', async () => {
+      const entityId = newEntity();
+
+      await conversations.remember('ten_1', entityId, winner, CREATE);
+      await conversations.remember('ten_1', entityId, late, CREATE);
+
+      expect(await history(entityId)).toEqual(messagesOf(winner));
+    });
+
+    it('is not taken out by the attempt whose finish was refused', async () => {
+      const entityId = newEntity();
+      await conversations.remember('ten_1', entityId, late, CREATE);
+      await conversations.remember('ten_1', entityId, winner, CREATE);
+
+      await conversations.forget('ten_1', entityId, late);
+
+      expect(await history(entityId)).toEqual(messagesOf(winner));
+    });
+  });
+});

@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { findPortFaults, freePort, onFreePort } from '../../shared/infra/embedded/ports.ts';
+
+const HOST = '127.0.0.1';
+let occupant: Server;
+let taken: number;
+
+beforeAll(async () => {
+  occupant = createServer().listen(0, HOST);
+  await once(occupant, 'listening');
+  // A server that listens on a port has an address of this kind.
+  taken = (occupant.address() as AddressInfo).port;
+});
+afterAll(() => {
+  occupant.close();
+});
+
+describe('the check of ports', () => {
+  it('finds nothing wrong with free ports, and leaves them free', async () => {
+    const wanted = [{ setting: 'PORT', port: await freePort(), host: HOST }];
+    expect(await findPortFaults(wanted)).toEqual([]);
+    expect(await findPortFaults(wanted)).toEqual([]);
+  });
+
+  it('says in one sentence which setting names a port in use', async () => {
+    const faults = await findPortFaults([
+      { setting: 'PORT', port: taken, host: HOST },
+      { setting: 'ADMIN_PORT', port: await freePort(), host: HOST },
+    ]);
+    expect(faults).toEqual([
+      `Port ${taken} (PORT) is in use: stop the program that listens there or set PORT to another port.`,
+    ]);
+  });
+
+  it('finds two settings with the same port', async () => {
+    const port = await freePort();
+    const faults = await findPortFaults([
+      { setting: 'PORT', port, host: HOST },
+      { setting: 'ADMIN_PORT', port, host: HOST },
+    ]);
+    expect(faults).toEqual([`PORT and ADMIN_PORT are both ${port}: set one of them to another port.`]);
+  });
+
+  it('names HOST when the address is not one of this machine', async () => {
+    const [fault] = await findPortFaults([{ setting: 'PORT', port: await freePort(), host: '192.0.2.1' }]);
+    expect(fault).toContain('set HOST to an address of this machine');
+  });
+});
+
+describe('a start on a free port', () => {
+  it('is tried on another port when the first was taken in between', async () => {
+    const tried: number[] = [];
+    const [port, result] = await onFreePort(undefined, (candidate) => {
+      tried.push(candidate);
+      if (tried.length === 1) throw new Error('It did not start: OSError: [Errno 98] Address already in use');
+      return Promise.resolve('up');
+    });
+    expect(result).toBe('up');
+    expect(tried).toHaveLength(2);
+    expect(port).toBe(tried[1]);
+  });
+
+  it('fails at once on a port that the caller has chosen, and for any other reason', async () => {
+    const inUse = () => Promise.reject(new Error('Address already in use'));
+    await expect(onFreePort(5, inUse)).rejects.toThrow('Address already in use');
+    let calls = 0;
+    const broken = () => {
+      calls += 1;
+      return Promise.reject(new Error('no such file'));
+    };
+    await expect(onFreePort(undefined, broken)).rejects.toThrow('no such file');
+    expect(calls).toBe(1);
+  });
+});

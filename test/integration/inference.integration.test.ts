@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Worker } from 'bullmq';
+
+import type { ChatJob } from '../../shared/contracts/jobs.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { Delivery } from '../../workers/pipeline/stage.ts';
+import { createInferenceWorker } from '../../workers/processors/inference.ts';
+import type { InferenceWorker } from '../../workers/processors/inference.ts';
+import { waitFor } from '../support/chat.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import type { RecordingLog } from '../support/recording-log.ts';
+import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import type { RequestLab } from '../support/request-lab.ts';
+
+/** The proportions of the real ones, so that a stall takes half a second. */
+const TIMINGS = { lockMs: 400, stallCheckMs: 150, canaryMs: 300 };
+
+let lab: RequestLab;
+let queues: ChatQueues;
+let log: RecordingLog;
+let workers: InferenceWorker[];
+let delivered: Delivery[];
+/** What a delivery does; by default nothing. */
+let runPipeline: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+beforeEach(async () => {
+  lab = await openRequestLab();
+  log = createRecordingLog();
+  queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
+  workers = [];
+  delivered = [];
+  runPipeline = () => Promise.resolve();
+});
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.close()));
+  await queues.close();
+  await lab.close();
+});
+
+function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
+  const worker = createInferenceWorker({
+    client: lab.redis,
+    keyspace: lab.keyspace,
+    shard: SHARD,
+    concurrency,
+    queue: queues.queue(SHARD, 'interactive'),
+    runPipeline: (delivery, signal) => {
+      delivered.push(delivery);
+      return runPipeline(delivery, signal);
+    },
+    workerId: `wrk_${workers.length}`,
+    log,
+    timings,
+  });
+  workers.push(worker);
+  return worker;
+}
+
+const add = (requestId: string) => queues.add(SHARD, 'interactive', requestId, { tenantId: 'ten_1' });
+const jobOf = (requestId: string) => queues.queue(SHARD, 'interactive').getJob(requestId);
+const deliveries = (requestId: string) => delivered.filter((delivery) => delivery.requestId === requestId);
+const waitForDeliveries = (requestId: string, count: number) =>
+  waitFor(() => (deliveries(requestId).length >= count ? true : undefined), `${count} deliveries of ${requestId}`);
+const waitForState = (requestId: string, state: string) =>
+  waitFor(
+    async () => ((await (await jobOf(requestId))?.getState()) === state ? true : undefined),
+    `${requestId} to be ${state}`,
+  );
+
+/** Takes the next job as a process that dies the moment it has it. */
+async function takeAndDie(): Promise<void> {
+  const doomed = new Worker<ChatJob>('interactive', null, {
+    connection: lab.redis,
+    prefix: lab.keys.tag,
+    lockDuration: TIMINGS.lockMs,
+    autorun: false,
+    skipStalledCheck: true,
+  });
+  doomed.on('error', () => undefined);
+  await waitFor(() => doomed.getNextJob('a dead worker', { block: false }), 'a job to take');
+  await doomed.close(true);
+}
+
+describe('a job', () => {
+  it('is one delivery: ids only, the start as its fence, nothing left behind', async () => {
+    startWorker();
+    await add('req_1');
+
+    await waitForState('req_1', 'completed');
+
+    expect(deliveries('req_1')).toEqual([{ shard: SHARD, requestId: 'req_1', tenantId: 'ten_1', attempt: 1 }]);
+    const job = await jobOf('req_1');
+    expect(job?.data).toEqual({ tenantId: 'ten_1' });
+    expect(job?.returnvalue).toBeNull();
+  });
+
+  it('is run by one of many workers', async () => {
+    for (let count = 0; count < 4; count += 1) startWorker();
+    const ids = Array.from({ length: 40 }, (_, index) => `req_${index}`);
+
+    await Promise.all(ids.map(add));
+    await Promise.all(ids.map((id) => waitForState(id, 'completed')));
+
+    expect(delivered).toHaveLength(40);
+  });
+
+  it('that a worker took with it when it died is run again under a higher fence', async () => {
+    await add('req_1');
+    await takeAndDie();
+    startWorker();
+
+    await waitForState('req_1', 'completed');
+
+    expect(deliveries('req_1')).toMatchObject([{ attempt: 2 }]);
+  });
+
+  it('that takes two workers with it is given up without being run: the sweep ends its request', async () => {
+    await add('req_1');
+    await takeAndDie();
+    const first = startWorker();
+    runPipeline = () => new Promise(() => undefined);
+    await waitForDeliveries('req_1', 1);
+    // It goes silent: its lock is gone and it does nothing about it.
+    await lab.redis.del(`${lab.keys.tag}:interactive:req_1:lock`);
+    await lab.redis.set(`${lab.keys.tag}:interactive:req_1:lock`, 'somebody else', 'PX', 1);
+
+    await waitForState('req_1', 'failed');
+
+    expect(first.quietMs()).toBeLessThan(60_000);
+    expect(deliveries('req_1')).toHaveLength(1);
+    workers = [];
+  });
+
+  it('that fails is not tried again by the queue', async () => {
+    runPipeline = () => Promise.reject(new Error('Redis went away'));
+    startWorker();
+    await add('req_1');
+
+    await waitForState('req_1', 'failed');
+
+    expect(deliveries('req_1')).toHaveLength(1);
+  });
+});
+
+describe('a lost lock', () => {
+  it('stops the attempt that lost it, so that never two run at once', async () => {
+    let running = 0;
+    let most = 0;
+    runPipeline = async (_delivery, signal) => {
+      running += 1;
+      most = Math.max(most, running);
+      if (deliveries('req_1').length === 1) {
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve, { once: true });
+        });
+      }
+      running -= 1;
+    };
+    startWorker();
+    await add('req_1');
+    await waitForDeliveries('req_1', 1);
+
+    await lab.redis.del(`${lab.keys.tag}:interactive:req_1:lock`);
+    await waitForDeliveries('req_1', 2);
+
+    expect(deliveries('req_1').map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(most).toBe(1);
+  });
+});
+
+describe('a worker', () => {
+  it('takes nothing new at its close and waits for what runs', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = () => end.promise;
+    const worker = startWorker();
+    await add('req_1');
+    await waitForDeliveries('req_1', 1);
+
+    let isClosed = false;
+    const closing = worker.close().then(() => (isClosed = true));
+    await add('req_2');
+    await waitForState('req_2', 'waiting');
+    expect(isClosed).toBe(false);
+    end.resolve(undefined);
+    await closing;
+
+    expect(await (await jobOf('req_1'))?.getState()).toBe('completed');
+    expect(await (await jobOf('req_2'))?.getState()).toBe('waiting');
+  });
+
+  it('runs no more at once than it may', async () => {
+    let running = 0;
+    let most = 0;
+    runPipeline = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    };
+    startWorker(TIMINGS, 3);
+    const ids = Array.from({ length: 30 }, (_, index) => `req_${index}`);
+
+    await Promise.all(ids.map(add));
+    await Promise.all(ids.map((id) => waitForState(id, 'completed')));
+
+    expect(most).toBeLessThanOrEqual(3);
+  });
+
+  it('shows by its canaries that it takes work, and cleans them up', async () => {
+    const worker = startWorker();
+    await waitFor(() => (worker.quietMs() > 150 ? true : undefined), 'a quiet moment');
+
+    await waitFor(() => (worker.quietMs() < 100 ? true : undefined), 'a canary');
+
+    expect(delivered).toEqual([]);
+    const counts = await queues.queue(SHARD, 'interactive').getJobCounts('completed', 'failed', 'waiting');
+    expect(counts['completed']).toBe(0);
+    expect(counts['failed']).toBe(0);
+  });
+
+  it('is not called quiet while all its places are taken', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = () => end.promise;
+    const worker = startWorker(TIMINGS, 1);
+    await add('req_1');
+    await waitForDeliveries('req_1', 1);
+
+    expect(worker.quietMs()).toBe(0);
+
+    end.resolve(undefined);
+    await waitForState('req_1', 'completed');
+    expect(worker.quietMs()).toBeGreaterThan(0);
+  });
+});

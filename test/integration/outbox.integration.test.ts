@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+
+import { recordOf } from '../support/book-lab.ts';
+import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import type { RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+beforeEach(async () => {
+  lab = await openRequestLab();
+});
+afterEach(async () => {
+  await lab.close();
+});
+
+async function put(count: number): Promise<string[]> {
+  const records = Array.from({ length: count }, () => recordOf('ten_1'));
+  for (const record of records) await lab.redis.xadd(lab.keys.outbox, '*', 's', JSON.stringify(record));
+  return records.map(({ requestId }) => requestId);
+}
+
+const read = async (from: 'new' | 'redelivered', count = 100) =>
+  (await lab.outbox.read(SHARD, from, count)).map(({ record }) => record?.requestId);
+
+it('is empty on a shard where nothing has ever been finished', async () => {
+  expect(await read('redelivered')).toEqual([]);
+  expect(await read('new')).toEqual([]);
+  expect(await lab.outbox.length(SHARD)).toBe(0);
+});
+
+it('gives out what was written before the first consumer came', async () => {
+  const written = await put(3);
+
+  expect(await read('new')).toEqual(written);
+});
+
+it('gives each entry out once as new, in order and no more than asked for', async () => {
+  const written = await put(5);
+
+  expect(await read('new', 2)).toEqual(written.slice(0, 2));
+  expect(await read('new', 2)).toEqual(written.slice(2, 4));
+  expect(await read('new', 2)).toEqual(written.slice(4));
+  expect(await read('new', 2)).toEqual([]);
+});
+
+it('gives out again what was read and never acknowledged, to whoever leads next', async () => {
+  const written = await put(3);
+  const [first] = await lab.outbox.read(SHARD, 'new', 100);
+  await lab.outbox.acknowledge(SHARD, [first?.id ?? '']);
+
+  expect(await read('redelivered')).toEqual(written.slice(1));
+  expect(await read('redelivered')).toEqual(written.slice(1));
+});
+
+it('keeps nothing of what was acknowledged, and takes a second acknowledgement', async () => {
+  await put(2);
+  const ids = (await lab.outbox.read(SHARD, 'new', 100)).map(({ id }) => id);
+
+  await lab.outbox.acknowledge(SHARD, ids);
+  await lab.outbox.acknowledge(SHARD, ids);
+  await lab.outbox.acknowledge(SHARD, []);
+
+  expect(await lab.outbox.length(SHARD)).toBe(0);
+  expect(await read('redelivered')).toEqual([]);
+});
+
+it('keeps a parked entry for the operator and gives it out no more', async () => {
+  await lab.redis.xadd(lab.keys.outbox, '*', 's', 'not JSON');
+  const [entry] = await lab.outbox.read(SHARD, 'new', 100);
+  expect(entry).toMatchObject({ raw: 'not JSON', record: undefined });
+  if (entry === undefined) throw new Error('Nothing was read');
+
+  await lab.outbox.park(SHARD, entry);
+
+  expect(await lab.redis.xrange(lab.keys.parked, '-', '+')).toEqual([[expect.any(String), ['s', 'not JSON']]]);
+  expect(await read('redelivered')).toEqual([]);
+  expect(await lab.outbox.length(SHARD)).toBe(0);
+});
+
+it('does not take an entry out that could not be parked', async () => {
+  const [requestId] = await put(1);
+  const [entry] = await lab.outbox.read(SHARD, 'new', 100);
+  if (entry === undefined) throw new Error('Nothing was read');
+  // A key of another type, as the one command of the transaction that fails.
+  await lab.redis.set(lab.keys.parked, 'in the way');
+
+  await expect(lab.outbox.park(SHARD, entry)).rejects.toThrow(/WRONGTYPE/);
+
+  expect(await lab.outbox.length(SHARD)).toBe(1);
+  expect(await read('redelivered')).toEqual([requestId]);
+});

@@ -1,0 +1,260 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { decodeEntry } from '../../shared/contracts/events.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Delivery } from '../../workers/pipeline/stage.ts';
+import { createSweep } from '../../workers/sweep/sweep.ts';
+import type { Sweep } from '../../workers/sweep/sweep.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+let queues: ChatQueues;
+let sweep: Sweep;
+/** What the sweep hands to the pipeline. */
+let taken: Delivery[];
+let runPipeline: (delivery: Delivery) => Promise<void>;
+beforeEach(async () => {
+  lab = await openRequestLab();
+  queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
+  taken = [];
+  runPipeline = (delivery) => {
+    taken.push(delivery);
+    return Promise.resolve();
+  };
+  sweep = newSweep('process');
+});
+afterEach(async () => {
+  await queues.close();
+  await lab.close();
+});
+
+function newSweep(processId: string): Sweep {
+  return createSweep({
+    inflight: lab.inflight,
+    admissions: lab.admissions,
+    leases: createLeaderLease(lab.redis, lab.keyspace, processId),
+    runPipeline: (delivery) => runPipeline(delivery),
+    clock: { now: () => Date.now() },
+    log: createRecordingLog(),
+  });
+}
+
+/** The time in which its owner should have shown itself is over. */
+const letExpire = ({ requestId }: LabRequest) => lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
+
+async function accepted(options: AdmitOptions & { withJob?: boolean } = {}): Promise<LabRequest> {
+  const request = await lab.admit(options);
+  const { requestId, principal } = request;
+  if (options.withJob === true) await queues.add(SHARD, 'interactive', requestId, { tenantId: principal.tenantId });
+  await letExpire(request);
+  return request;
+}
+
+/** A request whose worker has gone silent. */
+async function abandoned(options: AdmitOptions & { withJob?: boolean; text?: string } = {}): Promise<LabRequest> {
+  const request = await accepted(options);
+  await lab.run(request, 1);
+  if (options.text !== undefined) await lab.requests.append(request.ref(1), 1, [options.text]);
+  await letExpire(request);
+  return request;
+}
+
+const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
+const lookAgainAt = ({ requestId }: LabRequest) => lab.redis.zscore(lab.keys.inflight, requestId);
+
+describe('an admission', () => {
+  it('is left alone until its time to be enqueued is over', async () => {
+    const request = await lab.admit({ withoutBody: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('accepted');
+  });
+
+  it('is taken back when its body never came: no hold is left and whoever waits is told to send it again', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await accepted({ principal, withoutBody: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('void');
+    expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0, budgetHeldTokens: 0 });
+    expect(await lookAgainAt(request)).toBeNull();
+    const [[, fields] = []] = await lab.redis.xrange(lab.keys.stream(request.requestId), '-', '+');
+    expect(decodeEntry(1, fields?.[1] ?? '').terminal).toMatchObject({
+      finishReason: 'error',
+      error: { code: 'model_unavailable', retryAfterSeconds: 1 },
+    });
+    expect(taken).toEqual([]);
+  });
+
+  it('is run when it has a body and no job', async () => {
+    const { requestId, principal } = await accepted();
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([{ shard: SHARD, requestId, tenantId: principal.tenantId, attempt: 1, endOnly: false }]);
+  });
+
+  it('is left to the queue while its job waits there', async () => {
+    const request = await accepted({ withJob: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+    expect(await stateOf(request)).toBe('accepted');
+    expect(Number(await lookAgainAt(request))).toBeGreaterThan(Date.now());
+  });
+
+  it('is taken over for its end when its deadline has passed in the queue', async () => {
+    const request = await accepted({ withJob: true, timeoutMs: -1 });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 1 }]);
+  });
+
+  it('is taken back when its job was handed out before the body could come', async () => {
+    const request = await accepted({ withJob: true, withoutBody: true });
+    // The worker found no body and dropped the job, which is over for BullMQ.
+    await lab.redis.zadd(`${lab.keys.tag}:interactive:completed`, 1, request.requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('void');
+  });
+});
+
+describe('a running request', () => {
+  it('is left alone while its worker renews the lease', async () => {
+    const request = await abandoned();
+    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0 });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+  });
+
+  it('is left to the queue while BullMQ will hand it out again', async () => {
+    await abandoned({ withJob: true });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toEqual([]);
+  });
+
+  it('is taken over at once when it had sent text: it only has to be ended', async () => {
+    const { requestId } = await abandoned({ withJob: true, text: 'Hel' });
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId, attempt: 2, endOnly: false }]);
+  });
+
+  it.each(['failed', 'completed'])('is taken over when its job has %s without ending it', async (list) => {
+    const { requestId } = await abandoned({ withJob: true });
+    await lab.redis.zadd(`${lab.keys.tag}:interactive:${list}`, 1, requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId, attempt: 2, endOnly: false }]);
+  });
+
+  it('is run three times at most, then only ended', async () => {
+    const request = await abandoned();
+    const attempts: (boolean | undefined)[] = [];
+    for (let attempt = 2; attempt <= 4; attempt += 1) {
+      await sweep.sweepShard(SHARD);
+      attempts.push(taken.at(-1)?.endOnly);
+      expect(taken.at(-1)?.attempt).toBe(attempt);
+      await lab.run(request, attempt);
+      await letExpire(request);
+    }
+
+    expect(attempts).toEqual([false, false, true]);
+  });
+
+  it('is looked at again soon when taking it over came to nothing', async () => {
+    const request = await abandoned();
+    runPipeline = () => Promise.reject(new Error('Redis went away'));
+
+    await sweep.sweepShard(SHARD);
+    await sweep.idle();
+
+    expect(Number(await lookAgainAt(request))).toBeLessThan(Date.now() + 6_000);
+  });
+});
+
+describe('a round', () => {
+  it('forgets what has ended and what nobody knows any more', async () => {
+    const request = await abandoned();
+    await lab.redis.hset(lab.keys.record(request.requestId), 'state', 'done');
+    await lab.redis.zadd(lab.keys.inflight, 1, 'req_unknown');
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await lab.redis.zcard(lab.keys.inflight)).toBe(0);
+    expect(taken).toEqual([]);
+  });
+
+  it('reaches a dead request behind hundreds that merely wait', async () => {
+    const waiting = await Promise.all(Array.from({ length: 250 }, () => accepted({ withJob: true })));
+    const dead = await abandoned({ text: 'Hel' });
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 2, dead.requestId);
+
+    await sweep.sweepShard(SHARD);
+
+    expect(waiting).toHaveLength(250);
+    expect(taken).toMatchObject([{ requestId: dead.requestId }]);
+  });
+
+  it('goes on while requests that were taken over still run, and not beyond what one process can bear', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = async (delivery) => {
+      taken.push(delivery);
+      await end.promise;
+    };
+    await Promise.all(Array.from({ length: 60 }, () => abandoned()));
+
+    await sweep.sweepShard(SHARD);
+    expect(taken).toHaveLength(50);
+    let isIdle = false;
+    const idle = sweep.idle().then(() => (isIdle = true));
+    await sweep.sweepShard(SHARD);
+    expect(isIdle).toBe(false);
+    end.resolve(undefined);
+    await idle;
+    await sweep.sweepShard(SHARD);
+
+    expect(new Set(taken.map(({ requestId }) => requestId)).size).toBe(60);
+  });
+
+  it('ends the rest when one request cannot be swept', async () => {
+    const stuck = await accepted({ withoutBody: true });
+    const dead = await abandoned({ text: 'Hel' });
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 2, dead.requestId);
+    // A value of another type is in the way of taking it back.
+    await lab.redis.set(lab.keys.stream(stuck.requestId), 'in the way');
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: dead.requestId }]);
+  });
+
+  it('is one process’s work at a time', async () => {
+    await sweep.sweepShard(SHARD);
+    await abandoned();
+    const other = newSweep('other');
+
+    await other.sweepShard(SHARD);
+    expect(taken).toEqual([]);
+    await sweep.release(SHARD);
+    await other.sweepShard(SHARD);
+
+    expect(taken).toHaveLength(1);
+  });
+});

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { monthOf } from '../../shared/domain/pricing/pricing.ts';
+import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import type { AccountFigures, PublishedBook } from '../../shared/infra/redis/account-store.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { ShardKeys } from '../../shared/infra/redis/keyspace.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+
+const SHARD = 2;
+/** Micro-credits a token. */
+export const RATE = 1_000_000;
+/** Waiting jobs at which the lane is full. */
+export const LANE_LIMIT = 20;
+
+export type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
+
+/** One key over real Redis. Time is moved by moving what Redis has noted of it into the past. */
+export interface LabKey {
+  principal: Principal;
+  /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
+  admit(asked?: Asked): Promise<Admission>;
+  /** As `admit`, with further limits of the key. */
+  admitWith(limits: Partial<Principal['limits']>, asked?: Asked): Promise<Admission>;
+  publish(book: Partial<PublishedBook>): Promise<void>;
+  figures(): Promise<AccountFigures>;
+  /** As if so much time had passed since everything that was counted so far. */
+  pass(ms: number): Promise<void>;
+}
+
+export interface AdmissionLab {
+  redis: RedisClient;
+  keys: ShardKeys;
+  store: AdmissionStore;
+  /** A live key with limits that are out of the way and a balance of a million credits. */
+  key(more?: Partial<Principal>, balanceTokens?: number): Promise<LabKey>;
+  /** Every key of the namespace with its value. */
+  snapshot(): Promise<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+function redisUrl(): string {
+  const url = process.env['TEST_REDIS_URL'];
+  if (url === undefined) throw new Error('TEST_REDIS_URL is not set; run the tests through npm test.');
+  return url;
+}
+
+function principalOf(more: Partial<Principal>): Principal {
+  return {
+    keyId: newId('key'),
+    tenantId: newId('ten'),
+    shard: SHARD,
+    mode: 'live',
+    scopes: ['*'],
+    keyStatus: 'active',
+    tenantStatus: 'active',
+    limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
+    monthlyTokenBudget: null,
+    testDailyTokens: 1_000_000,
+    defaultModel: 'mobius',
+    onDisconnect: 'cancel',
+    ...more,
+  };
+}
+
+async function moveScores(redis: RedisClient, log: string, ms: number): Promise<void> {
+  const members = await redis.zrange(log, '0', '-1');
+  await Promise.all(members.map((member) => redis.zincrby(log, -ms, member)));
+}
+
+/** The fields of the day counters are minutes: whole ones move. */
+async function moveDays(redis: RedisClient, key: string, minutes: number): Promise<void> {
+  const fields = await redis.hgetall(key);
+  if (minutes === 0 || Object.keys(fields).length === 0) return;
+  await redis.del(key);
+  const moved: Record<string, string> = {};
+  for (const [field, value] of Object.entries(fields)) {
+    if (field === 'total') moved[field] = value;
+    else if (field === 'tail') moved[field] = String(Number(value) - minutes);
+    else moved[String(Number(field) - minutes)] = value;
+  }
+  await redis.hset(key, moved);
+}
+
+export async function openAdmissionLab(): Promise<AdmissionLab> {
+  const namespace = `adm${randomBytes(6).toString('hex')}`;
+  const keyspace = createKeyspace(namespace);
+  const keys = keyspace.shard(SHARD);
+  const redis = createRedis(redisUrl(), 'producer');
+  await connectRedis(redis);
+  const store = createAdmissionStore(redis, keyspace, {
+    laneLimit: LANE_LIMIT,
+    requestTimeoutMs: 600_000,
+    retentionMs: 60_000,
+  });
+  const accounts = createAccountStore(redis, keyspace);
+
+  function labKey(principal: Principal): LabKey {
+    const { keyId, tenantId } = principal;
+    let version = 0;
+    const admitAs = (as: Principal, asked: Asked) =>
+      store.admit(
+        {
+          requestId: newId('req'),
+          principal: as,
+          endpoint: 'chat',
+          queue: 'interactive',
+          rates: { promptMicro: RATE, completionMicro: RATE },
+          promptTokens: 10,
+          maxTokens: 10,
+          channel: 'ingress',
+          tier: 'mobius',
+          metadataJson: undefined,
+          onDisconnect: 'cancel',
+          idempotency: undefined,
+          ...asked,
+        },
+        Date.now(),
+      );
+    return {
+      principal,
+      admit: (asked = {}) => admitAs(principal, asked),
+      admitWith: (limits, asked = {}) => admitAs({ ...principal, limits: { ...principal.limits, ...limits } }, asked),
+      async publish(book) {
+        version += 1;
+        await accounts.publishBook(SHARD, tenantId, { balanceMicro: 0, version, tokensByMonth: {}, ...book });
+      },
+      figures: () => accounts.read(SHARD, tenantId, monthOf(Date.now())),
+      async pass(ms) {
+        const logs = [
+          keys.keyRpm(keyId),
+          keys.throttle('chat', keyId),
+          keys.throttle('chat.stream', keyId),
+          keys.tpmLog(keyId),
+        ];
+        for (const log of logs) await moveScores(redis, log, ms);
+        await moveDays(redis, keys.daily(keyId), Math.floor(ms / 60_000));
+      },
+    };
+  }
+
+  return {
+    redis,
+    keys,
+    store,
+    async key(more = {}, balanceTokens = 1_000_000) {
+      const key = labKey(principalOf(more));
+      await key.publish({ balanceMicro: balanceTokens * RATE });
+      return key;
+    },
+    async snapshot() {
+      const values: Record<string, string> = {};
+      // DUMP has the whole value whatever its type; times to live are not part of it.
+      for (const key of (await redis.keys(`{${namespace}-*`)).sort())
+        values[key] = (await redis.dumpBuffer(key)).toString('base64');
+      return values;
+    },
+    async close() {
+      const left = await redis.keys(`{${namespace}-*`);
+      if (left.length > 0) await redis.unlink(...left);
+      await redis.quit();
+    },
+  };
+}
+
+/** Admits until the first refusal; returns it and how many were let in before. */
+export async function fill(
+  admit: () => Promise<Admission>,
+  most = 200,
+): Promise<{ admitted: number; refused: Admission }> {
+  for (let admitted = 0; admitted <= most; admitted += 1) {
+    const answer = await admit();
+    if (answer.verdict !== 'admitted') return { admitted, refused: answer };
+  }
+  throw new Error(`Nothing was refused in ${most} admissions`);
+}

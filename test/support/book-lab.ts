@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Connection } from 'mongoose';
+
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import type { AccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
+import type { LedgerRow } from '../../shared/infra/mongo/rows.ts';
+import { createSettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+
+/** The book in a database of its own. */
+export interface BookLab {
+  models: Models;
+  ledger: SettlementRepository;
+  accounts: AccountRepository;
+  /** The repository over another way to the same database, such as a proxy's port. */
+  ledgerThrough(port: number): Promise<SettlementRepository>;
+  /** A tenant's account with a grant in its ledger. */
+  tenant(grantMicro: number): Promise<string>;
+  usageOf(tenantId: string): Promise<LedgerRow[]>;
+  /** The balance as the account has it, and as the ledger adds up; the two must never differ. */
+  balanceOf(tenantId: string): Promise<{ account: number; ledger: number }>;
+  close(): Promise<void>;
+}
+
+/** What a finished request owes. */
+export function recordOf(tenantId: string, more: Partial<SettlementRecord> = {}): SettlementRecord {
+  return {
+    requestId: newId('req'),
+    tenantId,
+    keyId: newId('key'),
+    mode: 'live',
+    tier: 'mobius',
+    endpoint: 'chat',
+    provider: 'simulated',
+    model: 'sim',
+    promptTokens: 10,
+    completionTokens: 20,
+    estimated: false,
+    costMicro: 30_000_000,
+    finishReason: 'stop',
+    acceptedAt: Date.UTC(2026, 10, 21, 12),
+    finishedAt: Date.UTC(2026, 10, 21, 12, 0, 1),
+    ...more,
+  };
+}
+
+function databaseUrl(name: string, port?: number): string {
+  const uri = process.env['TEST_MONGODB_URI'];
+  if (uri === undefined) throw new Error('TEST_MONGODB_URI is not set; run the tests through npm test.');
+  const url = new URL(uri);
+  url.pathname = `/${name}`;
+  if (port !== undefined) url.port = String(port);
+  return url.href;
+}
+
+/** The port of the test run's MongoDB. */
+export function mongoPort(): number {
+  return Number(new URL(databaseUrl('')).port);
+}
+
+export async function openBookLab(): Promise<BookLab> {
+  const name = `book${randomBytes(6).toString('hex')}`;
+  await prepareDatabase(databaseUrl(name));
+  const connection = await connectMongo(databaseUrl(name));
+  const others: Connection[] = [];
+  const models = createModels(connection);
+  const accounts = createAccountRepository(connection, models);
+  return {
+    models,
+    accounts,
+    ledger: createSettlementRepository(connection, models),
+    async ledgerThrough(port) {
+      const other = await connectMongo(databaseUrl(name, port), { callTimeoutMs: 2_000 });
+      others.push(other);
+      return createSettlementRepository(other, createModels(other));
+    },
+    async tenant(grantMicro) {
+      const tenantId = newId('ten');
+      await accounts.open(tenantId);
+      await accounts.book({ tenantId, type: 'grant', amountMicro: grantMicro, reason: 'test', now: Date.now() });
+      return tenantId;
+    },
+    usageOf: (tenantId) => models.ledger.find({ tenantId, type: 'usage' }).lean(),
+    async balanceOf(tenantId) {
+      const account = await models.accounts.findById(tenantId).lean();
+      const rows = await models.ledger.find({ tenantId }).lean();
+      return { account: account?.balanceMicro ?? NaN, ledger: rows.reduce((sum, row) => sum + row.amountMicro, 0) };
+    },
+    async close() {
+      await connection.dropDatabase();
+      for (const other of others) await other.close();
+      await connection.close();
+    },
+  };
+}

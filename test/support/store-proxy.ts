@@ -1,0 +1,82 @@
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** Stands between the service and a store, and can take the store away from it. */
+export interface StoreProxy {
+  port: number;
+  /** The store is gone: connections break and new ones are refused. */
+  cut(): void;
+  /** The store hangs: connections stay and new ones are taken, and nothing is answered any more. */
+  stall(): void;
+  /** The store is back. What came while it was stalled reaches it now. */
+  restore(): void;
+  close(): Promise<void>;
+}
+
+export async function startStoreProxy(targetPort: number): Promise<StoreProxy> {
+  const sockets = new Set<Socket>();
+  let state: 'up' | 'cut' | 'stalled' = 'up';
+
+  const server = createServer((client) => {
+    if (state === 'cut') {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(targetPort, '127.0.0.1');
+    const pair = [client, upstream];
+    for (const socket of pair) {
+      sockets.add(socket);
+      if (state === 'stalled') socket.pause();
+      const end = () => {
+        for (const either of pair) either.destroy();
+        sockets.delete(socket);
+      };
+      socket.on('error', end).on('close', end);
+    }
+    client.on('data', (bytes) => upstream.write(bytes));
+    upstream.on('data', (bytes) => client.write(bytes));
+    if (state === 'stalled') for (const socket of pair) socket.pause();
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+
+  return {
+    // A TCP server that listens has such an address.
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      state = 'cut';
+      for (const socket of sockets) socket.destroy();
+    },
+    stall() {
+      state = 'stalled';
+      for (const socket of sockets) socket.pause();
+    },
+    restore() {
+      state = 'up';
+      for (const socket of sockets) socket.resume();
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+      });
+    },
+  };
+}
+
+/** A proxy to a store of the test run, and the address to hand to the service instead; `path` replaces the URL's. */
+export async function proxyTo(
+  name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI',
+  path?: string,
+): Promise<{ proxy: StoreProxy; url: string }> {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
+  const url = new URL(value);
+  const proxy = await startStoreProxy(Number(url.port));
+  url.port = String(proxy.port);
+  if (path !== undefined) url.pathname = path;
+  return { proxy, url: url.href };
+}
