@@ -26,6 +26,7 @@ import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { createLaneStatistics } from '../shared/infra/redis/lane-statistics.ts';
 import { createRecordStore } from '../shared/infra/redis/record-store.ts';
 import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -198,6 +199,7 @@ export async function composeIngress(
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
     accessFlags: createAccessFlags(redis, keyspace),
+    laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.map((shard) => queues.queue(shard, 'interactive')),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),

@@ -3,6 +3,7 @@ import type { ShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
 import type { InferenceWorker } from './processors/inference.ts';
+import { SETTLE_BATCH } from './settlement/settle.ts';
 import type { Settler } from './settlement/settle.ts';
 import type { Sweep } from './sweep/sweep.ts';
 
@@ -25,8 +26,8 @@ export interface Fleet {
 /** A new tenant may be on a shard nobody serves yet. */
 const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
-const SETTLE_BUSY_MS = 20;
-const SETTLE_IDLE_MS = 100;
+/** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
+const SETTLE_MS = 150;
 /** Three canaries may go astray. */
 const QUIET_MAX_MS = 45_000;
 
@@ -52,7 +53,7 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
       worker: openWorker(shard, count),
       settling: repeat(
         () => settler.settleShard(shard),
-        (read = 0) => (read > 0 ? SETTLE_BUSY_MS : SETTLE_IDLE_MS),
+        (read = 0) => (read < SETTLE_BATCH ? SETTLE_MS : 0),
         warn('Settlement', shard),
       ),
       sweeping: repeat(

@@ -22,8 +22,13 @@ const FAULT_NAMES: ReadonlySet<string> = new Set([
 /** ioredis throws plain errors for these. */
 const FAULT_MESSAGES = /^(Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E)/;
 
+/** What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script. */
+const REDIS_UNABLE = /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS) /;
+
 function isStoreFault(error: unknown): boolean {
-  return error instanceof Error && (FAULT_NAMES.has(error.name) || FAULT_MESSAGES.test(error.message));
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'ReplyError') return REDIS_UNABLE.test(error.message);
+  return FAULT_NAMES.has(error.name) || FAULT_MESSAGES.test(error.message);
 }
 
 /** A store that is away is 503 (contract.md section 2); mount it before the handler that answers. */

@@ -115,6 +115,17 @@ describe('publishing the book', () => {
     expect(await numbers(principal)).toEqual([958, 42, 0, 916]);
   });
 
+  it('takes a charge off once that is named twice', async () => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await lab.admit({ principal });
+    await lab.run(request, 1);
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', { prompt: 12, completion: 30 }));
+
+    await publish(principal, 2, 958, [request.requestId, request.requestId]);
+
+    expect(await numbers(principal)).toEqual([958, 0, 0, 958]);
+  });
+
   it('moves the month’s tokens from pending to used', async () => {
     const principal = await lab.tenant(1_000 * RATE);
     const request = await lab.admit({ principal });

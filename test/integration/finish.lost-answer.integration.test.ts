@@ -101,7 +101,7 @@ it('finishes and charges once', async () => {
 
   expect(await lab.outbox.length(SHARD)).toBe(length + 1);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 42 * RATE, heldMicro: 0 });
-  expect(await lab.redis.xlen(lab.keys.stream(request.requestId))).toBe(1);
+  expect(await lab.redis.get(lab.keys.answer(request.requestId))).toMatch(/^3\n/);
 });
 
 it('settles a pending charge once', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
-import { LEASE_MS, openRequestLab, RATE } from '../support/request-lab.ts';
+import { FAILED, LEASE_MS, openRequestLab, RATE } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -85,14 +85,7 @@ it('gives back at the end all that it has ever raised', async () => {
   await renew(request, 380);
   await renew(request, 900);
 
-  await lab.requests.finish(request.ref(1), 0, {
-    status: 'failed',
-    deltas: [],
-    terminal: { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 } },
-    costMicro: 0,
-    retentionMs: 1_000,
-    trace: { attempts: [] },
-  });
+  await lab.requests.finish(request.ref(1), 0, FAILED);
 
   expect(await lab.figures(request.principal)).toMatchObject({
     bookMicro: 400 * RATE,

@@ -22,6 +22,7 @@ import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createLaneStatistics } from '../../shared/infra/redis/lane-statistics.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
@@ -116,6 +117,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
+    laneStatistics: createLaneStatistics(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),

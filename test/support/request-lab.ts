@@ -86,7 +86,7 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
   const costMicro = request.principal.mode === 'test' ? 0 : (tokens.prompt + tokens.completion) * RATE;
   const usage = { promptTokens: tokens.prompt, completionTokens: tokens.completion };
   return {
-    ...KEPT,
+    retentionMs: RETENTION_MS,
     status: 'completed',
     deltas: text === '' ? [] : [text],
     terminal: { finishReason: 'stop', usage },
@@ -95,11 +95,9 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
   };
 }
 
-const KEPT = { retentionMs: RETENTION_MS, trace: { attempts: [] } };
-
 /** An end without text: nothing is charged. */
 export const FAILED: Ending = {
-  ...KEPT,
+  retentionMs: RETENTION_MS,
   status: 'failed',
   deltas: [],
   terminal: {

@@ -54,9 +54,12 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
   }, RENEW_MS);
-  const deadline = setTimeout(() => {
-    stop('deadline');
-  }, remainingMs);
+  const deadline = setTimeout(
+    () => {
+      stop('deadline');
+    },
+    Math.max(0, remainingMs),
+  );
   // At once: a timer would let a request that waited too long in the queue get as far as its provider.
   if (remainingMs <= 0) stop('deadline');
   const onLockLost = () => {

@@ -73,7 +73,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       lockDuration: timings.lockMs,
       stalledInterval: timings.stallCheckMs,
       maxStalledCount: 1,
-      removeOnComplete: QUEUES.interactive.removeOnComplete,
+      removeOnComplete: { count: 0 },
       removeOnFail: QUEUES.interactive.removeOnFail,
     },
   );

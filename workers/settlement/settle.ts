@@ -17,7 +17,7 @@ export interface SettleDeps {
   log: Logger;
 }
 
-const BATCH = 200;
+export const SETTLE_BATCH = 200;
 const TASK = 'settle';
 /** A record that MongoDB refuses so often, each time alone, will not succeed by itself. */
 const TRIES_MAX = 5;
@@ -88,11 +88,11 @@ export function createSettler({ outbox, ledger, accounts, leases, clock, onSettl
   async function nextEntries(shard: number): Promise<OutboxEntry[]> {
     const now = clock.now();
     if (now - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS) {
-      const left = await outbox.read(shard, 'redelivered', BATCH);
-      if (left.length < BATCH) lookedBackAt.set(shard, now);
+      const left = await outbox.read(shard, 'redelivered', SETTLE_BATCH);
+      if (left.length < SETTLE_BATCH) lookedBackAt.set(shard, now);
       if (left.length > 0) return left;
     }
-    return outbox.read(shard, 'new', BATCH);
+    return outbox.read(shard, 'new', SETTLE_BATCH);
   }
 
   async function bookAll(shard: number, entries: readonly OutboxEntry[]): Promise<void> {

@@ -1,28 +1,25 @@
 import { Router } from 'express';
 
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
-import { drainRatePerSecond } from '../../../shared/domain/queues/drain-rate.ts';
+import type { LaneStatistics } from '../../../shared/infra/redis/lane-statistics.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { shardOfQueue } from './lane.ts';
 import type { LaneQueue } from './lane.ts';
 
-/** As many ended jobs as the queues keep (see QUEUES in shared/contracts/jobs.ts). */
-const ENDED_LOOKED_AT = 200;
-
 export interface AdminQueuesDeps {
   queues: readonly LaneQueue[];
+  laneStatistics: LaneStatistics;
   clock: Clock;
 }
 
-async function figuresOf(queue: LaneQueue, now: number) {
-  const [counts, [oldest], ended] = await Promise.all([
+async function figuresOf(queue: LaneQueue, laneStatistics: LaneStatistics, now: number) {
+  const shard = shardOfQueue(queue);
+  const [counts, [oldest], drainRate] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting'], 0, 0, true),
-    queue.getJobs(['completed'], 0, ENDED_LOOKED_AT - 1),
+    laneStatistics.drainRatePerSecond(shard, 'interactive', now),
   ]);
-  const shard = shardOfQueue(queue);
-  const finishedAtMs = ended.flatMap(({ finishedOn }) => (finishedOn === undefined ? [] : [finishedOn]));
   return {
     id: `${shard}:${queue.name}`,
     object: 'queue',
@@ -33,18 +30,18 @@ async function figuresOf(queue: LaneQueue, now: number) {
     delayed: counts['delayed'] ?? 0,
     failed: counts['failed'] ?? 0,
     oldest_age_seconds: oldest === undefined ? 0 : Math.max(0, Math.floor((now - oldest.timestamp) / 1000)),
-    drain_rate_per_second: drainRatePerSecond(finishedAtMs, now),
+    drain_rate_per_second: drainRate,
   };
 }
 
 /** `GET /admin/v1/queues`: every lane of every shard. */
-export function createAdminQueuesRoute({ queues, clock }: AdminQueuesDeps): Router {
+export function createAdminQueuesRoute({ queues, laneStatistics, clock }: AdminQueuesDeps): Router {
   const router = Router();
   router
     .route('/queues')
     .get(async (req, res) => {
       const query = parseListQuery(req.query);
-      const all = await Promise.all(queues.map((queue) => figuresOf(queue, clock.now())));
+      const all = await Promise.all(queues.map((queue) => figuresOf(queue, laneStatistics, clock.now())));
       const page = pageOf(all, query, (lane) => lane.id);
       res.json(toListPage(page, query.limit, (lane) => lane));
     })

@@ -20,6 +20,8 @@ function shardKeys(tag: string) {
     record: (requestId: string) => `${tag}:r:${requestId}`,
     body: (requestId: string) => `${tag}:b:${requestId}`,
     stream: (requestId: string) => `${tag}:s:${requestId}`,
+    /** The answer of a request that was never streamed: the one entry its stream would have. */
+    answer: (requestId: string) => `${tag}:a:${requestId}`,
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,

@@ -185,6 +185,7 @@ export function createRequestStore(
           keys.meanCompletion(ref.keyId),
           keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
           keys.laneStatistics('interactive'),
+          keys.answer(ref.requestId),
         ],
         [
           ref.requestId,

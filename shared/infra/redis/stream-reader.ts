@@ -8,10 +8,21 @@ export interface StreamReader {
   readFrom(shard: number, requestId: string, fromSeq: number): Promise<StreamEntry[]>;
 }
 
+/** An answer kept as plain text: its last sequence number, then the entry (see emit.lua). */
+function toEntry(whole: string): StreamEntry {
+  const lineEnd = whole.indexOf('\n');
+  return decodeEntry(Number(whole.slice(0, lineEnd)), whole.slice(lineEnd + 1));
+}
+
 export function createStreamReader(client: RedisClient, keyspace: Keyspace): StreamReader {
   return {
     async readFrom(shard, requestId, fromSeq) {
-      const rows = await client.xrange(keyspace.shard(shard).stream(requestId), `${fromSeq}-0`, '+');
+      const keys = keyspace.shard(shard);
+      const [rows, whole] = await Promise.all([
+        client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+'),
+        client.get(keys.answer(requestId)),
+      ]);
+      if (whole !== null) return [toEntry(whole)].filter(({ lastSeq }) => lastSeq >= fromSeq);
       return rows.map(([id, fields]) => decodeEntry(Number(id.split('-')[0]), fields[1] ?? ''));
     },
   };

@@ -14,7 +14,9 @@ local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
 
-local now = now_ms()
+-- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
+local seq_now = now_us()
+local now = math.floor(seq_now / 1000)
 local id, billed = ARGV[1], ARGV[10] == '1'
 local rpm_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[2], now)
@@ -96,8 +98,9 @@ end
 if verdict then return reply(verdict, retry, estimate) end
 
 local month = ARGV[12]
+local account
 if billed then
-  local account = redis.call('HMGET', KEYS[7], 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month, 'duration')
+  account = redis.call('HMGET', KEYS[7], 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month, 'duration')
   if not account[1] then return reply('load') end
   -- In-flight requests give their holds back as they end: about one recent duration from now.
   local soon = math.min(30000, math.max(1000, number_of(account[7])))
@@ -122,14 +125,13 @@ if is_throttled then log_request(KEYS[3], id, now) end
 if daily_limit > 0 then log_day(KEYS[6], now) end
 log_tokens(KEYS[4], KEYS[5], id, used, estimate, now)
 if billed then
-  hold(KEYS[7], month, micro, estimate)
+  redis.call('HSET', KEYS[7], 'held', int(number_of(account[3]) + micro), 'ht:' .. month, int(number_of(account[6]) + estimate))
 else
   redis.call('INCRBY', KEYS[8], int(estimate))
   redis.call('PEXPIRE', KEYS[8], 2 * 86400000)
 end
 requests, used = requests + 1, used + estimate
--- The order of acceptance: microseconds, which survive a Redis that comes back empty, as a counter would not.
-local seq = now_us()
+local seq = seq_now
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],

@@ -1,21 +1,25 @@
 -- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
---      10 mean completion, 11 test allowance, 12 lane statistics
+--      10 mean completion, 11 test allowance, 12 lane statistics, 13 whole answer
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms
 -- Returns 'finished', or the state found when this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
 local SAMPLE = 8
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent')
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return 'finished' end
 if values[1] ~= 'running' then return values[1] or 'missing' end
 local now = now_ms()
 local cost, tokens, completion = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+if values[10] == '0' then
+  emit_whole(KEYS[13], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+else
+  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+end
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
 local settles, is_sampled = ARGV[9] ~= '', string.byte(ARGV[1], -1) % SAMPLE == 0

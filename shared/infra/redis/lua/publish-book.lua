@@ -5,18 +5,37 @@
 local version = tonumber(redis.call('HGET', KEYS[1], 'version')) or -1
 local months = tonumber(ARGV[3])
 if tonumber(ARGV[1]) > version then
-  redis.call('HSET', KEYS[1], 'version', ARGV[1], 'book', ARGV[2])
+  local write = { 'version', ARGV[1], 'book', ARGV[2] }
   for index = 1, months do
-    redis.call('HSET', KEYS[1], 'bt:' .. ARGV[2 + index * 2], ARGV[3 + index * 2])
+    write[#write + 1] = 'bt:' .. ARGV[2 + index * 2]
+    write[#write + 1] = ARGV[3 + index * 2]
+  end
+  redis.call('HSET', KEYS[1], unpack(write))
+end
+
+-- A request that is named twice owes once.
+local ids, named, settled, changes = {}, {}, {}, { 'pend', 0 }
+for index = 4 + months * 2, #ARGV do
+  if not named[ARGV[index]] then
+    named[ARGV[index]] = true
+    ids[#ids + 1] = ARGV[index]
   end
 end
-for index = 4 + months * 2, #ARGV do
-  local owed = redis.call('HGET', KEYS[2], ARGV[index])
+if #ids == 0 then return 0 end
+local by_month = {}
+for index, owed in ipairs(redis.call('HMGET', KEYS[2], unpack(ids))) do
   if owed then
     local micro, tokens, month = string.match(owed, '^(-?%d+):(-?%d+):(%d+)$')
-    redis.call('HDEL', KEYS[2], ARGV[index])
-    redis.call('HINCRBY', KEYS[1], 'pend', int(-tonumber(micro)))
-    redis.call('HINCRBY', KEYS[1], 'pt:' .. month, int(-tonumber(tokens)))
+    settled[#settled + 1] = ids[index]
+    changes[2] = changes[2] - tonumber(micro)
+    by_month[month] = (by_month[month] or 0) - tonumber(tokens)
   end
 end
-return redis.call('HGET', KEYS[1], 'book')
+if #settled == 0 then return 0 end
+for month, tokens in pairs(by_month) do
+  changes[#changes + 1] = 'pt:' .. month
+  changes[#changes + 1] = tokens
+end
+redis.call('HDEL', KEYS[2], unpack(settled))
+move(KEYS[1], unpack(changes))
+return #settled

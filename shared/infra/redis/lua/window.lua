@@ -63,9 +63,13 @@ local function tokens_used(log, weights, now)
 end
 
 local function log_tokens(log, weights, id, used, tokens, now)
-  log_request(log, id, now)
+  redis.call('ZADD', log, int(now), id)
   redis.call('HSET', weights, id, int(tokens), 'sum', int(used + tokens))
-  keep_alive(weights)
+  -- Log and weights are only written together, so they age together.
+  if redis.call('PTTL', weights) < 2 * MINUTE_MS then
+    redis.call('PEXPIRE', weights, 3 * MINUTE_MS)
+    redis.call('PEXPIRE', log, 3 * MINUTE_MS)
+  end
 end
 
 -- Replaces a request's weight while it is in the window; a request that has left it weighs nothing any more.

@@ -7,6 +7,7 @@ import type { Response } from 'express';
 import { setAddressHeaders, setKeyHeaders } from '../../../../api/admission/limit-headers.ts';
 import type { Principal } from '../../../../shared/domain/keys/principal.ts';
 
+// The functions read the limits alone.
 const LIMITS = { limits: { rpm: 60, tpm: 1_000 } } as Principal;
 const IDLE = { requests: 0, requestsResetMs: 0, tokens: 0, tokensResetMs: 0 };
 

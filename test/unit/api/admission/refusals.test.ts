@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { toRefusal } from '../../../../api/admission/refusals.ts';
 import type { Principal } from '../../../../shared/domain/keys/principal.ts';
 
+// The sentences read the limits alone.
 const PRINCIPAL = {
   limits: { rpm: 61, tpm: 62, dailyRequests: 63, chatRpm: 64, streamRpm: 65 },
   testDailyTokens: 66,
