@@ -11,9 +11,24 @@ const door = (library, allowed) =>
 module.exports = {
   forbidden: [
     only('no-cycles', 'No import cycles, type-only ones included.', {}, { circular: true }),
-    only('api-and-workers-meet-in-shared', 'The two processes share code through shared/ only.', { path: '^api/' }, { path: '^workers/' }),
-    only('workers-and-api-meet-in-shared', 'The two processes share code through shared/ only.', { path: '^workers/' }, { path: '^api/' }),
-    only('shared-knows-no-process', 'shared/ imports nothing of a process.', { path: '^shared/' }, { path: '^(api|workers|scripts|test)/' }),
+    only(
+      'api-and-workers-meet-in-shared',
+      'The two processes share code through shared/ only.',
+      { path: '^api/' },
+      { path: '^workers/' },
+    ),
+    only(
+      'workers-and-api-meet-in-shared',
+      'The two processes share code through shared/ only.',
+      { path: '^workers/' },
+      { path: '^api/' },
+    ),
+    only(
+      'shared-knows-no-process',
+      'shared/ imports nothing of a process.',
+      { path: '^shared/' },
+      { path: '^(api|workers|scripts|test)/' },
+    ),
     only(
       'core-is-pure',
       'contracts, domain and errors import no package but joi.',
@@ -47,14 +62,28 @@ module.exports = {
       { path: '^workers/pipeline/', pathNot: '^workers/pipeline/run-pipeline\\.ts$' },
       { path: '^workers/pipeline/', pathNot: '^workers/pipeline/stage\\.ts$' },
     ),
-    only('only-main-composes', 'compose.ts is imported by its main.ts and by tests.', { pathNot: '^((api|workers)/main\\.ts$|test/)' }, { path: '^(api|workers)/compose\\.ts$' }),
-    only('scripts-are-leaves', 'Nothing imports a script but its tests.', { pathNot: '^(scripts|test)/' }, { path: '^scripts/' }),
+    only(
+      'only-main-composes',
+      'compose.ts is imported by its main.ts and by tests.',
+      { pathNot: '^((api|workers)/main\\.ts$|test/)' },
+      { path: '^(api|workers)/compose\\.ts$' },
+    ),
+    only(
+      'scripts-are-leaves',
+      'Nothing imports a script but its tests.',
+      { pathNot: '^(scripts|test)/' },
+      { path: '^scripts/' },
+    ),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '(^|/)(dist|\\.data)/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { extensions: ['.ts', '.js', '.mjs', '.cjs'], exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.mjs', '.cjs'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 };

@@ -14,7 +14,10 @@ const project = (displayName, testMatch, extra = {}) => ({
   ...extra,
 });
 
-const withStores = { globalSetup: '<rootDir>/test/support/start-stores.ts', globalTeardown: '<rootDir>/test/support/stop-stores.ts' };
+const withStores = {
+  globalSetup: '<rootDir>/test/support/start-stores.ts',
+  globalTeardown: '<rootDir>/test/support/stop-stores.ts',
+};
 
 export default {
   testTimeout: 20_000,

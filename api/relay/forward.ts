@@ -53,6 +53,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
   let stalled: NodeJS.Timeout | undefined;
+  let pingIsDue = false;
 
   const onAny = (entry: StreamEntry) => {
     if (write === undefined) early.push(entry);
@@ -76,9 +77,22 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     });
   }
 
-  const ping = setInterval(() => {
+  /** What a client leaves unread at the end holds its connection, too. */
+  function end(text: string): void {
+    res.end(text);
+    stalled ??= setTimeout(() => res.destroy(), drainMs);
+    done.resolve(undefined);
+  }
+
+  function sendPing(): void {
     commit();
     if (stalled === undefined) send(SSE_PING);
+  }
+
+  const ping = setInterval(() => {
+    // A request that is not in the queue yet may still be refused, with a status of its own.
+    if (write === undefined) pingIsDue = true;
+    else sendPing();
   }, pingMs);
   const deadline = setTimeout(() => {
     if (res.headersSent) res.destroy();
@@ -112,12 +126,10 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
         commit();
         const text = sse.events(entry, fromSeq);
         if (terminal === undefined) send(text);
-        else {
-          res.end(text);
-          done.resolve(undefined);
-        }
+        else end(text);
       };
       write = onEntry;
+      if (pingIsDue && early.length === 0) sendPing();
       for (const entry of early.splice(0)) onEntry(entry);
       try {
         await done.promise;

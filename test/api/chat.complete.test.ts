@@ -28,7 +28,7 @@ describe('POST /chat', () => {
     });
     const { usage, choices } = response.body;
     expect(choices[0].message.content.length).toBeGreaterThan(10);
-    expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+    expect(usage.total_tokens).toBe(Number(usage.prompt_tokens) + Number(usage.completion_tokens));
   });
 
   it('books exactly what the provider counted, once', async () => {

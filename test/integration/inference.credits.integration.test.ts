@@ -1,15 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import {
-  chatOf,
-  errorOf,
-  expectUncharged,
-  ledgerOf,
-  parseSse,
-  postChat,
-  postStream,
-  waitFor,
-} from '../support/chat.ts';
+import { chatOf, errorOf, ledgerOf, postChat, postStream, waitFor } from '../support/chat.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 

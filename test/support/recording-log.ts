@@ -28,6 +28,6 @@ export function createRecordingLog(): RecordingLog {
     errors: () =>
       lines
         .filter((line) => line.level === 'error')
-        .map((line) => `${line.message} ${String(line.fields.error ?? '')}`),
+        .map(({ message, fields: { error } }) => (error instanceof Error ? `${message} ${error.message}` : message)),
   };
 }

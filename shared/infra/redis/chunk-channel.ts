@@ -6,11 +6,29 @@ type EntryListener = (requestId: string, lastSeq: number, payload: string) => vo
 /** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
 export interface ChunkChannel {
   nameOf(shard: number): string;
-  /** Resolves once Redis has confirmed the subscription; safe to repeat. */
+  /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
   subscribe(shard: number): Promise<void>;
   onEntry(listener: EntryListener): void;
   /** Called after every reconnect, when messages may have been missed. */
   onReady(listener: () => void): void;
+}
+
+/** A caller waits for it; the subscription itself goes on, for the next caller. */
+const CONFIRM_TIMEOUT_MS = 1_500;
+
+async function inTime(confirmation: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((_resolve, reject) => {
+    // The words of ioredis's own time limit, which this connection does not have.
+    timer = setTimeout(() => {
+      reject(new Error('Command timed out'));
+    }, CONFIRM_TIMEOUT_MS);
+  });
+  try {
+    await Promise.race([confirmation, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** `client` is for pub/sub only (design.md section 5). */
@@ -30,7 +48,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
         subscriptions.set(shard, pending);
         pending.catch(() => subscriptions.delete(shard));
       }
-      await pending;
+      await inTime(pending);
     },
 
     onEntry(listener) {

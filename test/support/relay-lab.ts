@@ -1,0 +1,124 @@
+import { createRelayHub } from '../../api/relay/hub.ts';
+import type { Reader, ReadFrom, RelayHub } from '../../api/relay/hub.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { eventsOf } from '../../shared/contracts/events.ts';
+import { createChunkChannel } from '../../shared/infra/redis/chunk-channel.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
+import { createStreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { createRecordingLog } from './recording-log.ts';
+import { endingOf, openRequestLab, RETENTION_MS, SHARD } from './request-lab.ts';
+import type { LabRequest, RequestLab } from './request-lab.ts';
+import { redisUrl } from './stores.ts';
+
+/** A running request whose events the test writes itself, as a worker would. */
+export interface RunningRequest {
+  requestId: string;
+  /** Appends one entry and publishes it. */
+  append(...deltas: string[]): Promise<void>;
+  /** Appends an entry whose publication nobody hears. */
+  appendUnheard(...deltas: string[]): Promise<void>;
+  finish(text?: string): Promise<void>;
+}
+
+/** What a reader was given. */
+export interface Heard {
+  reader: Reader;
+  entries: StreamEntry[];
+  /** The texts of the increments, one by one. */
+  texts(): string[];
+}
+
+/** One ingress's relay over real Redis, and requests for it to read. */
+export interface RelayLab {
+  lab: RequestLab;
+  hub: RelayHub;
+  subscriber: RedisClient;
+  /** Breaks the subscriber's connection, and nobody else's. */
+  killSubscriber(): Promise<void>;
+  start(): Promise<RunningRequest>;
+  read(requestId: string, from?: ReadFrom): Heard;
+  close(): Promise<void>;
+}
+
+export async function openRelayLab(): Promise<RelayLab> {
+  const lab = await openRequestLab();
+  const subscriber = createRedis(redisUrl(), 'subscriber');
+  subscriber.on('error', () => undefined);
+  await connectRedis(subscriber);
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  const hub = createRelayHub({
+    channel: createChunkChannel(subscriber, lab.keyspace, newId('ing')),
+    reader: createStreamReader(lab.redis, lab.keyspace),
+    records,
+    now: Date.now,
+    log: createRecordingLog(),
+  });
+  await hub.ensureShard(SHARD);
+  const channel = hub.channelOf(SHARD);
+
+  async function start(): Promise<RunningRequest> {
+    const request: LabRequest = await lab.admit();
+    const { requestId } = request;
+    await lab.run(request, 1);
+    await records.attach(request.principal, requestId, channel);
+    const record = lab.keys.record(requestId);
+    let seq = 0;
+    async function append(...deltas: string[]): Promise<void> {
+      seq += deltas.length;
+      await lab.requests.append(request.ref(1), seq, deltas);
+    }
+    return {
+      requestId,
+      append,
+      async appendUnheard(...deltas) {
+        await lab.redis.hset(record, 'channels', '');
+        await append(...deltas);
+        await lab.redis.hset(record, 'channels', channel);
+      },
+      async finish(text = '') {
+        await lab.requests.finish(request.ref(1), seq, endingOf(request, text, { prompt: 1, completion: 1 }));
+      },
+    };
+  }
+
+  return {
+    lab,
+    hub,
+    subscriber,
+    async killSubscriber() {
+      // Other test files have subscribers on the same server, so not CLIENT KILL TYPE pubsub.
+      const id = await subscriber.call('CLIENT', 'ID');
+      await lab.redis.call('CLIENT', 'KILL', 'ID', Number(id));
+    },
+    start,
+    read(requestId, from) {
+      const entries: StreamEntry[] = [];
+      const reader = hub.open(SHARD, requestId, (entry) => entries.push(entry), from);
+      return {
+        reader,
+        entries,
+        texts: () => entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))),
+      };
+    },
+    async close() {
+      hub.close();
+      subscriber.disconnect();
+      await lab.close();
+    },
+  };
+}
+
+/** The sequence numbers that entries stand for, one by one. */
+export function sequenceOf(entries: readonly StreamEntry[]): number[] {
+  return entries.flatMap(({ lastSeq, deltas, terminal }) => {
+    const count = deltas.length + countOf(terminal);
+    return Array.from({ length: count }, (_, index) => lastSeq - count + 1 + index);
+  });
+}
+
+function countOf(terminal: Terminal | undefined): number {
+  return terminal === undefined ? 0 : eventsOf(terminal);
+}

@@ -1,0 +1,57 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** An HTTP server that answers as a test tells it, for what no well-behaved provider would send. */
+export interface ScriptedServer {
+  url: string;
+  /** Connections that were ever opened. */
+  connections(): number;
+  /** Requests whose connection the client has closed before the answer was whole. */
+  abandoned(): number;
+  requests: { headers: IncomingMessage['headers']; body: string }[];
+  /** Closes the connections that carry no request. */
+  closeIdle(): Promise<void>;
+  answer(script: (res: ServerResponse, req: IncomingMessage) => void): void;
+  close(): Promise<void>;
+}
+
+export async function startScriptedServer(): Promise<ScriptedServer> {
+  let script: (res: ServerResponse, req: IncomingMessage) => void = (res) => res.end();
+  let connections = 0;
+  let abandoned = 0;
+  const requests: ScriptedServer['requests'] = [];
+  const server = createServer((req, res) => {
+    let body = '';
+    req.setEncoding('utf8');
+    req.on('data', (part: string) => (body += part));
+    req.on('end', () => {
+      requests.push({ headers: req.headers, body });
+      script(res, req);
+    });
+    res.on('close', () => {
+      if (!res.writableFinished) abandoned += 1;
+    });
+  });
+  server.on('connection', () => (connections += 1));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    connections: () => connections,
+    abandoned: () => abandoned,
+    requests,
+    closeIdle: async () => {
+      server.closeIdleConnections();
+      await new Promise(setImmediate);
+    },
+    answer: (next) => (script = next),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
