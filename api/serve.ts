@@ -26,7 +26,11 @@ export interface ServeOptions {
 function create(app: RequestListener, tls: ServeOptions['tls']): Server {
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
   if (tls === undefined) return createServer(options, app);
-  return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
+  try {
+    return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
+  } catch (cause) {
+    throw new Error('The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE.', { cause });
+  }
 }
 
 /** `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are cut. */

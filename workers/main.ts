@@ -2,6 +2,7 @@ import { environment } from '../shared/config/environment.ts';
 import { listen } from '../shared/lifecycle/listen.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
+import type { WorkerProcess } from './compose.ts';
 import { createHealthServer } from './health/server.ts';
 
 /** Beyond the requests' own time limit: closing connections. */
@@ -14,16 +15,18 @@ await runProcess({
   // A worker finishes what it runs, up to the request's time limit (contract.md section 1).
   graceMs: ({ limits }) => limits.requestTimeoutSeconds * 1000 + CLOSING_MS,
   async start(config, log, closer) {
-    const worker = await composeWorker(config, log, closer);
     const { host, workerPort } = config.http;
+    const running: { worker?: WorkerProcess } = {};
+    // Before it takes any work: a port in use must not leave it with requests that it has to finish first.
     if (workerPort !== 0) {
-      const server = createHealthServer(worker);
+      const server = createHealthServer(() => running.worker);
       await listen(server, workerPort, host, 'WORKER_PORT');
       closer.defer('health', () => {
         server.closeAllConnections();
         return new Promise((resolve) => server.close(resolve));
       });
     }
+    running.worker = await composeWorker(config, log, closer);
     log.info('The worker is running.', { count: config.worker.concurrency });
   },
 });

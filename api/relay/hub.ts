@@ -65,6 +65,8 @@ function isListening({ paused, closed }: OpenReader): boolean {
 
 /** A reader that has heard nothing for so long looks into the stream itself. */
 const POLL_MS = 1_000;
+/** Entries read at a time: a client that reads slowly takes a few, and the rest would be read again each time. */
+const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
 
@@ -102,10 +104,13 @@ export function createRelayHub(deps: {
     reader.filling = true;
     reader.quietSince = now();
     try {
-      for (let again = true; again; again = takeRefill(reader)) {
-        for (const entry of await streams.readFrom(reader.shard, reader.requestId, reader.nextSeq)) {
-          deliver(reader, entry);
-        }
+      let again = true;
+      while (again) {
+        const { shard, requestId, nextSeq } = reader;
+        const entries = await streams.readFrom(shard, requestId, nextSeq, PORTION);
+        for (const entry of entries) deliver(reader, entry);
+        const isMore = entries.length === PORTION && isListening(reader);
+        again = takeRefill(reader) || isMore;
       }
     } catch (error) {
       // The next poll tries again.

@@ -15,11 +15,17 @@ export interface ProcessOptions {
   graceMs: (config: Config) => number;
 }
 
+/** A connection that failed on several addresses has no message of its own. */
+function messageOf(error: Error): string {
+  if (error.message !== '') return error.message;
+  return error instanceof AggregateError ? error.errors.map(String).join('; ') : error.name;
+}
+
 /** One sentence for the operator: an error's message and that of its first cause. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  return `${error.message}${cause}`;
+  const cause = error.cause instanceof Error ? ` (${messageOf(error.cause)})` : '';
+  return `${messageOf(error)}${cause}`;
 }
 
 function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
@@ -48,18 +54,23 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   });
 
   const graceMs = options.graceMs(config);
-  let stopping = false;
-  async function stop(signal: string): Promise<void> {
-    if (stopping) {
-      log.warn('A second signal: the process ends at once.', { signal });
-      process.exit(1);
-    }
-    stopping = true;
-    log.info('The process is stopping.', { signal });
+  /** Closing waits for stores that may not answer. */
+  function endAfterGrace(): void {
     setTimeout(() => {
       log.error('The process did not stop within its grace.');
       process.exit(1);
     }, graceMs).unref();
+  }
+
+  let signals = 0;
+  async function stop(signal: string): Promise<void> {
+    signals += 1;
+    if (signals > 1) {
+      log.warn('A second signal: the process ends at once.', { signal });
+      process.exit(1);
+    }
+    log.info('The process is stopping.', { signal });
+    endAfterGrace();
     await closer.close();
     log.info('The process has stopped.');
     process.exit(0);
@@ -72,8 +83,11 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   try {
     await options.start(config, log, closer);
   } catch (error) {
+    // A signal has closed what the start was using.
+    if (signals > 0) return;
     log.debug('The process could not start.', { error });
     process.stderr.write(`${sentenceOf(error)}\n`);
+    endAfterGrace();
     await closer.close();
     process.exit(1);
   }

@@ -43,7 +43,8 @@ describe('credits that run out', () => {
       const response = await post(service.app, key, chatOf('A long story'));
 
       expect(response.status).toBe(200);
-      expect(response.text ?? response.body).toContain('"finish_reason":"length"');
+      const said = typeof response.body === 'string' ? response.body : JSON.stringify(response.body);
+      expect(said).toContain('"finish_reason":"length"');
       expect(await ledgerOf(service, response)).toMatchObject({ finishReason: 'length', estimated: true });
       const { balance, spent } = await atRest(tenantId);
       expect(spent).toBeGreaterThan(100);

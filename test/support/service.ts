@@ -52,6 +52,8 @@ export interface TestService {
   /** Sets a provider, `simulated` unless named; a worker that is started after this has it at once. */
   setProvider(settings: object, name?: string): Promise<void>;
   setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
+  /** The ingress's metrics page. */
+  metrics(): Promise<string>;
   startWorker(): Promise<{ close(): Promise<void> }>;
   close(): Promise<void>;
 }
@@ -160,6 +162,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     admin,
     setProvider,
     setTargets,
+    metrics: async () => (await request(adminApp).get('/metrics').auth(ADMIN_TOKEN, { type: 'bearer' })).text,
     startWorker,
     async startTenant({ credits = 1_000_000, tenant = {}, key = {} } = {}) {
       const made = await admin('post', '/tenants', {

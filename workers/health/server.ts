@@ -12,23 +12,26 @@ function send(res: ServerResponse, status: number, body: string, type = 'applica
   res.writeHead(status, { 'Content-Type': type }).end(body);
 }
 
-/** A worker's three pages, for operators and schedulers only; Express stays in the ingress. */
-export function createHealthServer({ readiness, metrics }: HealthServerDeps): Server {
+const UNAVAILABLE = '{"status":"unavailable","checks":{"worker":"it is starting"}}';
+
+/**
+ * A worker's three pages, for operators and schedulers only; Express stays in the ingress. `worker` is undefined while
+ * it is still being put together.
+ */
+export function createHealthServer(worker: () => HealthServerDeps | undefined): Server {
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    switch (req.url) {
-      case '/health/live':
-        send(res, 200, '{"status":"ok"}');
-        return;
-      case '/health/ready': {
-        const { ready, checks } = await readiness.check();
-        send(res, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ok' : 'unavailable', checks }));
-        return;
-      }
-      case '/metrics':
-        send(res, 200, await metrics.render(), metrics.contentType);
-        return;
-      default:
-        send(res, 404, '{"status":"unknown path"}');
+    const deps = worker();
+    if (req.url === '/health/live') {
+      send(res, 200, '{"status":"ok"}');
+    } else if (req.url !== '/health/ready' && req.url !== '/metrics') {
+      send(res, 404, '{"status":"unknown path"}');
+    } else if (deps === undefined) {
+      send(res, 503, UNAVAILABLE);
+    } else if (req.url === '/metrics') {
+      send(res, 200, await deps.metrics.render(), deps.metrics.contentType);
+    } else {
+      const { ready, checks } = await deps.readiness.check();
+      send(res, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ok' : 'unavailable', checks }));
     }
   }
   return createServer((req, res) => {

@@ -4,9 +4,12 @@ import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 
 export interface StreamReader {
-  /** Entries whose last event is `fromSeq` or later, in order; the first may begin before it. */
-  readFrom(shard: number, requestId: string, fromSeq: number): Promise<StreamEntry[]>;
+  /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+  readFrom(shard: number, requestId: string, fromSeq: number, count?: number): Promise<StreamEntry[]>;
 }
+
+/** More than any answer has. */
+const ENTRIES_MAX = 1_000_000;
 
 /** An answer kept as plain text: its last sequence number, then the entry (see emit.lua). */
 function toEntry(whole: string): StreamEntry {
@@ -16,10 +19,10 @@ function toEntry(whole: string): StreamEntry {
 
 export function createStreamReader(client: RedisClient, keyspace: Keyspace): StreamReader {
   return {
-    async readFrom(shard, requestId, fromSeq) {
+    async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
       const keys = keyspace.shard(shard);
       const [rows, whole] = await Promise.all([
-        client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+'),
+        client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
         client.get(keys.answer(requestId)),
       ]);
       if (whole !== null) return [toEntry(whole)].filter(({ lastSeq }) => lastSeq >= fromSeq);

@@ -1,0 +1,87 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, ledgerOf, waitFor } from '../support/chat.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+import { openStream } from '../support/stream-client.ts';
+import type { OpenStream } from '../support/stream-client.ts';
+
+describe('a client that leaves its stream', () => {
+  let service: TestService;
+  const rejections: unknown[] = [];
+  const remember = (reason: unknown) => rejections.push(reason);
+  beforeAll(async () => {
+    process.on('unhandledRejection', remember);
+    service = await startService({ relayTimes: { pingMs: 50 } });
+  });
+  afterEach(() => {
+    service.provider.restore();
+  });
+  afterAll(async () => {
+    await service.close();
+    process.off('unhandledRejection', remember);
+    expect(rejections).toEqual([]);
+    expect(service.log.errors()).toEqual([]);
+  });
+
+  /** The provider has been heard to its end, and what it counted is booked. */
+  async function expectSettled({ headers }: OpenStream): Promise<void> {
+    const response = { headers: Object.fromEntries(headers.entries()) };
+    const entry = await ledgerOf(service, response);
+    const counted = service.provider.request(String(headers.get('x-request-id')));
+    expect(counted).toMatchObject({ calls: 1, completed: 1, aborted: 0 });
+    expect(entry).toMatchObject({
+      finishReason: 'stop',
+      estimated: false,
+      promptTokens: counted?.prompt_tokens,
+      completionTokens: counted?.completion_tokens,
+    });
+  }
+
+  it('after the first text is charged for the answer, which goes on', async () => {
+    service.provider.change({ chunks: 10, chunk_ms: 30 });
+    const { key } = await service.startTenant();
+    const stream = await openStream(service.url, key, chatOf('Short visit'));
+    await stream.until('"role":"assistant"');
+
+    stream.leave();
+
+    await expectSettled(stream);
+  });
+
+  it('while it is waiting for the first text is charged in the same way', async () => {
+    service.provider.change({ first_token_ms: 300 });
+    const { key } = await service.startTenant();
+    const stream = await openStream(service.url, key, chatOf('No patience'));
+    await stream.until(': ping');
+
+    stream.leave();
+
+    await expectSettled(stream);
+  });
+
+  it('as one of many, at any moment, disturbs none of the others', async () => {
+    service.provider.change({ chunks: 12, chunk_ms: 20 });
+    const { key } = await service.startTenant();
+    const streams = await Promise.all(
+      Array.from({ length: 24 }, (_, index) => openStream(service.url, key, chatOf(`Visitor ${index}`))),
+    );
+
+    await Promise.all(
+      streams.map(async (stream, index) => {
+        await stream.until(`id: ${1 + (index % 8)}\n`);
+        if (index % 2 === 0) stream.leave();
+        else expect(await stream.end()).toContain('data: [DONE]');
+      }),
+    );
+
+    await Promise.all(streams.map(expectSettled));
+  });
+
+  it('leaves nothing open in the ingress', async () => {
+    await waitFor(async () => {
+      const page = await service.metrics();
+      return /^parley_open_relays\{.*\} 0$/m.test(page) ? true : undefined;
+    }, 'all relays to be closed');
+  });
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, waitFor } from '../support/chat.ts';
+import { openFleet } from '../support/fleet.ts';
+import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
+import { openLiveStream, post } from '../support/live-stream.ts';
+
+const CREDITS = 1_000_000;
+
+describe('the service as processes', () => {
+  let fleet: Fleet;
+  let apis: ApiProcess[];
+  let workers: WorkerProcess[];
+  beforeAll(async () => {
+    fleet = await openFleet();
+    apis = await Promise.all([fleet.startApi(), fleet.startApi()]);
+    workers = await Promise.all([fleet.startWorker(), fleet.startWorker()]);
+  }, 30_000);
+  afterAll(async () => {
+    await fleet.close();
+  });
+
+  const urlOf = (index: number) => apis[index % apis.length]?.url ?? '';
+
+  /** How many requests a worker has ended. */
+  async function endedBy({ url }: WorkerProcess): Promise<number> {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const counts = [...text.matchAll(/^parley_requests_total\{[^}]*\} (\d+)$/gm)];
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  it('stream an answer as it is made, and book what the provider counted', async () => {
+    await fleet.changeProvider({ chunks: 20, chunk_ms: 30 });
+    const { liveKey, tenantId } = await fleet.startTenant(CREDITS);
+
+    const stream = await openLiveStream(urlOf(0), liveKey, chatOf('Tell me of the sea'));
+    const read = await stream.ended;
+    await fleet.changeProvider();
+
+    expect(read).toMatchObject({ finishReason: 'stop', isDone: true, isBroken: false });
+    expect(read.lastTextAt - read.firstTextAt).toBeGreaterThan(300);
+    const counted = (await fleet.providerCounts()).get(stream.requestId);
+    expect(read.usage).toMatchObject({
+      prompt_tokens: counted?.prompt_tokens,
+      completion_tokens: counted?.completion_tokens,
+    });
+    const { balance, requestIds } = await fleet.atRest(tenantId);
+    expect(requestIds).toEqual([stream.requestId]);
+    expect(balance).toBe(CREDITS - (counted?.prompt_tokens ?? 0) - (counted?.completion_tokens ?? 0));
+  });
+
+  it('share the work: two ingresses and two workers', async () => {
+    const { liveKey } = await fleet.startTenant(CREDITS);
+    const before = await Promise.all(workers.map(endedBy));
+    await fleet.changeProvider({ first_token_ms: 100 });
+
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const response = await post(urlOf(index), liveKey, '/chat', chatOf(`Number ${index}`));
+        return response.status;
+      }),
+    );
+    await fleet.changeProvider();
+
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const ended = await Promise.all(workers.map(endedBy));
+    const shares = ended.map((count, index) => count - (before[index] ?? 0));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBe(60);
+    for (const share of shares) expect(share).toBeGreaterThan(10);
+  });
+
+  it('give a second ingress the history of an entity that the first one has begun', async () => {
+    const { liveKey } = await fleet.startTenant(CREDITS);
+    const ask = (index: number, content: string) =>
+      post(urlOf(index), liveKey, '/chat', chatOf(content, { entity_id: 'pupil-1' }));
+    await (await ask(0, 'My name is Ada.')).json();
+
+    const second = await ask(1, 'What is my name?');
+
+    const requestId = String(second.headers.get('x-request-id'));
+    const seen: unknown = await (await fetch(`${fleet.providerUrl}/stats/requests/${requestId}`)).json();
+    expect(seen).toMatchObject({
+      messages: [
+        { role: 'user', content: 'My name is Ada.' },
+        { role: 'assistant' },
+        { role: 'user', content: 'What is my name?' },
+      ],
+    });
+  });
+
+  it('lose nothing when a worker is killed between requests', async () => {
+    const { liveKey, tenantId } = await fleet.startTenant(CREDITS);
+    const [doomed] = workers;
+    await doomed?.kill();
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        const response = await post(urlOf(index), liveKey, '/chat', chatOf(`Number ${index}`));
+        return { status: response.status, requestId: String(response.headers.get('x-request-id')) };
+      }),
+    );
+
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const { requestIds } = await fleet.atRest(tenantId);
+    expect(requestIds.sort()).toEqual(answers.map(({ requestId }) => requestId).sort());
+  }, 30_000);
+
+  it('have said nothing on stderr and logged no error', async () => {
+    for (const process of [...apis, ...workers]) {
+      expect(process.stderr()).toBe('');
+      expect(process.stdout()).not.toContain('"level":"error"');
+    }
+    await waitFor(() => (apis.every(({ stdout }) => stdout().includes('listens on')) ? true : undefined), 'the log');
+  });
+});

@@ -1,0 +1,149 @@
+import { Agent, request } from 'node:http';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, waitFor } from '../support/chat.ts';
+import { openFleet } from '../support/fleet.ts';
+import type { Fleet } from '../support/fleet.ts';
+import { openLiveStream, post } from '../support/live-stream.ts';
+import type { LiveStream } from '../support/live-stream.ts';
+import type { TestProcess } from '../support/processes.ts';
+
+const CREDITS = 1_000_000;
+
+describe('a process that is told to stop', () => {
+  let fleet: Fleet;
+  let tenant: Awaited<ReturnType<Fleet['startTenant']>>;
+  beforeAll(async () => {
+    fleet = await openFleet();
+    tenant = await fleet.startTenant(CREDITS);
+    await fleet.changeProvider({ chunks: 25, chunk_ms: 80 });
+  }, 30_000);
+  afterAll(async () => {
+    await fleet.close();
+  });
+
+  async function openStreams(url: string, count: number): Promise<LiveStream[]> {
+    const streams = await Promise.all(
+      Array.from({ length: count }, (_, index) => openLiveStream(url, tenant.liveKey, chatOf(`Story ${index}`))),
+    );
+    await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
+    return streams;
+  }
+
+  /** Sends the signal; resolves with how the process ended, and after how many milliseconds. */
+  async function end(process: TestProcess, signal: NodeJS.Signals = 'SIGTERM') {
+    const startedAt = performance.now();
+    process.signal(signal);
+    const { code, signal: killedBy } = await process.exited;
+    return { code, killedBy, tookMs: performance.now() - startedAt };
+  }
+
+  it('a worker: ends what it runs, leaves what comes to another, and exits with 0', async () => {
+    const api = await fleet.startApi();
+    const leaving = await fleet.startWorker();
+    const streams = await openStreams(api.url, 8);
+
+    const ending = end(leaving);
+    await waitFor(() => (leaving.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+    const staying = await fleet.startWorker();
+    const fresh = await openStreams(api.url, 4);
+    const reads = await Promise.all([...streams, ...fresh].map(({ ended }) => ended));
+    const { code, tookMs } = await ending;
+
+    for (const read of reads) expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
+    expect(code).toBe(0);
+    expect(tookMs).toBeLessThan(10_000);
+    expect(leaving.stdout()).toContain('The process has stopped');
+    expect(leaving.stderr()).toBe('');
+    await fleet.atRest(tenant.tenantId);
+    await Promise.all([api.kill(), staying.kill()]);
+  }, 40_000);
+
+  it('an ingress: lets open streams end, takes no new connection, and exits with 0', async () => {
+    const [api, worker] = await Promise.all([fleet.startApi(), fleet.startWorker()]);
+    const streams = await openStreams(api.url, 8);
+    // A client that keeps its connection must not hold up the end once its answer is there.
+    const agent = new Agent({ keepAlive: true });
+    const kept = await new Promise<number | undefined>((resolve) => {
+      request(`${api.url}/health/live`, { agent }, (response) => {
+        response.resume().on('end', () => {
+          resolve(response.statusCode);
+        });
+      }).end();
+    });
+    const callsBefore = (await fleet.providerCounts()).size;
+    const complete = post(api.url, tenant.liveKey, '/chat', chatOf('A complete one, please'));
+    await waitFor(
+      async () => ((await fleet.providerCounts()).size > callsBefore ? true : undefined),
+      'the call of the complete request',
+    );
+
+    const ending = end(api);
+    await waitFor(() => (api.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+    await expect(fetch(`${api.url}/health/live`)).rejects.toThrow();
+    const reads = await Promise.all(streams.map(({ ended }) => ended));
+    const answer = await complete;
+    const text = await answer.text();
+    const lastEndedAt = performance.now();
+    const { code } = await ending;
+
+    expect(kept).toBe(200);
+    for (const read of reads) expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
+    expect([answer.status, JSON.parse(text)]).toMatchObject([200, { object: 'chat.completion' }]);
+    expect(code).toBe(0);
+    expect(performance.now() - lastEndedAt).toBeLessThan(5_000);
+    expect(api.stderr()).toBe('');
+    agent.destroy();
+    await worker.kill();
+  }, 40_000);
+
+  it('an ingress: cuts what lasts longer than its grace', async () => {
+    const [api, worker] = await Promise.all([fleet.startApi({ SHUTDOWN_GRACE_SECONDS: '1' }), fleet.startWorker()]);
+    const [stream] = await openStreams(api.url, 1);
+
+    const { code, tookMs } = await end(api);
+    const read = await stream?.ended;
+
+    expect(code).toBe(0);
+    expect(tookMs).toBeLessThan(6_000);
+    // Without an end event: the request goes on, and its stream can be read again elsewhere.
+    expect(read).toMatchObject({ finishReason: undefined, isDone: false });
+    await worker.kill();
+  }, 40_000);
+
+  it('twice: ends at once, whatever it was doing', async () => {
+    await fleet.changeProvider({ chunks: 25, chunk_ms: 1_000 });
+    const [api, worker] = await Promise.all([fleet.startApi(), fleet.startWorker()]);
+    const streams = await openStreams(api.url, 2);
+
+    const ends = [worker, api].map(async (process) => {
+      const ending = end(process, 'SIGINT');
+      await waitFor(() => (process.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
+      const secondAt = performance.now();
+      process.signal('SIGTERM');
+      const { code } = await ending;
+      return { code, tookMs: performance.now() - secondAt };
+    });
+
+    for (const { code, tookMs } of await Promise.all(ends)) {
+      expect(code).toBe(1);
+      expect(tookMs).toBeLessThan(1_000);
+    }
+    await Promise.all(streams.map(({ ended }) => ended));
+  }, 40_000);
+
+  it('while Redis does not answer: exits within its grace all the same', async () => {
+    const settings = { SHUTDOWN_GRACE_SECONDS: '1', REQUEST_TIMEOUT_SECONDS: '1' };
+    const [api, worker] = await Promise.all([fleet.startApi(settings), fleet.startWorker(settings)]);
+
+    process.kill(fleet.redis.pid, 'SIGSTOP');
+    const ends = await Promise.all([end(api), end(worker)]);
+    process.kill(fleet.redis.pid, 'SIGCONT');
+
+    // Grace and closing time: 1 + 5 s and 1 + 10 s.
+    expect(ends[0].tookMs).toBeLessThan(7_000);
+    expect(ends[1].tookMs).toBeLessThan(12_000);
+    expect(ends.map(({ killedBy }) => killedBy)).toEqual([null, null]);
+  }, 40_000);
+});

@@ -1,0 +1,144 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { freePort } from '../../shared/infra/embedded/ports.ts';
+import { startRedis } from '../../shared/infra/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../shared/infra/embedded/redis.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { settingsFor } from '../support/fleet.ts';
+import { spawnProcess } from '../support/processes.ts';
+import { mongoUri, redisUrl } from '../support/stores.ts';
+
+type Settings = Record<string, string>;
+
+const BOTH = ['api/main.ts', 'workers/main.ts'] as const;
+
+describe('a process that cannot start', () => {
+  let dataDir: string;
+  let evicting: EmbeddedRedis;
+  let taken: Server;
+  let takenPort: number;
+  let closedPort: number;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-start-faults-'));
+    evicting = await startRedis({ dataDir, log: () => undefined });
+    const client = createRedis(evicting.url, 'worker');
+    await connectRedis(client);
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    client.disconnect();
+    taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => taken.once('listening', resolve));
+    // A TCP server that listens has such an address.
+    takenPort = (taken.address() as AddressInfo).port;
+    closedPort = await freePort();
+  });
+  afterAll(async () => {
+    taken.close();
+    await evicting.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  /** Ends with exit code 1; resolves with what it said on stderr, by lines. */
+  async function fail(file: (typeof BOTH)[number], own: Settings): Promise<string[]> {
+    const base = settingsFor(redisUrl(), mongoUri('e2e-start-faults'));
+    const ports: Settings = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()), WORKER_PORT: '0' };
+    const child = spawnProcess(file, { ...base, ...ports, ...own });
+    const overdue = setTimeout(() => void child.kill(), 20_000);
+    const exit = await child.exited;
+    clearTimeout(overdue);
+    expect(exit).toMatchObject({ code: 1, signal: null });
+    expect(child.stderr()).not.toMatch(/^\s+at |node:internal|\[ioredis\]/m);
+    expect(child.stdout()).not.toContain('"level":"error"');
+    return child.stderr().trimEnd().split('\n');
+  }
+
+  const failBoth = (own: Settings) => Promise.all(BOTH.map((file) => fail(file, own)));
+
+  it('because Redis evicts keys says how to set it right', async () => {
+    const sentence =
+      'Redis has maxmemory-policy allkeys-lru, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).';
+
+    expect(await failBoth({ REDIS_URL: evicting.url })).toEqual([[sentence], [sentence]]);
+  }, 30_000);
+
+  it.each([
+    ['Redis', 'REDIS_URL', 'redis', ''],
+    ['MongoDB', 'MONGODB_URI', 'mongodb', '/parley'],
+  ])(
+    'because no %s listens says which setting to look at',
+    async (name, setting, scheme, path) => {
+      // A name may stand for two addresses; then the reason is one error of several.
+      const said = await Promise.all([
+        fail('api/main.ts', { [setting]: `${scheme}://localhost:${closedPort}${path}` }),
+        fail('workers/main.ts', { [setting]: `${scheme}://127.0.0.1:${closedPort}${path}` }),
+      ]);
+
+      const sentence = `${name} does not answer; check ${setting} and that the server runs and accepts connections.`;
+      for (const lines of said) {
+        expect(lines).toHaveLength(1);
+        expect(lines[0]?.slice(0, sentence.length)).toBe(sentence);
+        expect(lines[0]?.slice(sentence.length)).toMatch(/^ \(.*ECONNREFUSED.*\)$/);
+      }
+    },
+    30_000,
+  );
+
+  it('because a port is in use names the port and its setting', async () => {
+    const inUse = (setting: string) => [
+      `Port ${takenPort} is in use; stop what uses it or set ${setting} to another port.`,
+    ];
+
+    const said = await Promise.all([
+      fail('api/main.ts', { PORT: String(takenPort) }),
+      fail('api/main.ts', { ADMIN_PORT: String(takenPort) }),
+      fail('workers/main.ts', { WORKER_PORT: String(takenPort) }),
+    ]);
+
+    expect(said).toEqual([inUse('PORT'), inUse('ADMIN_PORT'), inUse('WORKER_PORT')]);
+  }, 30_000);
+
+  it('because of several wrong settings reports all of them together', async () => {
+    const wrong = {
+      PORT: 'eighty',
+      REDIS_URL: 'http://127.0.0.1:6379',
+      CREDENTIALS_KEY: 'short',
+      WORKER_CONCURRENCY: '0',
+      LOG_LEVEL: 'loud',
+    };
+
+    const [api = [], worker = []] = await failBoth({ ...wrong, ADMIN_TOKEN: 'too short' });
+
+    for (const lines of [api, worker]) {
+      const [head, ...faults] = lines;
+      expect(head).toBe('6 settings are wrong:');
+      for (const setting of [...Object.keys(wrong), 'ADMIN_TOKEN']) {
+        expect(faults.filter((fault) => fault.startsWith(`  - ${setting} `))).toHaveLength(1);
+      }
+      expect(faults).toHaveLength(6);
+    }
+  }, 30_000);
+
+  it('because settings are missing names each', async () => {
+    const missing = { REDIS_URL: '', MONGODB_URI: '', CREDENTIALS_KEY: '', ADMIN_TOKEN: '' };
+
+    const [api = [], worker = []] = await failBoth(missing);
+
+    expect(api[0]).toBe('4 settings are wrong:');
+    expect(api.join('\n')).toMatch(/REDIS_URL[^]*MONGODB_URI[^]*ADMIN_TOKEN[^]*CREDENTIALS_KEY/);
+    expect(worker[0]).toBe('3 settings are wrong:');
+  }, 30_000);
+
+  it('because a certificate cannot be read names the setting', async () => {
+    const files = { TLS_CERT_FILE: '/nonexistent/cert.pem', TLS_KEY_FILE: '/nonexistent/key.pem' };
+
+    const [line, ...more] = await fail('api/main.ts', files);
+
+    expect(line).toMatch(/^The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE. \(.*ENOENT.*\)$/);
+    expect(more).toEqual([]);
+  }, 30_000);
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { chatOf, waitFor } from '../support/chat.ts';
+import { openFleet } from '../support/fleet.ts';
+import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
+import { openLiveStream, post } from '../support/live-stream.ts';
+
+const CREDITS = 1_000_000;
+const STREAMS = 20;
+const PATIENT = 12;
+const CHUNKS = 60;
+const CHUNK_MS = 100;
+/** contract.md section 7, Worker killed. */
+const END_WITHIN_MS = 15_000;
+
+/** E1 of faults.md, in small. */
+describe('a worker that is killed amid streams', () => {
+  let fleet: Fleet;
+  let api: ApiProcess;
+  let workers: WorkerProcess[];
+  beforeAll(async () => {
+    fleet = await openFleet();
+    // The second tier's provider takes its time before it says anything.
+    const model = 'sim?first_token_ms=2500&chunks=3&chunk_ms=0';
+    const targets = [{ provider: 'simulated', model, context_window: 128_000 }];
+    await fleet.admin('PUT', '/tiers/oloid', { rates: { prompt: 4, completion: 4 }, targets });
+    [api, ...workers] = await Promise.all([fleet.startApi(), fleet.startWorker(), fleet.startWorker()]);
+    await fleet.changeProvider({ chunks: CHUNKS, chunk_ms: CHUNK_MS });
+  }, 30_000);
+  afterAll(async () => {
+    await fleet.close();
+  });
+
+  /** What the provider says to this prompt when nothing goes wrong: the same every time. */
+  async function wholeAnswer(prompt: string): Promise<string> {
+    const body = { model: 'sim?chunk_ms=0', messages: [{ role: 'user', content: prompt }], max_tokens: 4_096 };
+    const response = await fetch(`${fleet.providerUrl}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+    return choices[0]?.message.content ?? '';
+  }
+
+  /** Requests whose provider takes its time, posted and not waited for. */
+  async function postPatient(key: string): Promise<{ answers: Promise<{ status: number; requestId: string }>[] }> {
+    const before = (await fleet.providerCounts()).size;
+    const answers = Array.from({ length: PATIENT }, async (_, index) => {
+      const response = await post(api.url, key, '/chat', chatOf(`Patience ${index}`, { model: 'oloid' }));
+      await response.text();
+      return { status: response.status, requestId: String(response.headers.get('x-request-id')) };
+    });
+    await waitFor(
+      async () => ((await fleet.providerCounts()).size >= before + PATIENT ? true : undefined),
+      'their calls',
+    );
+    return { answers };
+  }
+
+  it('ends its streams with the typed error within 15 s, runs the rest again, and leaves the others alone', async () => {
+    const [streaming, waiting] = [await fleet.startTenant(CREDITS), await fleet.startTenant(CREDITS)];
+    const prompts = Array.from({ length: STREAMS }, (_, index) => `Story number ${index}`);
+    const streams = await Promise.all(
+      prompts.map((prompt) => openLiveStream(api.url, streaming.liveKey, chatOf(prompt))),
+    );
+    const { answers } = await postPatient(waiting.liveKey);
+    await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');
+
+    await workers[0]?.kill();
+    const killedAt = performance.now();
+    const reads = await Promise.all(streams.map(({ ended }) => ended));
+    const patient = await Promise.all(answers);
+    const [streamed, waited] = [await fleet.atRest(streaming.tenantId), await fleet.atRest(waiting.tenantId)];
+    const calls = await fleet.providerCounts();
+
+    const interrupted = reads.filter(({ errorCode }) => errorCode !== undefined);
+    expect(interrupted.length).toBeGreaterThan(0);
+    expect(interrupted.length).toBeLessThan(STREAMS);
+    for (const [index, read] of reads.entries()) {
+      // No text twice, no gap: numbers in order, and a beginning of the one answer there is.
+      expect(read.ids).toEqual(read.ids.map((_, position) => position + 1));
+      const whole = await wholeAnswer(prompts[index] ?? '');
+      if (read.errorCode === undefined) {
+        expect(read).toMatchObject({ finishReason: 'stop', isDone: true, text: whole });
+        expect(read.endedAt - killedAt).toBeLessThan(CHUNKS * CHUNK_MS * 2);
+      } else {
+        expect(read).toMatchObject({ finishReason: 'error', errorCode: 'model_unavailable', isDone: false });
+        expect(whole.startsWith(read.text)).toBe(true);
+        expect(read.usage?.completion_tokens).toBeGreaterThan(0);
+        expect(read.endedAt - killedAt).toBeLessThan(END_WITHIN_MS);
+      }
+    }
+    expect(streamed.requestIds.sort()).toEqual(streams.map(({ requestId }) => requestId).sort());
+    const used = reads.reduce(
+      (sum, { usage }) => sum + (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0),
+      0,
+    );
+    expect(streamed).toMatchObject({ spentMicro: used * 1_000_000, balance: CREDITS - used });
+    expect(streams.map(({ requestId }) => calls.get(requestId)?.calls)).toEqual(streams.map(() => 1));
+
+    expect(new Set(patient.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(waited.requestIds.sort()).toEqual(patient.map(({ requestId }) => requestId).sort());
+    // Once by the worker that lives, twice where the dead one had begun.
+    expect(new Set(patient.map(({ requestId }) => calls.get(requestId)?.calls))).toEqual(new Set([1, 2]));
+  }, 60_000);
+});
