@@ -33,19 +33,28 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
   }
 }
 
-/** `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are cut. */
+/** How often connections are looked for whose last answer has been sent. */
+const IDLE_CHECK_MS = 50;
+
+/**
+ * `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are
+ * cut. A connection that a client would keep is closed as soon as its answer is there.
+ */
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();
     });
   });
-  server.closeIdleConnections();
-  const timer = setTimeout(() => {
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CHECK_MS);
+  const cut = setTimeout(() => {
     server.closeAllConnections();
   }, graceMs);
   await closed;
-  clearTimeout(timer);
+  clearInterval(idle);
+  clearTimeout(cut);
 }
 
 /** Serves an app until `closer` closes it. */

@@ -6,6 +6,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { SSE_PING, createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
+import { createPacedWriter } from './paced-writer.ts';
 import { errorOf } from './terminal-error.ts';
 
 /** interface.md section 8. */
@@ -52,7 +53,6 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   done.promise.catch(() => undefined);
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
-  let stalled: NodeJS.Timeout | undefined;
   let pingIsDue = false;
 
   const onAny = (entry: StreamEntry) => {
@@ -65,28 +65,18 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
   }
 
-  /** Never queues more than the socket takes: past that, the rest waits in Redis. */
-  function send(text: string): void {
-    if (res.write(text) || stalled !== undefined) return;
-    reader.pause();
-    stalled = setTimeout(() => res.destroy(), drainMs);
-    res.once('drain', () => {
-      clearTimeout(stalled);
-      stalled = undefined;
+  const writer = createPacedWriter(res, drainMs, {
+    onBlocked: () => {
+      reader.pause();
+    },
+    onDrained: () => {
       reader.resume();
-    });
-  }
-
-  /** What a client leaves unread at the end holds its connection, too. */
-  function end(text: string): void {
-    res.end(text);
-    stalled ??= setTimeout(() => res.destroy(), drainMs);
-    done.resolve(undefined);
-  }
+    },
+  });
 
   function sendPing(): void {
     commit();
-    if (stalled === undefined) send(SSE_PING);
+    if (!writer.isBlocked()) writer.write(SSE_PING);
   }
 
   const ping = setInterval(() => {
@@ -102,7 +92,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   function close(): void {
     clearInterval(ping);
     clearTimeout(deadline);
-    clearTimeout(stalled);
+    writer.close();
     reader.close();
     done.resolve(undefined);
   }
@@ -125,8 +115,12 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
         }
         commit();
         const text = sse.events(entry, fromSeq);
-        if (terminal === undefined) send(text);
-        else end(text);
+        if (terminal === undefined) {
+          writer.write(text);
+          return;
+        }
+        writer.end(text);
+        done.resolve(undefined);
       };
       write = onEntry;
       if (pingIsDue && early.length === 0) sendPing();

@@ -9,7 +9,7 @@ import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/stream-reader.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createRecordingLog } from './recording-log.ts';
-import { endingOf, openRequestLab, RETENTION_MS, SHARD } from './request-lab.ts';
+import { endingOf, FAILED, openRequestLab, RETENTION_MS, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
 import { redisUrl } from './stores.ts';
 
@@ -21,6 +21,8 @@ export interface RunningRequest {
   /** Appends an entry whose publication nobody hears. */
   appendUnheard(...deltas: string[]): Promise<void>;
   finish(text?: string): Promise<void>;
+  /** Ends it in an error without text. */
+  fail(): Promise<void>;
 }
 
 /** What a reader was given. */
@@ -80,6 +82,9 @@ export async function openRelayLab(): Promise<RelayLab> {
       },
       async finish(text = '') {
         await lab.requests.finish(request.ref(1), seq, endingOf(request, text, { prompt: 1, completion: 1 }));
+      },
+      async fail() {
+        await lab.requests.finish(request.ref(1), seq, FAILED);
       },
     };
   }

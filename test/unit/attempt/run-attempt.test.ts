@@ -1,64 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { runAttempt } from '../../../workers/attempt/run-attempt.ts';
-import type { AttemptInput } from '../../../workers/attempt/run-attempt.ts';
-import { createLocalModerator } from '../../../workers/moderation/local/local-moderator.ts';
-import { createOutputWindow } from '../../../workers/moderation/output-window.ts';
 import { ProviderError } from '../../../workers/providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../workers/providers/provider.ts';
+import { attemptOf } from '../../support/attempt.ts';
 import { listenersOf } from '../../support/signals.ts';
 
 const END: ProviderEvent = { kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } };
-const moderator = createLocalModerator();
-
-interface Attempt {
-  input: AttemptInput;
-  texts: string[];
-  stop(reason: Error): void;
-}
-
-function attemptOf(more: Partial<AttemptInput> = {}): Attempt {
-  const texts: string[] = [];
-  const controller = new AbortController();
-  const input: AttemptInput = {
-    envelope: {
-      requestId: 'req_1',
-      tenantId: 'ten_1',
-      keyId: 'key_1',
-      mode: 'live',
-      endpoint: 'chat.stream',
-      tier: 'mobius',
-      stream: true,
-      acceptedAt: 0,
-      retentionMs: 900_000,
-      tenant: {},
-      request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
-    },
-    target: { provider: 'p', model: 'm', weight: 1, priority: 1, contextWindow: 1_000 },
-    provider: {
-      name: 'p',
-      kind: 'openai',
-      baseUrl: 'http://127.0.0.1:1/v1',
-      timeoutMs: 1_000,
-      firstTokenTimeoutMs: 100,
-      maxRetries: 0,
-    },
-    messages: [{ role: 'user', content: 'Hi' }],
-    stream: true,
-    outer: controller.signal,
-    betweenTokensMs: 50,
-    window: createOutputWindow(moderator),
-    onText: (text) => texts.push(text),
-    ...more,
-  };
-  return {
-    input,
-    texts,
-    stop: (reason) => {
-      controller.abort(reason);
-    },
-  };
-}
 
 /** An adapter that says what it is told and then, if told so, is silent until its call is aborted. */
 function adapterOf(events: readonly ProviderEvent[], options: { thenSilent?: boolean } = {}) {

@@ -1,0 +1,57 @@
+import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
+import { createOutputWindow } from '../../workers/moderation/output-window.ts';
+import type { AttemptInput } from '../../workers/attempt/run-attempt.ts';
+
+const moderator = createLocalModerator();
+
+/** One call of a provider, ready to run. */
+export interface Attempt {
+  input: AttemptInput;
+  /** What was released so far. */
+  texts: string[];
+  stop(reason: Error): void;
+}
+
+/** First token within 100 ms, then no silence of 50 ms, the whole within 1 s, unless told otherwise. */
+export function attemptOf(more: Partial<AttemptInput> = {}): Attempt {
+  const texts: string[] = [];
+  const controller = new AbortController();
+  const input: AttemptInput = {
+    envelope: {
+      requestId: 'req_1',
+      tenantId: 'ten_1',
+      keyId: 'key_1',
+      mode: 'live',
+      endpoint: 'chat.stream',
+      tier: 'mobius',
+      stream: true,
+      acceptedAt: 0,
+      retentionMs: 900_000,
+      tenant: {},
+      request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
+    },
+    target: { provider: 'p', model: 'm', weight: 1, priority: 1, contextWindow: 1_000 },
+    provider: {
+      name: 'p',
+      kind: 'openai',
+      baseUrl: 'http://127.0.0.1:1/v1',
+      timeoutMs: 1_000,
+      firstTokenTimeoutMs: 100,
+      maxRetries: 0,
+    },
+    messages: [{ role: 'user', content: 'Hi' }],
+    stream: true,
+    outer: controller.signal,
+    betweenTokensMs: 50,
+    window: createOutputWindow(moderator),
+    onText: (text) => texts.push(text),
+    ...more,
+  };
+  return {
+    input,
+    texts,
+    stop: (reason) => {
+      controller.abort(reason);
+    },
+  };
+}
