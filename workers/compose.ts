@@ -164,6 +164,8 @@ export async function composeWorker(
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
     admissions,
+    requests,
+    retentionMs,
     leases,
     runPipeline,
     clock: systemClock,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
-import type { Fleet } from '../support/fleet.ts';
+import type { Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
 import type { LiveStream } from '../support/live-stream.ts';
 import type { TestProcess } from '../support/processes.ts';
@@ -13,12 +13,14 @@ const CREDITS = 1_000_000;
 
 describe('a process that is told to stop', () => {
   let fleet: Fleet;
+  /** The worker of most of these tests. */
+  let worker: WorkerProcess;
   let tenant: Awaited<ReturnType<Fleet['startTenant']>>;
   beforeAll(async () => {
     fleet = await openFleet();
     tenant = await fleet.startTenant(CREDITS);
     await fleet.changeProvider({ chunks: 25, chunk_ms: 80 });
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     await fleet.close();
   });
@@ -40,14 +42,14 @@ describe('a process that is told to stop', () => {
   }
 
   it('a worker: ends what it runs, leaves what comes to another, and exits with 0', async () => {
-    const api = await fleet.startApi();
+    const { url } = fleet.api;
     const leaving = await fleet.startWorker();
-    const streams = await openStreams(api.url, 8);
+    const streams = await openStreams(url, 8);
 
     const ending = end(leaving);
     await waitFor(() => (leaving.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
-    const staying = await fleet.startWorker();
-    const fresh = await openStreams(api.url, 4);
+    worker = await fleet.startWorker();
+    const fresh = await openStreams(url, 4);
     const reads = await Promise.all([...streams, ...fresh].map(({ ended }) => ended));
     const { code, tookMs } = await ending;
 
@@ -57,11 +59,10 @@ describe('a process that is told to stop', () => {
     expect(leaving.stdout()).toContain('The process has stopped');
     expect(leaving.stderr()).toBe('');
     await fleet.atRest(tenant.tenantId);
-    await Promise.all([api.kill(), staying.kill()]);
-  }, 40_000);
+  }, 60_000);
 
   it('an ingress: lets open streams end, takes no new connection, and exits with 0', async () => {
-    const [api, worker] = await Promise.all([fleet.startApi(), fleet.startWorker()]);
+    const api = await fleet.startApi();
     const streams = await openStreams(api.url, 8);
     // A client that keeps its connection must not hold up the end once its answer is there.
     const agent = new Agent({ keepAlive: true });
@@ -95,11 +96,10 @@ describe('a process that is told to stop', () => {
     expect(performance.now() - lastEndedAt).toBeLessThan(5_000);
     expect(api.stderr()).toBe('');
     agent.destroy();
-    await worker.kill();
-  }, 40_000);
+  }, 60_000);
 
   it('an ingress: cuts what lasts longer than its grace', async () => {
-    const [api, worker] = await Promise.all([fleet.startApi({ SHUTDOWN_GRACE_SECONDS: '1' }), fleet.startWorker()]);
+    const api = await fleet.startApi({ SHUTDOWN_GRACE_SECONDS: '1' });
     const [stream] = await openStreams(api.url, 1);
 
     const { code, tookMs } = await end(api);
@@ -109,15 +109,13 @@ describe('a process that is told to stop', () => {
     expect(tookMs).toBeLessThan(6_000);
     // Without an end event: the request goes on, and its stream can be read again elsewhere.
     expect(read).toMatchObject({ finishReason: undefined, isDone: false });
-    await worker.kill();
-  }, 40_000);
+  }, 60_000);
 
   it('twice: ends at once, whatever it was doing', async () => {
     await fleet.changeProvider({ chunks: 25, chunk_ms: 1_000 });
-    const [api, worker] = await Promise.all([fleet.startApi(), fleet.startWorker()]);
-    const streams = await openStreams(api.url, 2);
+    const streams = await openStreams(fleet.api.url, 2);
 
-    const ends = [worker, api].map(async (process) => {
+    const ends = [worker, fleet.api].map(async (process) => {
       const ending = end(process, 'SIGINT');
       await waitFor(() => (process.stdout().includes('The process is stopping') ? true : undefined), 'the stop');
       const secondAt = performance.now();
@@ -131,19 +129,19 @@ describe('a process that is told to stop', () => {
       expect(tookMs).toBeLessThan(1_000);
     }
     await Promise.all(streams.map(({ ended }) => ended));
-  }, 40_000);
+  }, 60_000);
 
   it('while Redis does not answer: exits within its grace all the same', async () => {
     const settings = { SHUTDOWN_GRACE_SECONDS: '1', REQUEST_TIMEOUT_SECONDS: '1' };
-    const [api, worker] = await Promise.all([fleet.startApi(settings), fleet.startWorker(settings)]);
+    const [api, idle] = await Promise.all([fleet.startApi(settings), fleet.startWorker(settings)]);
 
     process.kill(fleet.redis.pid, 'SIGSTOP');
-    const ends = await Promise.all([end(api), end(worker)]);
+    const ends = await Promise.all([end(api), end(idle)]);
     process.kill(fleet.redis.pid, 'SIGCONT');
 
     // Grace and closing time: 1 + 5 s and 1 + 10 s.
     expect(ends[0].tookMs).toBeLessThan(7_000);
     expect(ends[1].tookMs).toBeLessThan(12_000);
     expect(ends.map(({ killedBy }) => killedBy)).toEqual([null, null]);
-  }, 40_000);
+  }, 60_000);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openFleet } from '../support/fleet.ts';
-import type { ApiProcess, Fleet, WorkerProcess } from '../support/fleet.ts';
+import type { Fleet, WorkerProcess } from '../support/fleet.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
 
 const CREDITS = 1_000_000;
@@ -16,7 +16,6 @@ const END_WITHIN_MS = 15_000;
 /** E1 of faults.md, in small. */
 describe('a worker that is killed amid streams', () => {
   let fleet: Fleet;
-  let api: ApiProcess;
   let workers: WorkerProcess[];
   beforeAll(async () => {
     fleet = await openFleet();
@@ -24,9 +23,9 @@ describe('a worker that is killed amid streams', () => {
     const model = 'sim?first_token_ms=2500&chunks=3&chunk_ms=0';
     const targets = [{ provider: 'simulated', model, context_window: 128_000 }];
     await fleet.admin('PUT', '/tiers/oloid', { rates: { prompt: 4, completion: 4 }, targets });
-    [api, ...workers] = await Promise.all([fleet.startApi(), fleet.startWorker(), fleet.startWorker()]);
+    workers = await Promise.all([fleet.startWorker(), fleet.startWorker()]);
     await fleet.changeProvider({ chunks: CHUNKS, chunk_ms: CHUNK_MS });
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     await fleet.close();
   });
@@ -46,7 +45,7 @@ describe('a worker that is killed amid streams', () => {
   async function postPatient(key: string): Promise<{ answers: Promise<{ status: number; requestId: string }>[] }> {
     const before = (await fleet.providerCounts()).size;
     const answers = Array.from({ length: PATIENT }, async (_, index) => {
-      const response = await post(api.url, key, '/chat', chatOf(`Patience ${index}`, { model: 'oloid' }));
+      const response = await post(fleet.api.url, key, '/chat', chatOf(`Patience ${index}`, { model: 'oloid' }));
       await response.text();
       return { status: response.status, requestId: String(response.headers.get('x-request-id')) };
     });
@@ -61,7 +60,7 @@ describe('a worker that is killed amid streams', () => {
     const [streaming, waiting] = [await fleet.startTenant(CREDITS), await fleet.startTenant(CREDITS)];
     const prompts = Array.from({ length: STREAMS }, (_, index) => `Story number ${index}`);
     const streams = await Promise.all(
-      prompts.map((prompt) => openLiveStream(api.url, streaming.liveKey, chatOf(prompt))),
+      prompts.map((prompt) => openLiveStream(fleet.api.url, streaming.liveKey, chatOf(prompt))),
     );
     const { answers } = await postPatient(waiting.liveKey);
     await waitFor(() => (streams.every(({ read }) => read.text !== '') ? true : undefined), 'text of every stream');

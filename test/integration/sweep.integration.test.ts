@@ -7,8 +7,9 @@ import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createSweep } from '../../workers/sweep/sweep.ts';
 import type { Sweep } from '../../workers/sweep/sweep.ts';
+import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -36,6 +37,8 @@ function newSweep(processId: string): Sweep {
   return createSweep({
     inflight: lab.inflight,
     admissions: lab.admissions,
+    requests: lab.requests,
+    retentionMs: RETENTION_MS,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
     clock: { now: () => Date.now() },
@@ -162,6 +165,23 @@ describe('a running request', () => {
     await sweep.sweepShard(SHARD);
 
     expect(taken).toMatchObject([{ requestId, attempt: 2, endOnly: false }]);
+  });
+
+  it.each([
+    ['no text', undefined],
+    ['text', 'Hel'],
+  ])('with %s is ended when its body is gone, and nothing it held is left', async (_what, text) => {
+    const principal = await lab.tenant(1_000 * RATE);
+    const request = await abandoned({ principal, ...(text === undefined ? {} : { text }) });
+    await lab.redis.del(lab.keys.body(request.requestId));
+
+    await sweep.sweepShard(SHARD);
+
+    expect(await stateOf(request)).toBe('done');
+    expect(await lookAgainAt(request)).toBeNull();
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: 1_000 * RATE, heldMicro: 0, pendingMicro: 0 });
+    await waitFor(() => lab.heard.find((message) => message.includes('"code":"model_unavailable"')), 'the end');
+    expect(taken).toEqual([]);
   });
 
   it('is run three times at most, then only ended', async () => {

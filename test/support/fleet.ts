@@ -36,6 +36,8 @@ export interface ProviderCounts {
 export interface Fleet {
   redis: EmbeddedRedis;
   models: Models;
+  /** The first ingress, which answers `admin`. */
+  api: ApiProcess;
   /** The settings that every process of the fleet starts with. */
   settings: Record<string, string>;
   startApi(settings?: Record<string, string>): Promise<ApiProcess>;
@@ -102,8 +104,8 @@ export async function openFleet(): Promise<Fleet> {
     return { ...child, url, adminUrl: `http://127.0.0.1:${adminPort}` };
   }
 
-  const { adminUrl } = await startApi();
-  const admin: Fleet['admin'] = (method, path, body) => callJson(method, `${adminUrl}/admin/v1${path}`, body);
+  const api = await startApi();
+  const admin: Fleet['admin'] = (method, path, body) => callJson(method, `${api.adminUrl}/admin/v1${path}`, body);
   await admin('PUT', '/providers/simulated', { kind: 'simulated', base_url: `${providerUrl}/v1` });
   const targets = [{ provider: 'simulated', model: 'sim', context_window: 128_000 }];
   await admin('PUT', '/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
@@ -114,6 +116,7 @@ export async function openFleet(): Promise<Fleet> {
   return {
     redis,
     models,
+    api,
     settings,
     startApi,
     providerUrl,
@@ -141,15 +144,16 @@ export async function openFleet(): Promise<Fleet> {
     async atRest(tenantId) {
       return waitFor(
         async () => {
-          const [tenant, rows] = [
-            await admin('GET', `/tenants/${tenantId}`),
-            await models.ledger.find({ tenantId, type: 'usage' }).lean(),
-          ];
+          const tenant = await admin('GET', `/tenants/${tenantId}`);
           const account = await models.accounts.findById(tenantId).lean();
+          const lines = await models.ledger.find({ tenantId }).lean();
           const balance = Number(tenant['balance']);
-          // What is pending is in the balance that the administrator sees, and not yet in the account.
-          if (tenant['held'] !== 0 || Math.round(balance * 1e6) !== account?.balanceMicro) return undefined;
-          const spentMicro = rows.reduce((sum, row) => sum - row.amountMicro, 0);
+          // What is pending is in the balance that the administrator sees, and not yet in account and ledger.
+          const isSettled = tenant['held'] === 0 && Math.round(balance * 1e6) === account?.balanceMicro;
+          const sum = lines.reduce((total, { amountMicro }) => total + amountMicro, 0);
+          if (!isSettled || sum !== account.balanceMicro) return undefined;
+          const rows = lines.filter(({ type }) => type === 'usage');
+          const spentMicro = rows.reduce((total, { amountMicro }) => total - amountMicro, 0);
           return { balance, spentMicro, requestIds: rows.map(({ requestId }) => String(requestId)) };
         },
         'rest',

@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const READY_TIMEOUT_MS = 20_000;
+/** Half a minute more than it takes: test runs share their machine. */
+const READY_TIMEOUT_MS = 40_000;
 const POLL_MS = 25;
 
 export interface Exit {

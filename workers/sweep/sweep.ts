@@ -2,6 +2,7 @@ import type { Terminal } from '../../shared/contracts/events.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { RequestStore } from '../../shared/infra/redis/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
@@ -9,8 +10,11 @@ import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 export interface SweepDeps {
   inflight: Inflight;
   admissions: Pick<AdmissionStore, 'void'>;
+  requests: Pick<RequestStore, 'finish'>;
   leases: LeaderLease;
   runPipeline: RunPipeline;
+  /** How long the end of a request is kept for its reader. */
+  retentionMs: number;
   clock: Clock;
   log: Logger;
 }
@@ -27,13 +31,13 @@ const TAKEOVERS_MAX = 50;
 /** A request that has taken so many workers with it is ended instead of run again. */
 const ATTEMPTS_MAX = 3;
 
-/** What a caller hears whose request was lost between admission and queue. */
+/** What a caller hears whose request has no body: it was lost between admission and queue, or had no worker for hours. */
 const LOST: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
   error: {
     code: 'model_unavailable',
-    message: 'The request was lost before it was queued; send it again.',
+    message: 'The request was lost before it could be answered; send it again.',
     retryAfterSeconds: 1,
   },
 };
@@ -47,7 +51,8 @@ export interface Sweep {
 }
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
-export function createSweep({ inflight, admissions, leases, runPipeline, clock, log }: SweepDeps): Sweep {
+export function createSweep(deps: SweepDeps): Sweep {
+  const { inflight, admissions, requests, leases, runPipeline, retentionMs, clock, log } = deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -62,19 +67,28 @@ export function createSweep({ inflight, admissions, leases, runPipeline, clock, 
     takeovers.add(takeover);
   }
 
+  /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
+  async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
+    const { requestId, state, tenantId, keyId, acceptedAt, fence, sent } = overdue;
+    log.warn('A request without a body is ended.', { requestId, tenantId });
+    if (state === 'accepted') {
+      await admissions.void(requestId, { shard, tenantId, keyId }, clock.now(), LOST);
+    } else {
+      const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs } as const;
+      await requests.finish({ shard, requestId, tenantId, keyId, acceptedAt, fence }, sent, ending);
+    }
+    await inflight.forget(shard, requestId);
+  }
+
   async function sweepOne(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, hasText, hasBody, remainingMs, jobPending } = overdue;
+    const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
     // BullMQ hands the job out again by itself; a request with text only has to be ended, so that need not wait.
-    if (jobPending && remainingMs > 0 && !hasText) {
+    if (jobPending && remainingMs > 0 && sent === 0) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
-    if (state === 'accepted' && !hasBody) {
-      log.warn('An admission whose body never came is taken back.', { requestId, tenantId });
-      await admissions.void(requestId, { shard, tenantId, keyId }, clock.now(), LOST);
-      return inflight.forget(shard, requestId);
-    }
+    if (!hasBody) return endWithoutBody(shard, overdue);
     if (takeovers.size >= TAKEOVERS_MAX) return;
     await inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     takeOver(shard, overdue);

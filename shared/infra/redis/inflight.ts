@@ -10,8 +10,10 @@ export interface Overdue {
   tenantId: string;
   keyId: string;
   fence: number;
-  /** Text was sent before its worker went silent. */
-  hasText: boolean;
+  /** Milliseconds since the epoch. */
+  acceptedAt: number;
+  /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
+  sent: number;
   /** Milliseconds until the request's deadline; negative when it has passed. */
   remainingMs: number;
   /** The request's body is there, so it can still be run. */
@@ -37,20 +39,21 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     const jobPrefix = `${keys.tag}:${queue}`;
     const [values, exists, completed, failed, body] = await Promise.all([
-      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline'),
+      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'acceptedAt'),
       client.exists(`${jobPrefix}:${requestId}`),
       client.zscore(`${jobPrefix}:completed`, requestId),
       client.zscore(`${jobPrefix}:failed`, requestId),
       client.exists(keys.body(requestId)),
     ]);
-    const [state, tenantId, keyId, fence, sent, deadline] = values;
+    const [state, tenantId, keyId, fence, sent, deadline, acceptedAt] = values;
     return {
       requestId,
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
       fence: Number(fence ?? 0),
-      hasText: Number(sent ?? 0) > 0,
+      acceptedAt: Number(acceptedAt ?? 0),
+      sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,
       jobPending: exists === 1 && completed === null && failed === null,
