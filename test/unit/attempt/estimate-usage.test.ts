@@ -26,5 +26,5 @@ it.each([
 
   await estimateUsage([{ role: 'user', content }], content);
 
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });

@@ -174,6 +174,6 @@ describe('a chat body', () => {
     expect(refusalOf(bodyOf(fields))).toBeUndefined();
     expect(refusalOf({ messages: [{ ...MESSAGE, ...fields }] })).toBeUndefined();
 
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });
