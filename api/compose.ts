@@ -63,8 +63,8 @@ const MONGO_CALL_MS = 1_000;
 /** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
 const KEPT_MS = 24 * 3_600_000;
 
-/** How long a body may outlive its request's deadline. */
-const BODY_MARGIN_MS = 60_000;
+/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
+const BODY_MARGIN_MS = 24 * 3_600_000;
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(

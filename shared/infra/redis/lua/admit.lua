@@ -107,6 +107,8 @@ if billed then
   local balance, held = number_of(account[1]) - number_of(account[2]), number_of(account[3])
   if balance <= 0 then return reply_counted('credits') end
   if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon) end
+  -- The one request that a small balance always admits holds what there is: more would let it spend more.
+  micro = math.min(micro, balance)
   if ARGV[11] ~= '' then
     local left, reserved = tonumber(ARGV[11]) - number_of(account[4]) - number_of(account[5]), number_of(account[6])
     if left <= 0 then return reply_counted('budget') end
