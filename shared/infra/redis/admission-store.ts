@@ -6,6 +6,7 @@ import type { Tier } from '../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../domain/pricing/pricing.ts';
+import { acceptedKeys } from './accepted-keys.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
@@ -223,21 +224,12 @@ export function createAdmissionStore(
       return toAdmission(reply);
     },
 
-    async void(requestId, { shard, keyId, tenantId }, now, last) {
-      const keys = keyspace.shard(shard);
-      const state = await takeBack(
-        [
-          keys.record(requestId),
-          keys.body(requestId),
-          keys.inflight,
-          keys.account(tenantId),
-          keys.testAllowance(tenantId, dayOf(now)),
-          keys.tpmLog(keyId),
-          keys.tpmWeights(keyId),
-          keys.stream(requestId),
-        ],
-        [requestId, TOMBSTONE_MS, last === undefined ? '' : encodeEntry([], last)],
-      );
+    async void(requestId, owner, now, last) {
+      const state = await takeBack(acceptedKeys(keyspace, requestId, owner, now), [
+        requestId,
+        TOMBSTONE_MS,
+        last === undefined ? '' : encodeEntry([], last),
+      ]);
       return String(state);
     },
 

@@ -1,8 +1,8 @@
 import type { Tier } from '../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { Terminal } from '../../contracts/events.ts';
-import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { Principal } from '../../domain/keys/principal.ts';
+import { acceptedKeys } from './accepted-keys.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
@@ -95,21 +95,14 @@ export function createRecordStore(
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
-    async cancel({ shard, tenantId, keyId }, requestId, now) {
-      const keys = keyspace.shard(shard);
-      const found = await cancel(
-        [
-          keys.record(requestId),
-          keys.body(requestId),
-          keys.inflight,
-          keys.account(tenantId),
-          keys.testAllowance(tenantId, dayOf(now)),
-          keys.tpmLog(keyId),
-          keys.tpmWeights(keyId),
-          keys.stream(requestId),
-        ],
-        [requestId, tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
-      );
+    async cancel(principal, requestId, now) {
+      const found = await cancel(acceptedKeys(keyspace, requestId, principal, now), [
+        requestId,
+        principal.tenantId,
+        encodeEntry([], CANCELLED),
+        eventsOf(CANCELLED),
+        retentionMs,
+      ]);
       return found !== '';
     },
   };

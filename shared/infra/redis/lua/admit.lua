@@ -15,19 +15,19 @@ local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
 
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
-local seq_now = now_us()
-local now = math.floor(seq_now / 1000)
+local seq = now_us()
+local now = math.floor(seq / 1000)
 local id, billed = ARGV[1], ARGV[10] == '1'
 local rpm_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[2], now)
 local used = tokens_used(KEYS[4], KEYS[5], now)
 
-local function reply(verdict, retry_ms, estimate, seq)
+local function reply(verdict, retry_ms, estimate, place)
   -- What was just admitted is the newest member of both windows.
-  local is_new = seq ~= nil
+  local is_new = place ~= nil
   return {
     verdict, requests, is_new and MINUTE_MS or reset_of(KEYS[2], now), used, is_new and MINUTE_MS or reset_of(KEYS[4], now),
-    math.ceil(retry_ms or 0), estimate or 0, seq or 0, now,
+    math.ceil(retry_ms or 0), estimate or 0, place or 0, now,
   }
 end
 
@@ -133,7 +133,6 @@ else
   redis.call('PEXPIRE', KEYS[8], 2 * 86400000)
 end
 requests, used = requests + 1, used + estimate
-local seq = seq_now
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
