@@ -146,7 +146,7 @@ export function createAdmissionStore(
   const admit = define('admit', ['window', 'account']);
   const take = define('count', ['window']);
   const takeAddress = define('count-address', ['window']);
-  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit', 'forget']);
+  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit', 'forget', 'drop']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
 
   async function countIn(

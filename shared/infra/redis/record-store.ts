@@ -75,7 +75,7 @@ export function createRecordStore(
 ): RecordStore {
   const attach = defineScript(client, 'attach', ['window']);
   const reader = defineScript(client, 'reader', ['window']);
-  const cancel = defineScript(client, 'cancel', ['window', 'account', 'emit', 'forget']);
+  const cancel = defineScript(client, 'cancel', ['window', 'account', 'emit', 'forget', 'drop']);
 
   async function look(
     { shard, tenantId }: Principal,

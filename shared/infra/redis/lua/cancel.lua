@@ -6,11 +6,7 @@ local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels')
 if values[1] ~= ARGV[2] or values[2] == 'void' then return '' end
 if values[2] == 'running' then redis.call('HSET', KEYS[1], 'cancel', '1') end
 if values[2] ~= 'accepted' then return values[2] end
-free_holds(KEYS[1], KEYS[4], KEYS[5])
-correct_tokens(KEYS[6], KEYS[7], ARGV[1], 0)
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('UNLINK', KEYS[2])
-forget_idempotency(KEYS[1], ARGV[1])
+drop_accepted(ARGV[1])
 emit(KEYS[8], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5])
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()), 'hold', 0, 'holdTokens', 0)
 redis.call('PEXPIRE', KEYS[1], ARGV[5])

@@ -7,11 +7,7 @@
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'accepted' then return state end
 if state then
-  free_holds(KEYS[1], KEYS[4], KEYS[5])
-  correct_tokens(KEYS[6], KEYS[7], ARGV[1], 0)
-  redis.call('ZREM', KEYS[3], ARGV[1])
-  forget_idempotency(KEYS[1], ARGV[1])
-  redis.call('UNLINK', KEYS[2])
+  drop_accepted(ARGV[1])
   if ARGV[3] ~= '' then
     emit(KEYS[8], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2])
   end
