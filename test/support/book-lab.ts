@@ -26,7 +26,15 @@ export interface BookLab {
   usageOf(tenantId: string): Promise<LedgerRow[]>;
   /** The balance as the account has it, and as the ledger adds up; the two must never differ. */
   balanceOf(tenantId: string): Promise<{ account: number; ledger: number }>;
+  /** What the roll-ups of a tenant add up to, by width and scope: six sums that must all say what the ledger says. */
+  rolledUp(tenantId: string): Promise<UsageSum[]>;
   close(): Promise<void>;
+}
+
+export interface UsageSum {
+  requests: number;
+  tokens: number;
+  costMicro: number;
 }
 
 /** What a finished request owes. */
@@ -92,6 +100,18 @@ export async function openBookLab(): Promise<BookLab> {
       const account = await models.accounts.findById(tenantId).lean();
       const rows = await models.ledger.find({ tenantId }).lean();
       return { account: account?.balanceMicro ?? NaN, ledger: rows.reduce((sum, row) => sum + row.amountMicro, 0) };
+    },
+    async rolledUp(tenantId) {
+      const sums = new Map<string, UsageSum>();
+      for (const row of await models.usageRollUps.find({ tenantId }).lean()) {
+        const name = `${row.width} ${row.scope}`;
+        const sum = sums.get(name) ?? { requests: 0, tokens: 0, costMicro: 0 };
+        sums.set(name, sum);
+        sum.requests += row.requests;
+        sum.tokens += row.promptTokens + row.completionTokens;
+        sum.costMicro += row.costMicro;
+      }
+      return [...sums.values()];
     },
     async close() {
       await connection.dropDatabase();

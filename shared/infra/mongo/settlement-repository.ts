@@ -2,6 +2,7 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { monthOf } from '../../domain/pricing/pricing.ts';
+import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../domain/usage/roll-up.ts';
 import { toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
 import { isMongoAway } from './connection.ts';
@@ -16,7 +17,7 @@ export class UnbookableError extends Error {
 export interface SettlementRepository {
   /**
    * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
-   * tenant's balance by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+   * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
    * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
    */
   settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
@@ -65,6 +66,20 @@ function incrementsOf(records: readonly SettlementRecord[]): Map<string, Record<
   return byTenant;
 }
 
+async function addUsage(models: Models, records: readonly SettlementRecord[], session: ClientSession): Promise<void> {
+  const updates = rollUp(records).map(({ key, counts }) => {
+    const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
+    return {
+      updateOne: {
+        filter: { _id: rollUpIdOf(key) },
+        update: { $inc: { ...counts }, $setOnInsert: { ...key, ...expiry } },
+        upsert: true,
+      },
+    };
+  });
+  await models.usageRollUps.bulkWrite(updates, { session, ordered: false });
+}
+
 export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
   async function bookFresh(records: readonly SettlementRecord[], session: ClientSession, now: number): Promise<void> {
     const ids = records.map((record) => ledgerIdOf(record.requestId));
@@ -81,6 +96,7 @@ export function createSettlementRepository(connection: Connection, models: Model
       const { matchedCount } = await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
       if (matchedCount === 0) throw new UnbookableError(`Tenant ${tenantId} has no account`);
     }
+    await addUsage(models, fresh, session);
   }
 
   return {
