@@ -7,11 +7,13 @@ import { createConversationRepository } from '../shared/infra/mongo/conversation
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { createReconciliationRepository } from '../shared/infra/mongo/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
 import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -44,6 +46,8 @@ import { createSelectRoute } from './pipeline/select-route.ts';
 import { createAdapters } from './providers/adapters.ts';
 import { createInferenceWorker } from './processors/inference.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
+import { createReconciler } from './reconciliation/reconcile.ts';
+import { createReconcileHourly } from './reconciliation/run-hourly.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './sweep/sweep.ts';
 
@@ -150,13 +154,14 @@ export async function composeWorker(
 
   const leases = createLeaderLease(redis, keyspace, workerId);
   const outbox = createOutbox(redis, keyspace);
+  const accountStore = createAccountStore(redis, keyspace);
   const settler = createSettler({
     outbox,
     leases,
     log,
     clock: systemClock,
     ledger: createSettlementRepository(mongo, models),
-    accounts: createAccountStore(redis, keyspace),
+    accounts: accountStore,
     onSettled: (count) => {
       metrics.settled.inc(count);
     },
@@ -176,10 +181,18 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
 
+  const reconciler = createReconciler({
+    books: createReconciliationRepository(mongo, models),
+    audit: createAccountAudit(redis, keyspace),
+    accounts: accountStore,
+    clock: systemClock,
+    log,
+  });
   const fleet = createFleet({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
+    reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
     log,
     openWorker: (shard, shards) =>
       createInferenceWorker({

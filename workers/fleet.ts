@@ -12,6 +12,7 @@ export interface FleetDeps {
   settler: Settler;
   sweep: Sweep;
   openWorker: (shard: number, shards: number) => InferenceWorker;
+  reconcile: (shard: number) => Promise<void>;
   onOutboxLength: (shard: number) => Promise<void>;
   log: Logger;
 }
@@ -28,6 +29,8 @@ const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
 /** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
 const SETTLE_MS = 150;
+/** How often a shard's hourly reconciliation is thought of. */
+const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may go astray. */
 const QUIET_MAX_MS = 45_000;
 
@@ -36,10 +39,12 @@ interface ShardTasks {
   sweeping: Repeating;
   settling: Repeating;
   watching: Repeating;
+  reconciling: Repeating;
 }
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
-export function createFleet({ directory, settler, sweep, openWorker, onOutboxLength, log }: FleetDeps): Fleet {
+export function createFleet(deps: FleetDeps): Fleet {
+  const { directory, settler, sweep, reconcile, openWorker, onOutboxLength, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let watching: Repeating | undefined;
 
@@ -66,12 +71,17 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
         () => SWEEP_MS,
         warn('Reading the outbox length', shard),
       ),
+      reconciling: repeat(
+        () => reconcile(shard),
+        () => RECONCILE_LOOK_MS,
+        warn('Reconciliation', shard),
+      ),
     });
   }
 
   /** Nothing new is taken; resolves when the last request has ended. */
-  async function drain(shard: number, { worker, sweeping }: ShardTasks): Promise<void> {
-    await Promise.all([worker.close(), sweeping.stop()]);
+  async function drain(shard: number, { worker, sweeping, reconciling }: ShardTasks): Promise<void> {
+    await Promise.all([worker.close(), sweeping.stop(), reconciling.stop()]);
     await sweep.release(shard).catch(warn('Giving up the sweep', shard));
     await sweep.idle();
   }

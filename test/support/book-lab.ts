@@ -9,6 +9,8 @@ import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
+import { createReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
+import type { ReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
 import type { LedgerRow } from '../../shared/infra/mongo/rows.ts';
 import { createSettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
@@ -19,6 +21,7 @@ export interface BookLab {
   models: Models;
   ledger: SettlementRepository;
   accounts: AccountRepository;
+  reconciliation: ReconciliationRepository;
   /** The repository over another way to the same database, such as a proxy's port. */
   ledgerThrough(port: number): Promise<SettlementRepository>;
   /** A tenant's account with a grant in its ledger. */
@@ -83,6 +86,7 @@ export async function openBookLab(): Promise<BookLab> {
   return {
     models,
     accounts,
+    reconciliation: createReconciliationRepository(connection, models),
     ledger: createSettlementRepository(connection, models),
     async ledgerThrough(port) {
       const other = await connectMongo(databaseUrl(name, port), { callTimeoutMs: 2_000 });

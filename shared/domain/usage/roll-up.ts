@@ -57,7 +57,23 @@ export function rollUpIdOf({
   return [tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId].join(' ');
 }
 
-function keysOf(record: SettlementRecord): RollUpKey[] {
+/** What a booked request says of itself: the outbox's record, or its entry in the ledger. */
+export type BookedRequest = Pick<
+  SettlementRecord,
+  | 'tenantId'
+  | 'keyId'
+  | 'tier'
+  | 'mode'
+  | 'endpoint'
+  | 'entityId'
+  | 'acceptedAt'
+  | 'promptTokens'
+  | 'completionTokens'
+  | 'costMicro'
+  | 'estimated'
+>;
+
+function keysOf(record: BookedRequest): RollUpKey[] {
   const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' } = record;
   // The three widths, in the order of BUCKET_MS.
   return (Object.keys(BUCKET_MS) as BucketWidth[]).flatMap((width) => {
@@ -71,7 +87,7 @@ function keysOf(record: SettlementRecord): RollUpKey[] {
 }
 
 /** What a batch of settled requests adds to the usage, one item per row. */
-export function rollUp(records: readonly SettlementRecord[]): RollUp[] {
+export function rollUp(records: readonly BookedRequest[]): RollUp[] {
   const rows = new Map<string, RollUp>();
   for (const record of records) {
     for (const key of keysOf(record)) {

@@ -2,12 +2,12 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { monthOf } from '../../domain/pricing/pricing.ts';
-import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../domain/usage/roll-up.ts';
 import { toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
 import { isMongoAway } from './connection.ts';
 import type { Models } from './models.ts';
 import type { LedgerRow } from './rows.ts';
+import { addUsage } from './usage-roll-ups.ts';
 
 /** A batch that MongoDB could have booked and did not: one of its records is at fault. */
 export class UnbookableError extends Error {
@@ -64,20 +64,6 @@ function incrementsOf(records: readonly SettlementRecord[]): Map<string, Record<
     increments[month] = (increments[month] ?? 0) + record.promptTokens + record.completionTokens;
   }
   return byTenant;
-}
-
-async function addUsage(models: Models, records: readonly SettlementRecord[], session: ClientSession): Promise<void> {
-  const updates = rollUp(records).map(({ key, counts }) => {
-    const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
-    return {
-      updateOne: {
-        filter: { _id: rollUpIdOf(key) },
-        update: { $inc: { ...counts }, $setOnInsert: { ...key, ...expiry } },
-        upsert: true,
-      },
-    };
-  });
-  await models.usageRollUps.bulkWrite(updates, { session, ordered: false });
 }
 
 export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
