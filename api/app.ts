@@ -45,6 +45,8 @@ export interface AppDeps {
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
   relayTimes: RelayTimes;
   log: Logger;
 }

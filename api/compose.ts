@@ -49,6 +49,8 @@ import { createRelayHub } from './relay/hub.ts';
 export interface Ingress {
   app: Express;
   adminApp: Express;
+  /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
+  stopWaiting: () => void;
 }
 
 export interface IngressComposeOptions {
@@ -132,6 +134,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
@@ -185,6 +188,7 @@ export async function composeIngress(
     readiness,
     metrics,
     requestTimeoutMs,
+    stopping: stopping.signal,
     relayTimes: options.relayTimes ?? {},
     log,
   });
@@ -208,5 +212,11 @@ export async function composeIngress(
     clock,
     log,
   });
-  return { app, adminApp };
+  return {
+    app,
+    adminApp,
+    stopWaiting: () => {
+      stopping.abort();
+    },
+  };
 }

@@ -16,6 +16,7 @@ import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createInflight } from '../shared/infra/redis/inflight.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -30,6 +31,7 @@ import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
+import { createOpenLeases } from './lease/open-leases.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
 import { createLocalModerator } from './moderation/local/local-moderator.ts';
 import { createOutputWindow } from './moderation/output-window.ts';
@@ -48,6 +50,7 @@ import { createInferenceWorker } from './processors/inference.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
 import { createReconciler } from './reconciliation/reconcile.ts';
 import { createReconcileHourly } from './reconciliation/run-hourly.ts';
+import { createRecentEndings } from './settlement/recent-endings.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './sweep/sweep.ts';
 
@@ -66,6 +69,8 @@ export interface WorkerComposeOptions {
 /** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
+/** For what has to be settled when the last request has ended. */
+const FLEET_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -87,9 +92,16 @@ export async function composeWorker(
   );
   await connectRedis(redis);
   await assertNoEviction(redis);
-  redis.on('error', (error: Error) => {
-    log.warn('Redis reported an error.', { error });
+  const subscriber = createRedis(config.redisUrl, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
   });
+  await connectRedis(subscriber);
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
@@ -112,6 +124,18 @@ export async function composeWorker(
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
+  const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
+  const cancelChannel = createCancelChannel(subscriber, keyspace, (requestId) => {
+    openLeases.renew(requestId).catch((error: unknown) => {
+      log.warn('A cancelled request stops with its next renewal.', { requestId, error });
+    });
+  });
+  const endings = createRecentEndings({ requests, clock: systemClock, log });
+  redis.on('ready', () => {
+    endings.sayAgain().catch((error: unknown) => {
+      log.error('Redis could not be told what was finished before it went away.', { error });
+    });
+  });
   const conversations = createConversationRepository(models);
   const moderator = createLocalModerator();
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -127,7 +151,7 @@ export async function composeWorker(
         routing,
         log,
         streams: createStreamReader(redis, keyspace),
-        openLease: (lease) => createLease(requests, log, lease),
+        openLease: openLeases.open,
         onClaimed: meter.onClaimed,
       }),
       moderate: createModerate({ moderator, clock: systemClock, onFlagged: meter.onInputFlagged, log }),
@@ -146,7 +170,7 @@ export async function composeWorker(
         log,
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),
-      finish: createFinish({ requests, clock: systemClock, onFinished: meter.onFinished, log }),
+      finish: createFinish({ requests: endings, clock: systemClock, onFinished: meter.onFinished, log }),
       conclude: createConclude({ conversations, log }),
     },
     conversations,
@@ -194,6 +218,7 @@ export async function composeWorker(
     sweep,
     reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
     log,
+    listen: (shard) => cancelChannel.subscribe(shard),
     openWorker: (shard, shards) =>
       createInferenceWorker({
         client: redis,
@@ -210,7 +235,8 @@ export async function composeWorker(
     },
   });
   await fleet.start();
-  closer.defer('fleet', () => fleet.close());
+  closer.defer('fleet', () => fleet.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('running requests', () => fleet.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({
     redis: () => redis.ping(),
