@@ -13,6 +13,7 @@ import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
+import type { Recall } from './admission/recall.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
@@ -41,6 +42,7 @@ export interface AppDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   clock: Clock;
   readiness: Readiness;
   metrics: IngressMetrics;

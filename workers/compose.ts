@@ -2,6 +2,7 @@ import type { Config } from '../shared/config/load-config.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../shared/infra/mongo/conversation-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
@@ -16,6 +17,7 @@ import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createInflight } from '../shared/infra/redis/inflight.ts';
@@ -40,6 +42,7 @@ import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
+import { createKeep } from './pipeline/keep.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
 import { createRemember } from './pipeline/remember.ts';
@@ -171,6 +174,12 @@ export async function composeWorker(
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),
       finish: createFinish({ requests: endings, clock: systemClock, onFinished: meter.onFinished, log }),
+      keep: createKeep({
+        answers: createAnswerRepository(models),
+        cache: createAnswerCache(redis, keyspace),
+        retentionMs,
+        log,
+      }),
       conclude: createConclude({ conversations, log }),
     },
     conversations,

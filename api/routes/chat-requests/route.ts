@@ -8,6 +8,7 @@ import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-reposi
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { Recall } from '../../admission/recall.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
 import { requireScope } from '../../middleware/require-scope.ts';
@@ -21,6 +22,7 @@ export interface ChatRequestsDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   clock: Clock;
 }
 
@@ -56,7 +58,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .get(...guards, async (req, res) => {
       const principal = principalOf(res);
       const { requestId } = req.params;
-      const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
+      const record = await findRequest(deps, principal, requestId, () => records.find(principal, requestId));
       res.json(await describe(principal, record));
     })
     .all(identify, methodNotAllowed('GET'));
@@ -66,7 +68,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .post(...guards, async (req, res) => {
       const principal = principalOf(res);
       const { requestId } = req.params;
-      const record = await findRequest(ledger, principal, requestId, async () => {
+      const record = await findRequest(deps, principal, requestId, async () => {
         const known = await records.cancel(principal, requestId, clock.now());
         return known ? untilDone(principal, requestId) : undefined;
       });

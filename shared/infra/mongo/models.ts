@@ -13,6 +13,7 @@ import type {
   StoredMessage,
   EntityRow,
   UsageRollUpRow,
+  AnswerRow,
 } from './rows.ts';
 
 const text = { type: String };
@@ -153,6 +154,22 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
   .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
+const answerSchema = new Schema<AnswerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    entityId: text,
+    idempotencyName: text,
+    fingerprint: text,
+    fields: { type: Schema.Types.Mixed, required: true },
+    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
 const storedMessage = new Schema<StoredMessage>(
   { role: required, content: required, requestId: required, seq: count, attempt: count },
   { _id: false },
@@ -180,6 +197,7 @@ export interface Models {
   tierVersions: Model<TierVersionRow>;
   ledger: Model<LedgerRow>;
   usageRollUps: Model<UsageRollUpRow>;
+  answers: Model<AnswerRow>;
   entities: Model<EntityRow>;
 }
 
@@ -193,6 +211,7 @@ export function createModels(connection: Connection): Models {
     tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
     ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
     usageRollUps: connection.model<UsageRollUpRow>('UsageRollUp', usageRollUpSchema, 'usage_rollups'),
+    answers: connection.model<AnswerRow>('Answer', answerSchema, 'answers'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
   };
 }

@@ -128,6 +128,19 @@ export interface UsageRollUpRow extends RollUpKey, UsageCounts {
   expiresAt?: Date;
 }
 
+/** An answer that is kept for a day; `_id` is its request's id. */
+export interface AnswerRow {
+  _id: string;
+  tenantId: string;
+  entityId?: string;
+  idempotencyName?: string;
+  fingerprint?: string;
+  fields: Record<string, string>;
+  entries: { lastSeq: number; payload: string }[];
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
 export interface StoredMessage {
   role: Role;
   content: string;
