@@ -47,7 +47,7 @@ describe('the three numbers of a balance', () => {
     const [lost, failed] = [await lab.admit({ principal }), await lab.admit({ principal })];
     await lab.run(failed, 1);
 
-    await lab.admissions.void(lost.requestId, principal, Date.now());
+    await lab.admissions.void(lost.requestId, principal);
     await lab.requests.finish(failed.ref(1), 0, FAILED);
 
     expect(await numbers(principal)).toEqual([1_000, 0, 0, 1_000]);
@@ -60,7 +60,7 @@ describe('the three numbers of a balance', () => {
 
     await Promise.all(
       requests.map(async (request, index) => {
-        if (index % 3 === 0) return lab.admissions.void(request.requestId, principal, Date.now());
+        if (index % 3 === 0) return lab.admissions.void(request.requestId, principal);
         await lab.run(request, 1);
         const answer = endingOf(request, 'Hi', { prompt: 12, completion: 30 });
         return lab.requests.finish(request.ref(1), 0, index % 3 === 1 ? answer : FAILED);

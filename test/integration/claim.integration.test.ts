@@ -139,7 +139,7 @@ describe('claiming', () => {
 
   it('drops a request that was taken back', async () => {
     const { requestId, principal } = await lab.admit();
-    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
 
     expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 1)).toMatchObject({ reason: 'drop void' });
   });
@@ -159,6 +159,6 @@ describe('claiming', () => {
     const claim = await lab.requests.claim(SHARD, requestId, principal.tenantId, 1);
 
     expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
-    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
   });
 });

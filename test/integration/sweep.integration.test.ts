@@ -41,7 +41,6 @@ function newSweep(processId: string): Sweep {
     retentionMs: RETENTION_MS,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
-    clock: { now: () => Date.now() },
     log: createRecordingLog(),
   });
 }

@@ -67,7 +67,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
       const principal = principalOf(res);
       const { requestId } = req.params;
       const record = await findRequest(ledger, principal, requestId, async () => {
-        const known = await records.cancel(principal, requestId, clock.now());
+        const known = await records.cancel(principal, requestId);
         return known ? untilDone(principal, requestId) : undefined;
       });
       res.json(await describe(principal, record));

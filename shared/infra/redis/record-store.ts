@@ -35,7 +35,7 @@ export interface RecordStore {
   /** Says that the ingress reads no more. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops at its next write. Safe to repeat. */
-  cancel(principal: Principal, requestId: string, now: number): Promise<boolean>;
+  cancel(principal: Principal, requestId: string): Promise<boolean>;
 }
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
@@ -95,8 +95,8 @@ export function createRecordStore(
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
-    async cancel(principal, requestId, now) {
-      const found = await cancel(acceptedKeys(keyspace, requestId, principal, now), [
+    async cancel(principal, requestId) {
+      const found = await cancel(acceptedKeys(keyspace, requestId, principal), [
         requestId,
         principal.tenantId,
         encodeEntry([], CANCELLED),

@@ -3,7 +3,6 @@ import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
-import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
@@ -153,7 +152,6 @@ export function createRequestStore(
           keys.account(ref.tenantId),
           keys.tpmLog(ref.keyId),
           keys.tpmWeights(ref.keyId),
-          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
         ],
         [
           ref.requestId,
@@ -183,7 +181,6 @@ export function createRequestStore(
           keys.tpmLog(ref.keyId),
           keys.tpmWeights(ref.keyId),
           keys.meanCompletion(ref.keyId),
-          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
           keys.laneStatistics('interactive'),
           keys.answer(ref.requestId),
         ],

@@ -1,9 +1,9 @@
 -- Renews a running request's lease and raises its hold and its token weight to what it needs next.
--- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights, 6 test allowance
+-- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 needed micro-credits, 5 needed tokens,
 --      6 disconnect grace in ms
 -- Returns 'superseded', 'cancelled', 'exhausted' (no credits for what it needs next) or 'ok'.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed', 'allowance')
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
 redis.call('ZADD', KEYS[2], int(now_ms() + tonumber(ARGV[3])), ARGV[1])
 -- Nobody reads any more, and nobody came back within the grace (contract.md section 3, Disconnect).
@@ -28,7 +28,7 @@ if values[7] == '1' then
     redis.call('HINCRBY', KEYS[1], 'hold', int(granted))
   end
 elseif more_tokens > 0 then
-  redis.call('INCRBY', KEYS[6], int(more_tokens))
+  use_allowance(values[8], more_tokens)
 end
 if more_tokens > 0 then
   redis.call('HINCRBY', KEYS[1], 'holdTokens', int(more_tokens))
