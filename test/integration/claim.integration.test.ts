@@ -41,7 +41,7 @@ describe('two deliveries of one request', () => {
     const heardBefore = lab.heard.length;
 
     expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
-    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6 })).toBe('superseded');
+    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6, usedMicro: 0 })).toBe('superseded');
     const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
     expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
 

@@ -58,12 +58,21 @@ export interface AttemptRef {
   fence: number;
 }
 
+/** What a running request must hold. */
+export interface Needed {
+  /** For what is used so far and the next interval. */
+  micro: number;
+  tokens: number;
+  /** What is used so far: once that is all the request holds and no more is left, it is exhausted. */
+  usedMicro: number;
+}
+
 export interface RequestStore {
   claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
   /** Renews the lease and raises hold and token weight to what is needed next. */
-  renew(ref: AttemptRef, needed: { micro: number; tokens: number }): Promise<RenewOutcome>;
+  renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
 }
@@ -160,6 +169,7 @@ export function createRequestStore(
           Math.ceil(needed.micro),
           Math.ceil(needed.tokens),
           settings.disconnectGraceMs,
+          Math.ceil(needed.usedMicro),
         ],
       );
       // renew.lua knows no other outcome.
