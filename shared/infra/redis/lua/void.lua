@@ -7,7 +7,9 @@ local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])
+  redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
+    redis.call('HSET', KEYS[1], 'sent', 1)
     emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2])
   end
 end
