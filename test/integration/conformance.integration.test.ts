@@ -106,14 +106,18 @@ const GUARDS: [guard: string, text: string, without: string][] = [
 ];
 
 describe('a script without its guard is found out:', () => {
-  it.each(GUARDS)('%s', async (_guard, text, without) => {
-    let found = false;
-    const result = await explore((lua) => {
-      found ||= lua.includes(text);
-      return lua.replace(text, without);
-    });
+  it.each(GUARDS)(
+    '%s',
+    async (_guard, text, without) => {
+      let found = false;
+      const result = await explore((lua) => {
+        found ||= lua.includes(text);
+        return lua.replace(text, without);
+      });
 
-    expect(found).toBe(true);
-    expect(result.failed).toBe(true);
-  }, 60_000);
+      expect(found).toBe(true);
+      expect(result.failed).toBe(true);
+    },
+    60_000,
+  );
 });

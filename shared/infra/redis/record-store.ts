@@ -6,6 +6,8 @@ import { acceptedKeys } from './accepted-keys.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
+import type { Script } from './scripts.ts';
+import { inTime } from './time-limit.ts';
 
 export type RequestState = 'accepted' | 'running' | 'done';
 
@@ -73,9 +75,13 @@ export function createRecordStore(
   keyspace: Keyspace,
   { retentionMs }: { retentionMs: number },
 ): RecordStore {
-  const attach = defineScript(client, 'attach', ['window']);
-  const reader = defineScript(client, 'reader', ['window']);
-  const cancel = defineScript(client, 'cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+  const define = (name: string, parts: readonly string[]): Script => {
+    const script = defineScript(client, name, parts);
+    return (keys, args) => inTime(script(keys, args));
+  };
+  const attach = define('attach', ['window']);
+  const reader = define('reader', ['window']);
+  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
 
   async function look(
     { shard, tenantId }: Principal,
