@@ -32,8 +32,8 @@ export interface RecordStore {
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
-  /** Says that the ingress still reads. */
-  renewReader(shard: number, requestId: string, channel: string): Promise<void>;
+  /** Says that the ingress still reads. False: Redis knows nothing of the request, it has come back without it. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Says that the ingress reads no more. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops at its next write. Safe to repeat. */
@@ -96,7 +96,8 @@ export function createRecordStore(
     find: (principal, requestId) => look(principal, requestId, ''),
     attach: look,
     async renewReader(shard, requestId, channel) {
-      await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
+      const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
+      return state !== 'missing';
     },
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
