@@ -24,7 +24,10 @@ describe('a request that Redis has lost', () => {
   /** As a Redis that comes back empty, as far as this request is concerned. */
   async function lose(): Promise<void> {
     const keys = service.keyspace.shard(0);
-    const requestId = await waitFor(async () => (await service.redis.zrange(keys.inflight, '0', '0'))[0], 'the admission');
+    const requestId = await waitFor(
+      async () => (await service.redis.zrange(keys.inflight, '0', '0'))[0],
+      'the admission',
+    );
     await waitFor(
       async () => ((await service.redis.exists(keys.body(requestId))) === 1 ? true : undefined),
       'its body',
