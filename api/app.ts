@@ -18,6 +18,7 @@ import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
+import { requireHost } from './middleware/require-host.ts';
 import { requireHttps } from './middleware/require-https.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
@@ -75,7 +76,7 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), createHealthRoute(deps.readiness));
+  app.use(assignRequestId, createMeasure(metrics), requireHost, createHealthRoute(deps.readiness));
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));

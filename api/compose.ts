@@ -32,6 +32,7 @@ import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/lane-statistics.ts';
 import { createRecordStore } from '../shared/infra/redis/record-store.ts';
 import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import { inTime } from '../shared/infra/redis/time-limit.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
@@ -122,7 +123,7 @@ export async function composeIngress(
   });
   closer.defer('queues', () => queues.close());
 
-  const streams = createStreamReader(redis, keyspace);
+  const streams = createStreamReader(redis, keyspace, inTime);
   const records = createRecordStore(redis, keyspace, { retentionMs });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, keyspace, newId('ing')),
@@ -142,7 +143,7 @@ export async function composeIngress(
     requestTimeoutMs,
     retentionMs,
   });
-  const accountStore = createAccountStore(redis, keyspace);
+  const accountStore = createAccountStore(redis, keyspace, inTime);
   const accounts = createAccountRepository(mongo, models);
   const recall = createRecall({
     answers: createAnswerRepository(models),

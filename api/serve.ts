@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { listen } from '../shared/lifecycle/listen.ts';
+import { refuseMalformed } from './refuse-malformed.ts';
 
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
@@ -26,7 +27,13 @@ export interface ServeOptions {
 }
 
 function create(app: RequestListener, tls: ServeOptions['tls']): Server {
-  const options = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const options = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    // See middleware/require-host.ts.
+    requireHostHeader: false,
+  };
   if (tls === undefined) return createServer(options, app);
   try {
     return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
@@ -67,6 +74,9 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
   const { port, host, setting, tls } = options;
   const server = create(app, tls);
+  refuseMalformed(server);
+  // An expectation that is not known is ignored (RFC 9110 section 10.1.1); Node's own 417 would be bare.
+  server.on('checkExpectation', app);
   await listen(server, port, host, setting);
   closer.defer(setting, () => closeServer(server, options), { limitMs: Infinity });
 }

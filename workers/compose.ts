@@ -206,7 +206,6 @@ export async function composeWorker(
     retentionMs,
     leases,
     runPipeline,
-    clock: systemClock,
     log,
   });
   const queues = createChatQueues(redis, keyspace, (error) => {

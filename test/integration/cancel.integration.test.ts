@@ -53,7 +53,7 @@ it('stops a running request at once, long before its next renewal, and no other'
   const startedAt = performance.now();
 
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
-  await records.cancel(cancelled.request.principal, cancelled.request.requestId, Date.now());
+  await records.cancel(cancelled.request.principal, cancelled.request.requestId);
 
   expect(await stopped).toMatchObject({ name: 'Stopped', reason: 'cancelled' });
   // A renewal comes every 3 s.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Router } from 'express';
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
 
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
@@ -12,6 +12,9 @@ import type { Recall } from '../../admission/recall.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
 import { requireScope } from '../../middleware/require-scope.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
 import { findRequest } from './find-request.ts';
 import { toRequestResource } from './resource.ts';
 
@@ -24,6 +27,7 @@ export interface ChatRequestsDeps {
   ledger: LedgerRepository;
   recall: Recall;
   clock: Clock;
+  relayTimes: RelayTimes;
 }
 
 /** A running request stops at its next write or renewal; the answer to a cancel waits that long for it. */
@@ -32,7 +36,7 @@ const CANCEL_POLL_MS = 50;
 
 /** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
-  const { authenticate, identify, countLookup, records, streams, ledger, clock } = deps;
+  const { authenticate, identify, countLookup, records, streams, ledger, clock, relayTimes } = deps;
   const router = Router();
   const guards = [authenticate, requireScope('chat', 'chat.stream'), countLookup];
 
@@ -42,6 +46,12 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     const settledAt =
       state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
     return toRequestResource(record, entries, settledAt);
+  }
+
+  /** With the answer in it, it may be as large as the answer. */
+  function send(res: Response, resource: object): void {
+    res.json(resource);
+    dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   }
 
   async function untilDone(principal: Principal, requestId: string): Promise<RequestRecord | undefined> {
@@ -59,7 +69,7 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
       const principal = principalOf(res);
       const { requestId } = req.params;
       const record = await findRequest(deps, principal, requestId, () => records.find(principal, requestId));
-      res.json(await describe(principal, record));
+      send(res, await describe(principal, record));
     })
     .all(identify, methodNotAllowed('GET'));
 
@@ -69,10 +79,10 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
       const principal = principalOf(res);
       const { requestId } = req.params;
       const record = await findRequest(deps, principal, requestId, async () => {
-        const known = await records.cancel(principal, requestId, clock.now());
+        const known = await records.cancel(principal, requestId);
         return known ? untilDone(principal, requestId) : undefined;
       });
-      res.json(await describe(principal, record));
+      send(res, await describe(principal, record));
     })
     .all(identify, methodNotAllowed('POST'));
   return router;

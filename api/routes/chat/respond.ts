@@ -4,7 +4,8 @@ import type { ParsedChatBody } from '../../../shared/contracts/parse-chat-body.t
 import type { Accept } from '../../admission/accept.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { openCollector } from '../../relay/collect.ts';
-import { openForwarder } from '../../relay/forward.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 
@@ -53,6 +54,7 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stoppi
         'Content-Length': Buffer.byteLength(json),
       });
       res.end(json);
+      dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
     },
 
     /** The answer as Server-Sent Events. */

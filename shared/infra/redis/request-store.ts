@@ -3,7 +3,6 @@ import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
-import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
@@ -55,8 +54,16 @@ export interface AttemptRef {
   requestId: string;
   tenantId: string;
   keyId: string;
-  acceptedAt: number;
   fence: number;
+}
+
+/** What a running request must hold. */
+export interface Needed {
+  /** For what is used so far and the next interval. */
+  micro: number;
+  tokens: number;
+  /** What is used so far: once that is all the request holds and no more is left, it is exhausted. */
+  usedMicro: number;
 }
 
 export interface RequestStore {
@@ -64,7 +71,7 @@ export interface RequestStore {
   /** `lastSeq`: sequence number of the last of `deltas`. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
   /** Renews the lease and raises hold and token weight to what is needed next. */
-  renew(ref: AttemptRef, needed: { micro: number; tokens: number }): Promise<RenewOutcome>;
+  renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
@@ -133,7 +140,6 @@ export function createRequestStore(
         keys.tpmLog(ref.keyId),
         keys.tpmWeights(ref.keyId),
         keys.meanCompletion(ref.keyId),
-        keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
         keys.laneStatistics('interactive'),
         keys.answer(ref.requestId),
       ],
@@ -198,7 +204,6 @@ export function createRequestStore(
           keys.account(ref.tenantId),
           keys.tpmLog(ref.keyId),
           keys.tpmWeights(ref.keyId),
-          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
         ],
         [
           ref.requestId,
@@ -207,6 +212,7 @@ export function createRequestStore(
           Math.ceil(needed.micro),
           Math.ceil(needed.tokens),
           settings.disconnectGraceMs,
+          Math.ceil(needed.usedMicro),
         ],
       );
       // renew.lua knows no other outcome.
