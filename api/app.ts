@@ -4,11 +4,9 @@ import type { Express, RequestHandler } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
-import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { LedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore } from '../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../shared/infra/redis/stream-reader.ts';
-import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
@@ -17,7 +15,10 @@ import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
+import { createReplay } from './middleware/replay.ts';
+import type { ReplayDeps } from './middleware/replay.ts';
 import { requireHttps } from './middleware/require-https.ts';
+import { createServeEndpoints } from './middleware/serve-endpoints.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
@@ -29,8 +30,13 @@ import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
 import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
+import { createKeysRoute } from './routes/keys/route.ts';
+import type { KeysRouteDeps } from './routes/keys/route.ts';
 
-export interface AppDeps {
+/** What the routes of the tenant's own resources use. */
+type TenantRoutesDeps = Omit<KeysRouteDeps & ReplayDeps, 'serve'>;
+
+export interface AppDeps extends TenantRoutesDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: express.Response) => Promise<ServiceError>;
@@ -41,12 +47,10 @@ export interface AppDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
-  clock: Clock;
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
-  log: Logger;
 }
 
 /** Headers a page of another origin may read. */
@@ -78,7 +82,8 @@ export function createApp(deps: AppDeps): Express {
 
   const identify = createIdentify(authenticate);
   const respond = createRespond(deps);
-  const routes = { ...deps, identify, respond };
+  const serve = createServeEndpoints({ ...deps, identify, replay: createReplay(deps) });
+  const routes = { ...deps, serve, respond };
   app.use(
     '/platform/v1',
     createChatRoute(routes),
@@ -87,6 +92,7 @@ export function createApp(deps: AppDeps): Express {
     createResumeRoute(routes),
     createChatRequestsRoute(routes),
     createModelsRoute(routes),
+    createKeysRoute(routes),
     identify,
   );
 

@@ -5,7 +5,9 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createAuditRepository } from '../shared/infra/mongo/audit-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createIdempotencyRepository } from '../shared/infra/mongo/idempotency-repository.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
@@ -42,6 +44,7 @@ import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
+import { createAuditTrail } from './audit/audit-trail.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
@@ -153,7 +156,19 @@ export async function composeIngress(
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
   });
 
+  const tenants = createTenantRepository(models);
+  const keys = createKeyRepository(mongo, models);
+  const accessFlags = createAccessFlags(redis, keyspace);
+  const audit = createAuditRepository(models);
+  const auditTrail = createAuditTrail({ audit, clock, log });
+
   const app = createApp({
+    keys,
+    tenants,
+    keyPrefix: config.keyPrefix,
+    accessFlags,
+    auditTrail,
+    idempotency: createIdempotencyRepository(models),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
@@ -194,11 +209,11 @@ export async function composeIngress(
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
     shards: config.queue.shards,
-    tenants: createTenantRepository(models),
-    keys: createKeyRepository(mongo, models),
+    tenants,
+    keys,
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
-    accessFlags: createAccessFlags(redis, keyspace),
+    accessFlags,
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.map((shard) => queues.queue(shard, 'interactive')),
     metrics: metrics.page,

@@ -1,23 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Router } from 'express';
-import type { RequestHandler } from 'express';
+import type { Router } from 'express';
 
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
-import { requireScope } from '../../middleware/require-scope.ts';
+import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
+import { pathParam } from '../path-id.ts';
 import { findRequest } from './find-request.ts';
 import { toRequestResource } from './resource.ts';
 
 export interface ChatRequestsDeps {
-  authenticate: RequestHandler;
-  identify: RequestHandler;
-  countLookup: RequestHandler;
+  serve: ServeEndpoints;
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
@@ -30,9 +27,7 @@ const CANCEL_POLL_MS = 50;
 
 /** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
-  const { authenticate, identify, countLookup, records, streams, ledger, clock } = deps;
-  const router = Router();
-  const guards = [authenticate, requireScope('chat', 'chat.stream'), countLookup];
+  const { serve, records, streams, ledger, clock } = deps;
 
   async function describe(principal: Principal, record: RequestRecord) {
     const { requestId, state } = record;
@@ -51,27 +46,22 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     }
   }
 
-  router
-    .route('/chat/:requestId')
-    .get(...guards, async (req, res) => {
+  return serve({
+    getChatRequest: async (req, res) => {
       const principal = principalOf(res);
-      const { requestId } = req.params;
+      const requestId = pathParam(req, 'requestId');
       const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
       res.json(await describe(principal, record));
-    })
-    .all(identify, methodNotAllowed('GET'));
+    },
 
-  router
-    .route('/chat/:requestId/cancel')
-    .post(...guards, async (req, res) => {
+    cancelChatRequest: async (req, res) => {
       const principal = principalOf(res);
-      const { requestId } = req.params;
+      const requestId = pathParam(req, 'requestId');
       const record = await findRequest(ledger, principal, requestId, async () => {
         const known = await records.cancel(principal, requestId, clock.now());
         return known ? untilDone(principal, requestId) : undefined;
       });
       res.json(await describe(principal, record));
-    })
-    .all(identify, methodNotAllowed('POST'));
-  return router;
+    },
+  });
 }

@@ -12,6 +12,8 @@ import type {
   LedgerRow,
   StoredMessage,
   EntityRow,
+  IdempotencyRow,
+  AuditRow,
 } from './rows.ts';
 
 const text = { type: String };
@@ -54,6 +56,7 @@ const keySchema = new Schema<KeyRow>(
     _id: required,
     tenantId: required,
     hash: required,
+    previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
     redactedValue: required,
     name: { type: String },
     mode: required,
@@ -69,6 +72,7 @@ const keySchema = new Schema<KeyRow>(
   options,
 )
   .index({ hash: 1 }, { unique: true })
+  .index({ 'previous.hash': 1 })
   .index({ tenantId: 1, createdAt: -1 });
 
 const providerSchema = new Schema<ProviderRow>(
@@ -146,6 +150,37 @@ const entitySchema = new Schema<EntityRow>(
   options,
 ).index({ tenantId: 1, entityId: 1 }, { unique: true });
 
+const idempotencySchema = new Schema<IdempotencyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    owner: required,
+    fingerprint: required,
+    claimedAt: count,
+    status: number,
+    bodyJson: text,
+    location: text,
+    expireAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1 })
+  .index({ expireAt: 1 }, { expireAfterSeconds: 0 });
+
+const auditSchema = new Schema<AuditRow>(
+  {
+    _id: required,
+    tenantId: required,
+    createdAt: count,
+    actor: required,
+    action: required,
+    target: required,
+    requestId: required,
+    details: { type: Schema.Types.Mixed, default: {} },
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
+
 export interface Models {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
@@ -155,6 +190,8 @@ export interface Models {
   tierVersions: Model<TierVersionRow>;
   ledger: Model<LedgerRow>;
   entities: Model<EntityRow>;
+  idempotency: Model<IdempotencyRow>;
+  audit: Model<AuditRow>;
 }
 
 export function createModels(connection: Connection): Models {
@@ -167,6 +204,8 @@ export function createModels(connection: Connection): Models {
     tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
     ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
+    idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
+    audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
   };
 }
 

@@ -25,7 +25,7 @@ export interface TenantRow {
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
   moderation?: ModerationSettings;
-  /** How many keys the tenant was ever given; writing it makes concurrent creations of keys take turns. */
+  /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
   createdAt: number;
 }
@@ -40,11 +40,20 @@ export interface AccountRow {
   tokensByMonth: Record<string, number>;
 }
 
+/** A value that a rotated key had before. */
+export interface PreviousKeyValue {
+  hash: string;
+  /** It is accepted until then. */
+  expiresAt: number;
+}
+
 export interface KeyRow {
   _id: string;
   tenantId: string;
   /** SHA-256 of the key, hex. The key itself is stored nowhere. */
   hash: string;
+  /** Earlier values that are still accepted, or were not long ago. */
+  previous?: PreviousKeyValue[];
   redactedValue: string;
   name: string;
   mode: KeyMode;
@@ -139,4 +148,38 @@ export interface EntityRow {
   metadataJson?: string;
   messages: StoredMessage[];
   createdAt: number;
+}
+
+/** What an `Idempotency-Key` outside the chat routes stands for. */
+export interface IdempotencyRow {
+  /** Hash of tenant, mode, route family and key. */
+  _id: string;
+  tenantId: string;
+  /** The request that runs or ran under the key. */
+  owner: string;
+  /** Hash of path and body. */
+  fingerprint: string;
+  claimedAt: number;
+  /** Absent while the request runs. */
+  status?: number;
+  /** The answer without anything that is shown once. */
+  bodyJson?: string;
+  location?: string;
+  /** MongoDB deletes the row after this time. */
+  expireAt: Date;
+}
+
+/** One line of a tenant's audit log; never changed and never deleted. */
+export interface AuditRow {
+  _id: string;
+  tenantId: string;
+  createdAt: number;
+  /** An API key's id, or `administrator`. */
+  actor: string;
+  action: string;
+  /** The id of what was acted on. */
+  target: string;
+  requestId: string;
+  /** Holds no secret and no conversation text. */
+  details: Record<string, unknown>;
 }
