@@ -22,6 +22,8 @@ import { createServeEndpoints } from './middleware/serve-endpoints.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createAuditLogRoute } from './routes/audit-log/route.ts';
+import type { AuditLogRouteDeps } from './routes/audit-log/route.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
 import { createRespond } from './routes/chat/respond.ts';
 import { createChatRoute } from './routes/chat/route.ts';
@@ -34,7 +36,7 @@ import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
 
 /** What the routes of the tenant's own resources use. */
-type TenantRoutesDeps = Omit<KeysRouteDeps & ReplayDeps, 'serve'>;
+type TenantRoutesDeps = Omit<KeysRouteDeps & AuditLogRouteDeps & ReplayDeps, 'serve'>;
 
 export interface AppDeps extends TenantRoutesDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -93,6 +95,7 @@ export function createApp(deps: AppDeps): Express {
     createChatRequestsRoute(routes),
     createModelsRoute(routes),
     createKeysRoute(routes),
+    createAuditLogRoute(routes),
     identify,
   );
 

@@ -49,6 +49,8 @@ export const ENDPOINTS = {
   updateKey: { ...WRITE, method: 'PATCH', path: '/keys/:keyId', scopes: ['keys'] },
   revokeKey: { ...DELETE, path: '/keys/:keyId', scopes: ['keys'] },
   rotateKey: { ...WRITE, method: 'POST', path: '/keys/:keyId/rotate', scopes: ['keys'], body: 'optional-json' },
+
+  listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
 } as const satisfies Record<string, EndpointRule>;
 
 export type EndpointName = keyof typeof ENDPOINTS;

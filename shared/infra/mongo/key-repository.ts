@@ -53,7 +53,7 @@ function definedOf(changes: KeyChanges): Record<string, unknown> {
 function toUpdate(changes: KeyChanges): { $set?: object; $unset?: object } {
   const entries = Object.entries(definedOf(changes));
   const set = entries.filter(([, value]) => value !== null);
-  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1]);
+  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
   return {
     ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
     ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
