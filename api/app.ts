@@ -31,12 +31,14 @@ import { createModelsRoute } from './routes/models/route.ts';
 import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
 import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
+import { createEntitiesRoute } from './routes/entities/route.ts';
+import type { EntitiesRouteDeps } from './routes/entities/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
 import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
 
 /** What the routes of the tenant's own resources use. */
-type TenantRoutesDeps = Omit<KeysRouteDeps & AuditLogRouteDeps & ReplayDeps, 'serve'>;
+type TenantRoutesDeps = Omit<KeysRouteDeps & EntitiesRouteDeps & AuditLogRouteDeps & ReplayDeps, 'serve'>;
 
 export interface AppDeps extends TenantRoutesDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -95,6 +97,7 @@ export function createApp(deps: AppDeps): Express {
     createChatRequestsRoute(routes),
     createModelsRoute(routes),
     createKeysRoute(routes),
+    createEntitiesRoute(routes),
     createAuditLogRoute(routes),
     identify,
   );

@@ -7,6 +7,7 @@ import { createAccountRepository } from '../shared/infra/mongo/account-repositor
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createAuditRepository } from '../shared/infra/mongo/audit-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createEntityRepository } from '../shared/infra/mongo/entity-repository.ts';
 import { createIdempotencyRepository } from '../shared/infra/mongo/idempotency-repository.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
@@ -20,6 +21,7 @@ import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createTenantRepository } from '../shared/infra/mongo/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/tier-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/acceptance-clock.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts';
 import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
@@ -168,6 +170,8 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
+    entities: createEntityRepository(models),
+    acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
     idempotency: createIdempotencyRepository(models),
     http: config.http,

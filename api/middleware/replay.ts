@@ -32,6 +32,12 @@ function withoutSecrets(body: unknown): string {
   return JSON.stringify(Object.fromEntries(Object.entries(body).filter(([name]) => !SHOWN_ONCE.has(name))));
 }
 
+/** Whom a resource is about: when the entity is deleted, what is remembered of it has to go, too. */
+function entityIdOf(body: unknown): string | undefined {
+  const isEntity = typeof body === 'object' && body !== null && 'entity_id' in body;
+  return isEntity && typeof body.entity_id === 'string' ? body.entity_id : undefined;
+}
+
 /** Has `settle` see the answer before the caller does. */
 function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): void {
   const send = res.json.bind(res);
@@ -69,7 +75,12 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
       try {
         if (status >= 300) await idempotency.release(tenantId, claimed);
         else {
-          const answer = { status, bodyJson: withoutSecrets(body), location: location?.toString() };
+          const answer = {
+            status,
+            bodyJson: withoutSecrets(body),
+            location: location?.toString(),
+            entityId: entityIdOf(body),
+          };
           await idempotency.remember(tenantId, claimed, answer);
         }
       } catch (error) {

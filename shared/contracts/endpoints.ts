@@ -50,6 +50,15 @@ export const ENDPOINTS = {
   revokeKey: { ...DELETE, path: '/keys/:keyId', scopes: ['keys'] },
   rotateKey: { ...WRITE, method: 'POST', path: '/keys/:keyId/rotate', scopes: ['keys'], body: 'optional-json' },
 
+  createEntity: { ...WRITE, method: 'POST', path: '/entities', scopes: ['entities'] },
+  listEntities: { ...READ, path: '/entities', scopes: ['entities'] },
+  putEntity: { ...WRITE, method: 'PUT', path: '/entities/:entityId', scopes: ['entities'] },
+  getEntity: { ...READ, path: '/entities/:entityId', scopes: ['entities'] },
+  updateEntity: { ...WRITE, method: 'PATCH', path: '/entities/:entityId', scopes: ['entities'] },
+  deleteEntity: { ...DELETE, path: '/entities/:entityId', scopes: ['entities'] },
+  getEntityHistory: { ...READ, path: '/entities/:entityId/history', scopes: ['entities'] },
+  deleteEntityHistory: { ...DELETE, path: '/entities/:entityId/history', scopes: ['entities'] },
+
   listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
 } as const satisfies Record<string, EndpointRule>;
 

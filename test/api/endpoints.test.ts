@@ -134,7 +134,7 @@ describe('another method', () => {
   it.each(paths)('is 405 on %s, with the ones that it has', async (path) => {
     const allowed = methodsOf(path);
     for (const method of METHODS.filter((each) => !allowed.includes(each))) {
-      const url = path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) => resources[param]);
+      const url = path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) => encodeURIComponent(resources[param]));
       const response = await send(service, method, url).auth(owner.key, { type: 'bearer' });
 
       expect(refusalOf(response)).toMatchObject({ status: 405, code: 'method_not_allowed', type: 'not_found_error' });

@@ -3,6 +3,7 @@ import request from 'supertest';
 import { ENDPOINTS, endpointRule } from '../../shared/contracts/endpoints.ts';
 import type { EndpointName, EndpointRule } from '../../shared/contracts/endpoints.ts';
 import { chatOf, postChat, requestIdOf } from './chat.ts';
+import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
@@ -20,12 +21,17 @@ export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
 const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
   requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
   keyId: (_service, { keyId }) => Promise.resolve(keyId),
+  entityId: async (service, { key }) => {
+    await apiOf(service, key)('put', '/entities/pupil%2F1', {});
+    return 'pupil/1';
+  },
 };
 
 /** The least valid body of an endpoint that needs more than `{}`. */
 const BODIES: Partial<Record<EndpointName, object>> = {
   createChat: chatOf('Hi'),
   streamChat: chatOf('Hi'),
+  createEntity: { entity_id: 'pupil' },
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 

@@ -13,6 +13,8 @@ export interface RememberedAnswer {
   status: number;
   bodyJson: string;
   location?: string | undefined;
+  /** The entity that it is about, if it is about one. */
+  entityId?: string | undefined;
 }
 
 export interface IdempotencyClaim {
@@ -61,7 +63,10 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
     const { _id, tenantId, owner, fingerprint, claimedAt, expireAt } = row;
     const { modifiedCount } = await idempotency.updateOne(
       { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
-      { $set: { owner, fingerprint, claimedAt, expireAt }, $unset: { status: 1, bodyJson: 1, location: 1 } },
+      {
+        $set: { owner, fingerprint, claimedAt, expireAt },
+        $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
+      },
     );
     return modifiedCount === 1;
   }
@@ -79,8 +84,13 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
       }
     },
 
-    async remember(tenantId, { name, owner }, { status, bodyJson, location }) {
-      const answer = { status, bodyJson, ...(location === undefined ? {} : { location }) };
+    async remember(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
+      const answer = {
+        status,
+        bodyJson,
+        ...(location === undefined ? {} : { location }),
+        ...(entityId === undefined ? {} : { entityId }),
+      };
       await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: answer });
     },
 

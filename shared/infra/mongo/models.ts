@@ -146,9 +146,15 @@ const entitySchema = new Schema<EntityRow>(
     metadataJson: text,
     messages: [storedMessage],
     createdAt: count,
+    forgottenSeq: number,
+    deletedAt: number,
+    expireAt: { type: Date },
   },
   options,
-).index({ tenantId: 1, entityId: 1 }, { unique: true });
+)
+  .index({ tenantId: 1, entityId: 1 }, { unique: true })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ expireAt: 1 }, { expireAfterSeconds: 0 });
 
 const idempotencySchema = new Schema<IdempotencyRow>(
   {
@@ -160,11 +166,12 @@ const idempotencySchema = new Schema<IdempotencyRow>(
     status: number,
     bodyJson: text,
     location: text,
+    entityId: text,
     expireAt: { type: Date, required: true },
   },
   options,
 )
-  .index({ tenantId: 1 })
+  .index({ tenantId: 1, entityId: 1 })
   .index({ expireAt: 1 }, { expireAfterSeconds: 0 });
 
 const auditSchema = new Schema<AuditRow>(

@@ -148,6 +148,12 @@ export interface EntityRow {
   metadataJson?: string;
   messages: StoredMessage[];
   createdAt: number;
+  /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
+  forgottenSeq?: number;
+  /** Present on a tombstone: the entity is not there. */
+  deletedAt?: number;
+  /** MongoDB deletes a tombstone after this time. */
+  expireAt?: Date;
 }
 
 /** What an `Idempotency-Key` outside the chat routes stands for. */
@@ -165,6 +171,8 @@ export interface IdempotencyRow {
   /** The answer without anything that is shown once. */
   bodyJson?: string;
   location?: string;
+  /** The entity that the answer is about, so that its deletion finds it. */
+  entityId?: string;
   /** MongoDB deletes the row after this time. */
   expireAt: Date;
 }
