@@ -36,9 +36,14 @@ import type { EntitiesRouteDeps } from './routes/entities/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
 import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
+import { createUsageRoute } from './routes/usage/route.ts';
+import type { UsageRouteDeps } from './routes/usage/route.ts';
 
 /** What the routes of the tenant's own resources use. */
-type TenantRoutesDeps = Omit<KeysRouteDeps & EntitiesRouteDeps & AuditLogRouteDeps & ReplayDeps, 'serve'>;
+type TenantRoutesDeps = Omit<
+  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & ReplayDeps,
+  'serve'
+>;
 
 export interface AppDeps extends TenantRoutesDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -98,6 +103,7 @@ export function createApp(deps: AppDeps): Express {
     createModelsRoute(routes),
     createKeysRoute(routes),
     createEntitiesRoute(routes),
+    createUsageRoute(routes),
     createAuditLogRoute(routes),
     identify,
   );

@@ -20,6 +20,7 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing-repositor
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createTenantRepository } from '../shared/infra/mongo/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/tier-repository.ts';
+import { createUsageRepository } from '../shared/infra/mongo/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/acceptance-clock.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts';
@@ -170,6 +171,7 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
+    usage: createUsageRepository(models),
     entities: createEntityRepository(models),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,

@@ -59,6 +59,9 @@ export const ENDPOINTS = {
   getEntityHistory: { ...READ, path: '/entities/:entityId/history', scopes: ['entities'] },
   deleteEntityHistory: { ...DELETE, path: '/entities/:entityId/history', scopes: ['entities'] },
 
+  getUsage: { ...READ, path: '/usage', scopes: ['usage'] },
+  listUsageRequests: { ...READ, path: '/usage/requests', scopes: ['usage'] },
+
   listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
 } as const satisfies Record<string, EndpointRule>;
 

@@ -4,7 +4,9 @@ import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 
 /** Checked literals only. */
-type ListFilter = Readonly<Record<string, string | { readonly $exists: boolean }>>;
+type ListFilter = Readonly<
+  Record<string, string | { readonly $exists: boolean } | { readonly $in: readonly string[] }>
+>;
 
 /**
  * A page of rows by time of creation, one row more than the limit. `cursor` is the field that `after` names.

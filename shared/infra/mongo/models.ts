@@ -10,6 +10,7 @@ import type {
   TierRow,
   TierVersionRow,
   LedgerRow,
+  UsageRollupRow,
   StoredMessage,
   EntityRow,
   IdempotencyRow,
@@ -132,6 +133,28 @@ const ledgerSchema = new Schema<LedgerRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
+const usageRollupSchema = new Schema<UsageRollupRow>(
+  {
+    _id: required,
+    tenantId: required,
+    width: required,
+    startMs: count,
+    keyId: required,
+    tier: required,
+    mode: required,
+    endpoint: required,
+    scope: required,
+    // An empty text is a value here, which `required` would refuse.
+    entityId: text,
+    requests: count,
+    promptTokens: count,
+    completionTokens: count,
+    costMicro: count,
+    estimatedRequests: count,
+  },
+  options,
+).index({ tenantId: 1, width: 1, scope: 1, startMs: 1 });
+
 const storedMessage = new Schema<StoredMessage>(
   { role: required, content: required, requestId: required, seq: count, attempt: count },
   { _id: false },
@@ -196,6 +219,7 @@ export interface Models {
   tiers: Model<TierRow>;
   tierVersions: Model<TierVersionRow>;
   ledger: Model<LedgerRow>;
+  usageRollups: Model<UsageRollupRow>;
   entities: Model<EntityRow>;
   idempotency: Model<IdempotencyRow>;
   audit: Model<AuditRow>;
@@ -210,6 +234,7 @@ export function createModels(connection: Connection): Models {
     tiers: connection.model<TierRow>('Tier', tierSchema, 'tiers'),
     tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
     ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
+    usageRollups: connection.model<UsageRollupRow>('UsageRollup', usageRollupSchema, 'usage_rollups'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),

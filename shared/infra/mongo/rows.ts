@@ -2,6 +2,7 @@ import type { Role, Tier } from '../../contracts/chat-request.ts';
 import type { FinishReason } from '../../contracts/events.ts';
 import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
+import type { BucketWidth } from '../../domain/usage/buckets.ts';
 import type { ProviderKind } from '../../domain/routing/routing.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
@@ -127,6 +128,28 @@ export interface LedgerRow {
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
+}
+
+/** What was used in a bucket of time, by acceptance; settlement adds to it. */
+export interface UsageRollupRow {
+  _id: string;
+  tenantId: string;
+  width: BucketWidth;
+  startMs: number;
+  keyId: string;
+  tier: Tier;
+  mode: KeyMode;
+  endpoint: Endpoint;
+  /** `all`: summed over entities; `entity`: one row for each. Every request is in both. */
+  scope: 'all' | 'entity';
+  /** Empty where the requests had none; told apart in scope `entity` only. */
+  entityId: string;
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+  costMicro: number;
+  /** How many of the requests were counted here, not by the provider. */
+  estimatedRequests: number;
 }
 
 export interface StoredMessage {
