@@ -11,6 +11,7 @@ import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
+import type { Recall } from './admission/recall.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
@@ -56,9 +57,12 @@ export interface AppDeps extends TenantRoutesDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
   relayTimes: RelayTimes;
 }
 

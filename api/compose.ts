@@ -3,7 +3,9 @@ import type { Express } from 'express';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
+import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
+import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createAuditRepository } from '../shared/infra/mongo/audit-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
@@ -27,6 +29,7 @@ import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts'
 import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -45,6 +48,7 @@ import { createRefusalCounter } from './admission/count-refusal.ts';
 import { createEnqueue } from './admission/enqueue.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuditTrail } from './audit/audit-trail.ts';
@@ -55,6 +59,8 @@ import { createRelayHub } from './relay/hub.ts';
 export interface Ingress {
   app: Express;
   adminApp: Express;
+  /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
+  stopWaiting: () => void;
 }
 
 export interface IngressComposeOptions {
@@ -65,9 +71,6 @@ export interface IngressComposeOptions {
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
-
-/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
-const KEPT_MS = 24 * 3_600_000;
 
 /** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
 const BODY_MARGIN_MS = 24 * 3_600_000;
@@ -138,6 +141,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
@@ -146,6 +150,13 @@ export async function composeIngress(
   });
   const accountStore = createAccountStore(redis, keyspace);
   const accounts = createAccountRepository(mongo, models);
+  const recall = createRecall({
+    answers: createAnswerRepository(models),
+    cache: createAnswerCache(redis, keyspace),
+    retentionMs,
+    clock,
+    log,
+  });
   const enqueue = createEnqueue({
     queues,
     clock,
@@ -184,6 +195,7 @@ export async function composeIngress(
     records,
     streams,
     ledger: createLedgerRepository(models),
+    recall,
     clock,
     accept: createAccept({
       admit: createAdmission({
@@ -198,6 +210,7 @@ export async function composeIngress(
       enqueue,
       hub,
       records,
+      recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
       onVerdict: (verdict) => {
         metrics.admissions.inc({ verdict });
@@ -207,6 +220,7 @@ export async function composeIngress(
     readiness,
     metrics,
     requestTimeoutMs,
+    stopping: stopping.signal,
     relayTimes: options.relayTimes ?? {},
     log,
   });
@@ -231,5 +245,11 @@ export async function composeIngress(
     clock,
     log,
   });
-  return { app, adminApp };
+  return {
+    app,
+    adminApp,
+    stopWaiting: () => {
+      stopping.abort();
+    },
+  };
 }

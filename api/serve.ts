@@ -21,6 +21,8 @@ export interface ServeOptions {
   tls?: Config['http']['tls'];
   /** How long open requests may take to end at closing; milliseconds. */
   graceMs: number;
+  /** Called when the grace is over, just before the connections that are left are cut. */
+  onGraceOver?: () => void;
 }
 
 function create(app: RequestListener, tls: ServeOptions['tls']): Server {
@@ -35,12 +37,14 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
 
 /** How often connections are looked for whose last answer has been sent. */
 const IDLE_CHECK_MS = 50;
+/** For the answers that say that the grace is over. */
+const LAST_WORDS_MS = 300;
 
 /**
  * `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are
  * cut. A connection that a client would keep is closed as soon as its answer is there.
  */
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();
@@ -51,19 +55,18 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
   }, IDLE_CHECK_MS);
   const cut = setTimeout(() => {
     server.closeAllConnections();
-  }, graceMs);
+  }, graceMs + LAST_WORDS_MS);
+  const over = setTimeout(() => onGraceOver?.(), graceMs);
   await closed;
   clearInterval(idle);
+  clearTimeout(over);
   clearTimeout(cut);
 }
 
 /** Serves an app until `closer` closes it. */
-export async function serve(
-  app: RequestListener,
-  { port, host, setting, tls, graceMs }: ServeOptions,
-  closer: Closer,
-): Promise<void> {
+export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
+  const { port, host, setting, tls } = options;
   const server = create(app, tls);
   await listen(server, port, host, setting);
-  closer.defer(setting, () => closeServer(server, graceMs));
+  closer.defer(setting, () => closeServer(server, options), { limitMs: Infinity });
 }

@@ -221,7 +221,7 @@ describe('an unknown entity', () => {
 
     const row = await service.models.entities.findOne({ tenantId: tenant.tenantId, entityId }).lean();
     expect(JSON.stringify(row)).not.toMatch(/Canary|Biology|7b/);
-    expect(row?.expireAt?.getTime()).toBeGreaterThan(Date.now());
+    expect(row?.expiresAt?.getTime()).toBeGreaterThan(Date.now());
   });
 });
 

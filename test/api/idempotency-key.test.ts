@@ -127,7 +127,7 @@ describe('a POST with an Idempotency-Key', () => {
     await api('post', '/keys', {}, name);
     await service.models.idempotency.updateMany(
       { tenantId: tenant.tenantId },
-      { $set: { expireAt: new Date(Date.now() - 1) } },
+      { $set: { expiresAt: new Date(Date.now() - 1) } },
     );
 
     expect((await api('post', '/keys', { name: 'next day' }, name)).body).toHaveProperty('value');

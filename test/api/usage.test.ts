@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import type { UsageRollupRow } from '../../shared/infra/mongo/rows.ts';
+import type { UsageRollUpRow } from '../../shared/infra/mongo/rows.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import type { TestService, TestTenant } from '../support/service.ts';
@@ -25,11 +25,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-type Fields = Partial<Omit<UsageRollupRow, '_id' | 'tenantId'>>;
+type Fields = Partial<Omit<UsageRollUpRow, '_id' | 'tenantId'>>;
 
 let last = 0;
 async function insert(tenantId: string, rows: readonly Fields[]): Promise<void> {
-  await service.models.usageRollups.insertMany(
+  await service.models.usageRollUps.insertMany(
     rows.map((row) => {
       last += 1;
       const defaults = {

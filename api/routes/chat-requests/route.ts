@@ -7,6 +7,7 @@ import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-reposi
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { Recall } from '../../admission/recall.ts';
 import { principalOf } from '../../middleware/request-context.ts';
 import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
 import { pathParam } from '../path-id.ts';
@@ -18,6 +19,7 @@ export interface ChatRequestsDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   clock: Clock;
 }
 
@@ -50,14 +52,14 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     getChatRequest: async (req, res) => {
       const principal = principalOf(res);
       const requestId = pathParam(req, 'requestId');
-      const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
+      const record = await findRequest(deps, principal, requestId, () => records.find(principal, requestId));
       res.json(await describe(principal, record));
     },
 
     cancelChatRequest: async (req, res) => {
       const principal = principalOf(res);
       const requestId = pathParam(req, 'requestId');
-      const record = await findRequest(ledger, principal, requestId, async () => {
+      const record = await findRequest(deps, principal, requestId, async () => {
         const known = await records.cancel(principal, requestId, clock.now());
         return known ? untilDone(principal, requestId) : undefined;
       });

@@ -1,7 +1,6 @@
 import type { Request, Router } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import { principalOf } from '../../middleware/request-context.ts';
 import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
@@ -10,12 +9,12 @@ import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import { findRequest } from '../chat-requests/find-request.ts';
+import type { FindRequestDeps } from '../chat-requests/find-request.ts';
 import { pathParam } from '../path-id.ts';
 
-export interface ResumeDeps {
+export interface ResumeDeps extends FindRequestDeps {
   serve: ServeEndpoints;
   records: Pick<RecordStore, 'attach'>;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
   hub: RelayHub;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
@@ -49,7 +48,7 @@ function assertReached(position: number, { sentSeq }: RequestRecord): void {
 
 /** `GET /chat/stream/{request_id}`: the same bytes again, from any event, on any ingress (contract.md section 3). */
 export function createResumeRoute(deps: ResumeDeps): Router {
-  const { serve, records, ledger, hub, requestTimeoutMs, relayTimes } = deps;
+  const { serve, records, hub, requestTimeoutMs, relayTimes } = deps;
   return serve({
     resumeChatStream: async (req, res) => {
       const principal = principalOf(res);
@@ -58,9 +57,7 @@ export function createResumeRoute(deps: ResumeDeps): Router {
       const position = positionOf(req);
       await hub.ensureShard(shard);
       const channel = hub.channelOf(shard);
-      const record = await findRequest(ledger, principal, requestId, () =>
-        records.attach(principal, requestId, channel),
-      );
+      const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
       assertReached(position, record);
       if (record.state === 'done' && position === record.sentSeq) {
         res.status(204).end();

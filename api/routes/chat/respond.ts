@@ -12,6 +12,8 @@ export interface RespondDeps {
   accept: Accept;
   hub: RelayHub;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
   relayTimes: RelayTimes;
 }
 
@@ -25,7 +27,7 @@ function wantsAsync(req: Request): boolean {
 const NO_RELAY = { close: () => undefined };
 
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
-export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, relayTimes }: RespondDeps) {
+export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
   /** 202 at once; the answer is looked up or streamed later. */
   async function later(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
     const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
@@ -42,7 +44,7 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, relayT
       if (wantsAsync(req)) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
-        openCollector(hub, res, { shard, requestId, existing, timeoutMs }),
+        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       const json = await relay.answer(head);

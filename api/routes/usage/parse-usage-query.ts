@@ -1,12 +1,7 @@
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import {
-  BUCKET_MS,
-  MINUTES_KEPT_MS,
-  bucketEnd,
-  bucketStart,
-  monthStart,
-} from '../../../shared/domain/usage/buckets.ts';
-import type { BucketWidth } from '../../../shared/domain/usage/buckets.ts';
+import { bucketEnd, bucketStart, monthStart } from '../../../shared/domain/usage/buckets.ts';
+import { BUCKET_MS, MINUTES_KEPT_MS } from '../../../shared/domain/usage/roll-up.ts';
+import type { BucketWidth } from '../../../shared/domain/usage/roll-up.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { UsageDimension, UsageFilter } from '../../../shared/infra/mongo/usage-repository.ts';
 import { GROUPS, usageQuerySchema, usageRequestsQuerySchema } from './schema.ts';

@@ -1,5 +1,5 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import { BUCKET_MS } from '../../../shared/domain/usage/buckets.ts';
+import { BUCKET_MS } from '../../../shared/domain/usage/roll-up.ts';
 import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
 import type { UsageSum } from '../../../shared/infra/mongo/usage-repository.ts';
 import { DIMENSIONS, toPageCursor } from './parse-usage-query.ts';

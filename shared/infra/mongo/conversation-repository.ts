@@ -75,7 +75,7 @@ export function createConversationRepository({ entities }: Pick<Models, 'entitie
     }
     await entities.updateOne(
       { tenantId, entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
-      { $set: fresh, $unset: { deletedAt: 1, expireAt: 1 } },
+      { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
     );
   }
 

@@ -70,7 +70,7 @@ export function createEntityRepository({ entities }: Pick<Models, 'entities'>): 
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
       { tenantId, entityId, ...DEAD },
-      { $set: { ...$set, messages: [], createdAt: now }, $unset: { ...$unset, deletedAt: 1, expireAt: 1 } },
+      { $set: { ...$set, messages: [], createdAt: now }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
     );
     return matchedCount === 1;
   }
@@ -94,7 +94,7 @@ export function createEntityRepository({ entities }: Pick<Models, 'entities'>): 
       .findOneAndUpdate(
         { tenantId, entityId },
         {
-          $set: { messages: [], deletedAt: now, expireAt: new Date(now + TOMBSTONE_MS) },
+          $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
           $max: { forgottenSeq: seq },
           $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
           $setOnInsert: { createdAt: now },

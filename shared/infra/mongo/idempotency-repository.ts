@@ -38,7 +38,7 @@ export interface IdempotencyRepository {
 }
 
 function isOver(row: IdempotencyRow, now: number): boolean {
-  return row.expireAt.getTime() <= now || (row.status === undefined && row.claimedAt + CLAIM_MS <= now);
+  return row.expiresAt.getTime() <= now || (row.status === undefined && row.claimedAt + CLAIM_MS <= now);
 }
 
 function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): ClaimVerdict {
@@ -60,11 +60,11 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
 
   /** Takes over what a request that has died or an answer past its time has left. */
   async function replace(old: IdempotencyRow, row: IdempotencyRow): Promise<boolean> {
-    const { _id, tenantId, owner, fingerprint, claimedAt, expireAt } = row;
+    const { _id, tenantId, owner, fingerprint, claimedAt, expiresAt } = row;
     const { modifiedCount } = await idempotency.updateOne(
       { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
       {
-        $set: { owner, fingerprint, claimedAt, expireAt },
+        $set: { owner, fingerprint, claimedAt, expiresAt },
         $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
       },
     );
@@ -74,7 +74,7 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
   return {
     async claim(tenantId, claim, now) {
       const { name: _id, fingerprint, owner } = claim;
-      const row = { _id, tenantId, owner, fingerprint, claimedAt: now, expireAt: new Date(now + KEPT_MS) };
+      const row = { _id, tenantId, owner, fingerprint, claimedAt: now, expiresAt: new Date(now + KEPT_MS) };
       for (;;) {
         if (await insert(row)) return { kind: 'mine' };
         const existing = await idempotency.findOne({ _id, tenantId }).lean();

@@ -10,11 +10,12 @@ import type {
   TierRow,
   TierVersionRow,
   LedgerRow,
-  UsageRollupRow,
   StoredMessage,
   EntityRow,
   IdempotencyRow,
   AuditRow,
+  UsageRollUpRow,
+  AnswerRow,
 } from './rows.ts';
 
 const text = { type: String };
@@ -133,7 +134,7 @@ const ledgerSchema = new Schema<LedgerRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
-const usageRollupSchema = new Schema<UsageRollupRow>(
+const usageRollUpSchema = new Schema<UsageRollUpRow>(
   {
     _id: required,
     tenantId: required,
@@ -144,16 +145,34 @@ const usageRollupSchema = new Schema<UsageRollupRow>(
     mode: required,
     endpoint: required,
     scope: required,
-    // An empty text is a value here, which `required` would refuse.
-    entityId: text,
+    entityId: { type: String },
     requests: count,
     promptTokens: count,
     completionTokens: count,
     costMicro: count,
     estimatedRequests: count,
+    expiresAt: { type: Date },
   },
   options,
-).index({ tenantId: 1, width: 1, scope: 1, startMs: 1 });
+)
+  .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const answerSchema = new Schema<AnswerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    entityId: text,
+    idempotencyName: text,
+    fingerprint: text,
+    fields: { type: Schema.Types.Mixed, required: true },
+    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 const storedMessage = new Schema<StoredMessage>(
   { role: required, content: required, requestId: required, seq: count, attempt: count },
@@ -171,13 +190,13 @@ const entitySchema = new Schema<EntityRow>(
     createdAt: count,
     forgottenSeq: number,
     deletedAt: number,
-    expireAt: { type: Date },
+    expiresAt: { type: Date },
   },
   options,
 )
   .index({ tenantId: 1, entityId: 1 }, { unique: true })
   .index({ tenantId: 1, createdAt: -1 })
-  .index({ expireAt: 1 }, { expireAfterSeconds: 0 });
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 const idempotencySchema = new Schema<IdempotencyRow>(
   {
@@ -190,12 +209,12 @@ const idempotencySchema = new Schema<IdempotencyRow>(
     bodyJson: text,
     location: text,
     entityId: text,
-    expireAt: { type: Date, required: true },
+    expiresAt: { type: Date, required: true },
   },
   options,
 )
   .index({ tenantId: 1, entityId: 1 })
-  .index({ expireAt: 1 }, { expireAfterSeconds: 0 });
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 const auditSchema = new Schema<AuditRow>(
   {
@@ -219,7 +238,8 @@ export interface Models {
   tiers: Model<TierRow>;
   tierVersions: Model<TierVersionRow>;
   ledger: Model<LedgerRow>;
-  usageRollups: Model<UsageRollupRow>;
+  usageRollUps: Model<UsageRollUpRow>;
+  answers: Model<AnswerRow>;
   entities: Model<EntityRow>;
   idempotency: Model<IdempotencyRow>;
   audit: Model<AuditRow>;
@@ -234,7 +254,8 @@ export function createModels(connection: Connection): Models {
     tiers: connection.model<TierRow>('Tier', tierSchema, 'tiers'),
     tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
     ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
-    usageRollups: connection.model<UsageRollupRow>('UsageRollup', usageRollupSchema, 'usage_rollups'),
+    usageRollUps: connection.model<UsageRollUpRow>('UsageRollUp', usageRollUpSchema, 'usage_rollups'),
+    answers: connection.model<AnswerRow>('Answer', answerSchema, 'answers'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),

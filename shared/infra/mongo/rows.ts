@@ -2,8 +2,8 @@ import type { Role, Tier } from '../../contracts/chat-request.ts';
 import type { FinishReason } from '../../contracts/events.ts';
 import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
-import type { BucketWidth } from '../../domain/usage/buckets.ts';
 import type { ProviderKind } from '../../domain/routing/routing.ts';
+import type { RollUpKey, UsageCounts } from '../../domain/usage/roll-up.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
 export interface TenantRow {
@@ -130,26 +130,24 @@ export interface LedgerRow {
   acceptedAt?: number;
 }
 
-/** What was used in a bucket of time, by acceptance; settlement adds to it. */
-export interface UsageRollupRow {
+/** The usage of one bucket of time by key, tier, mode and endpoint; `_id` names all of them (rollUpIdOf). */
+export interface UsageRollUpRow extends RollUpKey, UsageCounts {
+  _id: string;
+  /** Rows of a minute only: MongoDB deletes them then. */
+  expiresAt?: Date;
+}
+
+/** An answer that is kept for a day; `_id` is its request's id. */
+export interface AnswerRow {
   _id: string;
   tenantId: string;
-  width: BucketWidth;
-  startMs: number;
-  keyId: string;
-  tier: Tier;
-  mode: KeyMode;
-  endpoint: Endpoint;
-  /** `all`: summed over entities; `entity`: one row for each. Every request is in both. */
-  scope: 'all' | 'entity';
-  /** Empty where the requests had none; told apart in scope `entity` only. */
-  entityId: string;
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-  costMicro: number;
-  /** How many of the requests were counted here, not by the provider. */
-  estimatedRequests: number;
+  entityId?: string;
+  idempotencyName?: string;
+  fingerprint?: string;
+  fields: Record<string, string>;
+  entries: { lastSeq: number; payload: string }[];
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
 }
 
 export interface StoredMessage {
@@ -176,7 +174,7 @@ export interface EntityRow {
   /** Present on a tombstone: the entity is not there. */
   deletedAt?: number;
   /** MongoDB deletes a tombstone after this time. */
-  expireAt?: Date;
+  expiresAt?: Date;
 }
 
 /** What an `Idempotency-Key` outside the chat routes stands for. */
@@ -197,7 +195,7 @@ export interface IdempotencyRow {
   /** The entity that the answer is about, so that its deletion finds it. */
   entityId?: string;
   /** MongoDB deletes the row after this time. */
-  expireAt: Date;
+  expiresAt: Date;
 }
 
 /** One line of a tenant's audit log; never changed and never deleted. */

@@ -1,9 +1,9 @@
 import type { ListQuery } from '../../contracts/list-page.ts';
 import { unknownCursor } from '../../contracts/list-page.ts';
-import type { BucketWidth } from '../../domain/usage/buckets.ts';
+import type { BucketWidth } from '../../domain/usage/roll-up.ts';
 import { listRows } from './list-rows.ts';
 import type { Models } from './models.ts';
-import type { LedgerRow, UsageRollupRow } from './rows.ts';
+import type { LedgerRow, UsageRollUpRow } from './rows.ts';
 import { ledgerIdOf } from './settlement-repository.ts';
 
 /** What usage can be told apart by. */
@@ -26,10 +26,10 @@ export interface UsageQuery {
 
 /** The sums of one bucket and one group. */
 export type UsageSum = Pick<
-  UsageRollupRow,
+  UsageRollUpRow,
   'startMs' | 'requests' | 'promptTokens' | 'completionTokens' | 'costMicro' | 'estimatedRequests'
 > &
-  Partial<Pick<UsageRollupRow, UsageDimension>>;
+  Partial<Pick<UsageRollUpRow, UsageDimension>>;
 
 /** Every call takes the tenant first and puts it into its filter. */
 export interface UsageRepository {
@@ -49,16 +49,16 @@ function filterOf(filter: UsageFilter): Record<string, { readonly $in: readonly 
 }
 
 export function createUsageRepository({
-  usageRollups,
+  usageRollUps,
   ledger,
-}: Pick<Models, 'usageRollups' | 'ledger'>): UsageRepository {
+}: Pick<Models, 'usageRollUps' | 'ledger'>): UsageRepository {
   return {
     async sums(tenantId, { width, startMs, endMs, groupBy, filter, limit }) {
       // Rows without the entity are far fewer, so they serve whatever does not ask for it.
       const scope = groupBy.includes('entityId') || filter.entityId !== undefined ? 'entity' : 'all';
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
       const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
-      const groups = await usageRollups.aggregate<{ _id: UsageSum } & UsageSum>([
+      const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
         { $match: { tenantId, width, scope, startMs: { $gte: startMs, $lt: endMs }, ...filterOf(filter) } },
         { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
         { $sort: { _id: 1 } },

@@ -34,7 +34,7 @@ export interface RecordStore {
   renewReader(shard: number, requestId: string, channel: string): Promise<void>;
   /** Says that the ingress reads no more. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
-  /** False: unknown. A finished request is unchanged; a running one stops at its next write. Safe to repeat. */
+  /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
   cancel(principal: Principal, requestId: string, now: number): Promise<boolean>;
 }
 
@@ -96,13 +96,11 @@ export function createRecordStore(
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
     async cancel(principal, requestId, now) {
-      const found = await cancel(acceptedKeys(keyspace, requestId, principal, now), [
-        requestId,
-        principal.tenantId,
-        encodeEntry([], CANCELLED),
-        eventsOf(CANCELLED),
-        retentionMs,
-      ]);
+      const { cancelled } = keyspace.shard(principal.shard);
+      const found = await cancel(
+        [...acceptedKeys(keyspace, requestId, principal, now), cancelled],
+        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
+      );
       return found !== '';
     },
   };
