@@ -108,3 +108,25 @@ describe('GET /usage/requests', () => {
     expect(refusalOf(await api('get', `/usage/requests?${query}`))).toMatchObject({ status: 400, param });
   });
 });
+
+it('GET /usage has the sums of these requests', async () => {
+  const { body: list } = await api('get', '/usage/requests');
+  const total = (field: string) =>
+    (list.data as Record<string, number>[]).reduce((sum, request) => sum + (request[field] ?? 0), 0);
+
+  for (const query of [
+    '',
+    '?group_by=entity_id',
+    '?bucket_width=1h&group_by=key_id&limit=168&start_time=__',
+    '?group_by=mode,model',
+  ]) {
+    const start = String(Math.floor(Date.now() / 1000) - 7_200);
+    const { body } = await api('get', `/usage${query.replace('__', start)}`);
+    const results = (body.data as { results: Record<string, number>[] }[]).flatMap((bucket) => bucket.results);
+    const sum = (field: string) => results.reduce((sofar, result) => sofar + (result[field] ?? 0), 0);
+    expect(sum('requests')).toBe(ids.length);
+    for (const field of ['prompt_tokens', 'completion_tokens', 'total_tokens', 'credits']) {
+      expect(sum(field)).toBe(total(field));
+    }
+  }
+});
