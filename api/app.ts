@@ -4,11 +4,9 @@ import type { Express, RequestHandler } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
-import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { LedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore } from '../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../shared/infra/redis/stream-reader.ts';
-import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
@@ -18,11 +16,16 @@ import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
+import { createReplay } from './middleware/replay.ts';
+import type { ReplayDeps } from './middleware/replay.ts';
 import { requireHost } from './middleware/require-host.ts';
 import { requireHttps } from './middleware/require-https.ts';
+import { createServeEndpoints } from './middleware/serve-endpoints.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createAuditLogRoute } from './routes/audit-log/route.ts';
+import type { AuditLogRouteDeps } from './routes/audit-log/route.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
 import { createRespond } from './routes/chat/respond.ts';
 import { createChatRoute } from './routes/chat/route.ts';
@@ -30,9 +33,21 @@ import { createModelsRoute } from './routes/models/route.ts';
 import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
 import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
+import { createEntitiesRoute } from './routes/entities/route.ts';
+import type { EntitiesRouteDeps } from './routes/entities/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
+import { createKeysRoute } from './routes/keys/route.ts';
+import type { KeysRouteDeps } from './routes/keys/route.ts';
+import { createUsageRoute } from './routes/usage/route.ts';
+import type { UsageRouteDeps } from './routes/usage/route.ts';
 
-export interface AppDeps {
+/** What the routes of the tenant's own resources use. */
+type TenantRoutesDeps = Omit<
+  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & ReplayDeps,
+  'serve'
+>;
+
+export interface AppDeps extends TenantRoutesDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: express.Response) => Promise<ServiceError>;
@@ -44,14 +59,12 @@ export interface AppDeps {
   streams: StreamReader;
   ledger: LedgerRepository;
   recall: Recall;
-  clock: Clock;
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
   /** Aborts when this ingress can wait for answers no longer. */
   stopping: AbortSignal;
   relayTimes: RelayTimes;
-  log: Logger;
 }
 
 /** Headers a page of another origin may read. */
@@ -83,7 +96,8 @@ export function createApp(deps: AppDeps): Express {
 
   const identify = createIdentify(authenticate);
   const respond = createRespond(deps);
-  const routes = { ...deps, identify, respond };
+  const serve = createServeEndpoints({ ...deps, identify, replay: createReplay(deps) });
+  const routes = { ...deps, serve, respond };
   app.use(
     '/platform/v1',
     createChatRoute(routes),
@@ -92,6 +106,10 @@ export function createApp(deps: AppDeps): Express {
     createResumeRoute(routes),
     createChatRequestsRoute(routes),
     createModelsRoute(routes),
+    createKeysRoute(routes),
+    createEntitiesRoute(routes),
+    createUsageRoute(routes),
+    createAuditLogRoute(routes),
     identify,
   );
 

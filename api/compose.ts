@@ -7,7 +7,10 @@ import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
 import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createAuditRepository } from '../shared/infra/mongo/audit-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createEntityRepository } from '../shared/infra/mongo/entity-repository.ts';
+import { createIdempotencyRepository } from '../shared/infra/mongo/idempotency-repository.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
@@ -19,7 +22,9 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing-repositor
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createTenantRepository } from '../shared/infra/mongo/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/tier-repository.ts';
+import { createUsageRepository } from '../shared/infra/mongo/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/acceptance-clock.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts';
 import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
@@ -47,6 +52,7 @@ import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
+import { createAuditTrail } from './audit/audit-trail.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
@@ -165,7 +171,23 @@ export async function composeIngress(
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
   });
 
+  const tenants = createTenantRepository(models);
+  const keys = createKeyRepository(mongo, models);
+  const accessFlags = createAccessFlags(redis, keyspace);
+  const audit = createAuditRepository(models);
+  const auditTrail = createAuditTrail({ audit, clock, log });
+
   const app = createApp({
+    keys,
+    tenants,
+    keyPrefix: config.keyPrefix,
+    accessFlags,
+    audit,
+    usage: createUsageRepository(models),
+    entities: createEntityRepository(models),
+    acceptanceClock: createAcceptanceClock(redis, keyspace),
+    auditTrail,
+    idempotency: createIdempotencyRepository(models),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
@@ -209,11 +231,12 @@ export async function composeIngress(
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
     shards: config.queue.shards,
-    tenants: createTenantRepository(models),
-    keys: createKeyRepository(mongo, models),
+    tenants,
+    keys,
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
-    accessFlags: createAccessFlags(redis, keyspace),
+    accessFlags,
+    auditTrail,
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.map((shard) => queues.queue(shard, 'interactive')),
     metrics: metrics.page,

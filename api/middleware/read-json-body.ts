@@ -18,6 +18,8 @@ export interface BodyRules {
   limitBytes: number;
   /** `chat`: every refused body is `invalid_request` (contract.md section 2); else 413 and 415 have their own codes. */
   family: 'chat' | 'other';
+  /** No body at all stands for an empty object. */
+  optional?: boolean;
   /** How many values a large body may hold: a million small ones would stop the process for seconds. Absent: any. */
   valuesMax?: number;
 }
@@ -47,6 +49,11 @@ function refuse(error: unknown, { limitBytes, family }: BodyRules): ServiceError
         { cause: error },
       );
   }
+}
+
+/** RFC 9112 section 6: a request has a body when one of these says so. */
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 function assertJsonType(req: Request, { family }: BodyRules): void {
@@ -92,6 +99,11 @@ function parseJson(body: unknown, { valuesMax = Infinity }: BodyRules): unknown 
 export function readJsonBody(rules: BodyRules): RequestHandler {
   const read = express.raw({ type: () => true, limit: rules.limitBytes });
   return (req, res, next) => {
+    if (rules.optional === true && !hasBody(req)) {
+      req.body = {};
+      next();
+      return;
+    }
     assertJsonType(req, rules);
     read(req, res, (error?: unknown) => {
       if (error !== undefined) {

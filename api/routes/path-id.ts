@@ -2,6 +2,13 @@ import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
+/** A segment of the path, decoded. Throws where the route has no such segment. */
+export function pathParam(req: Request, name: string): string {
+  const value = req.params[name];
+  if (typeof value !== 'string') throw new Error(`The path has no :${name}`);
+  return value;
+}
+
 /**
  * The id in the path, checked for its form: what cannot be an id is as unknown as one that does not exist, and never
  * reaches a database.

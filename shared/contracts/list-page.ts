@@ -36,15 +36,23 @@ function parseOrder(value: unknown): 'asc' | 'desc' {
   return value === 'asc' || value === 'desc' ? value : refuse('order', 'must be asc or desc');
 }
 
+/** What an `after` may look like; ids that callers choose may have any character. */
+interface CursorRules {
+  charactersMax: number;
+  anyCharacter: boolean;
+}
+
 /** Reads `limit`, `after` and `order` of a parsed query string; throws `invalid_request` that names the parameter. */
-export function parseListQuery(query: Readonly<Record<string, unknown>>): ListQuery {
+export function parseListQuery(
+  query: Readonly<Record<string, unknown>>,
+  cursor: CursorRules = { charactersMax: CURSOR_CHARACTERS_MAX, anyCharacter: false },
+): ListQuery {
   const limit = parseLimit(query['limit']);
   const order = parseOrder(query['order']);
   const after = query['after'];
   if (after === undefined) return { limit, order };
-  if (typeof after !== 'string' || after === '' || after.length > CURSOR_CHARACTERS_MAX || after.includes('\0')) {
-    refuse('after', 'must be the id of an item of this list');
-  }
+  if (typeof after !== 'string' || after === '' || after.length > cursor.charactersMax) throw unknownCursor();
+  if (!cursor.anyCharacter && after.includes('\0')) throw unknownCursor();
   return { limit, order, after };
 }
 

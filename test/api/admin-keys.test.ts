@@ -46,6 +46,7 @@ describe('a new key', () => {
       expires_at: null,
       last_used_at: null,
       redacted_value: expect.stringMatching(/^svc_sk_live_….{4}$/),
+      previous_value_expires_at: null,
       value: expect.stringMatching(/^svc_sk_live_[0-9A-Za-z]{32}$/),
     });
   });

@@ -6,7 +6,9 @@ import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
+import { createAuditTrail } from '../../api/audit/audit-trail.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import { createAuditRepository } from '../../shared/infra/mongo/audit-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/infra/mongo/key-repository.ts';
@@ -117,6 +119,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
+    auditTrail: createAuditTrail({ audit: createAuditRepository(models), clock, log }),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },

@@ -7,6 +7,7 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenant-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { findTenant } from '../admin-tenants/route.ts';
 import { pathId } from '../path-id.ts';
@@ -22,12 +23,13 @@ const schema = Joi.object({
 
 export interface AdminCreditsDeps extends BookCreditsDeps {
   tenants: TenantRepository;
+  auditTrail: AuditTrail;
   clock: Clock;
 }
 
 /** `POST /admin/v1/tenants/{id}/credits`: a grant, or with a negative amount an adjustment. */
 export function createAdminCreditsRoute(deps: AdminCreditsDeps): Router {
-  const { tenants, clock } = deps;
+  const { tenants, auditTrail, clock } = deps;
   const router = Router();
   router
     .route('/tenants/:tenantId/credits')
@@ -41,6 +43,9 @@ export function createAdminCreditsRoute(deps: AdminCreditsDeps): Router {
       const now = clock.now();
       const booking = { type, amountMicro: toMicro(credits), reason } as const;
       const { transactionId, book } = await bookCredits(deps, tenant, booking, now);
+      const action = type === 'grant' ? 'credits.granted' : 'credits.adjusted';
+      const act = { action, target: transactionId, details: { credits, reason } };
+      await auditTrail.byAdministrator(res, tenantId, act);
       res.status(201).json({
         id: transactionId,
         object: 'transaction',

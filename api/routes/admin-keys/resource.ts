@@ -9,6 +9,11 @@ function toSeconds(timeMs: number | undefined): number | null {
   return timeMs === undefined ? null : Math.floor(timeMs / 1000);
 }
 
+function graceEndOf({ previous = [] }: KeyRow, now: number): number | undefined {
+  const ends = previous.map(({ expiresAt }) => expiresAt).filter((time) => time > now);
+  return ends.length === 0 ? undefined : Math.max(...ends);
+}
+
 /** `limits` are the ones that hold: the key's own, else its tenant's. */
 export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>, now: number) {
   return {
@@ -27,5 +32,7 @@ export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm'
     expires_at: toSeconds(row.expiresAt),
     last_used_at: toSeconds(row.lastUsedAt),
     redacted_value: row.redactedValue,
+    /** While the value before the last rotation is still accepted. */
+    previous_value_expires_at: toSeconds(graceEndOf(row, now)),
   };
 }

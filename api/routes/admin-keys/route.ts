@@ -8,6 +8,7 @@ import type { KeyRow } from '../../../shared/infra/mongo/rows.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { findTenant } from '../admin-tenants/route.ts';
 import { pathId } from '../path-id.ts';
@@ -19,6 +20,7 @@ export interface AdminKeysDeps {
   keys: KeyRepository;
   keyPrefix: string;
   accessFlags: AccessFlags;
+  auditTrail: AuditTrail;
   clock: Clock;
 }
 
@@ -28,7 +30,7 @@ function assertFound(key: KeyRow | undefined): asserts key is KeyRow {
 
 /** `/admin/v1/tenants/{id}/keys`. */
 export function createAdminKeysRoute(deps: AdminKeysDeps): Router {
-  const { tenants, keys, accessFlags, clock } = deps;
+  const { tenants, keys, accessFlags, auditTrail, clock } = deps;
   const router = Router();
 
   router
@@ -37,6 +39,9 @@ export function createAdminKeysRoute(deps: AdminKeysDeps): Router {
       const tenant = await findTenant(tenants, pathId(req, 'tenantId', 'ten'));
       const now = clock.now();
       const { key, value } = await createKey(deps, tenant._id, parseNewKey(req.body, now), now);
+      const { mode, scopes } = key;
+      const act = { action: 'key.created', target: key._id, details: { mode, scopes } };
+      await auditTrail.byAdministrator(res, tenant._id, act);
       res.status(201).json({ ...toKeyResource(key, tenant, now), value });
     })
     .get(async (req, res) => {
@@ -61,6 +66,7 @@ export function createAdminKeysRoute(deps: AdminKeysDeps): Router {
       const key = await keys.revoke(tenant._id, pathId(req, 'keyId', 'key'));
       assertFound(key);
       await accessFlags.block(tenant.shard, key._id);
+      await auditTrail.byAdministrator(res, tenant._id, { action: 'key.revoked', target: key._id });
       res.json({ id: key._id, object: 'api_key', deleted: true });
     })
     .all(methodNotAllowed('GET', 'DELETE'));

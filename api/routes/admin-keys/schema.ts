@@ -19,19 +19,27 @@ import {
 const UNIX_SECONDS_MAX = 253_402_300_799;
 const TEN_YEARS_SECONDS = 315_360_000;
 
-/** contract.md section 6, `POST /keys`. */
-const schema = Joi.object({
-  name: Joi.string().allow('').custom(codePoints(NAME_CHARACTERS_MAX)),
-  mode: Joi.string().valid('live', 'test'),
+/** The settings of a key, for creating and changing it. */
+export const keyFields = {
+  name: Joi.string().allow('').custom(codePoints(NAME_CHARACTERS_MAX)).description('For people; empty by default.'),
   scopes: Joi.array()
     .items(Joi.string().valid(...SCOPES))
     .min(1)
-    .unique(),
-  expires_at: countSchema(1, UNIX_SECONDS_MAX),
-  expires_in_seconds: countSchema(1, TEN_YEARS_SECONDS),
-  rpm: countSchema(1, REQUESTS_PER_MINUTE_MAX),
-  tpm: countSchema(1, TOKENS_PER_MINUTE_MAX),
-  daily_requests: countSchema(0, REQUESTS_PER_DAY_MAX),
+    .unique()
+    .description('What the key may call; `*` is everything and the default.'),
+  expires_at: countSchema(1, UNIX_SECONDS_MAX).description('Unix seconds; not together with expires_in_seconds.'),
+  expires_in_seconds: countSchema(1, TEN_YEARS_SECONDS).description('From this moment on.'),
+  rpm: countSchema(1, REQUESTS_PER_MINUTE_MAX).description("Requests per minute; the tenant's limit by default."),
+  tpm: countSchema(1, TOKENS_PER_MINUTE_MAX).description("Tokens per minute; the tenant's limit by default."),
+  daily_requests: countSchema(0, REQUESTS_PER_DAY_MAX).description(
+    "Requests in any 24 hours, 0 for no limit; the tenant's limit by default.",
+  ),
+};
+
+/** contract.md section 6, `POST /keys`. */
+export const newKeySchema = Joi.object({
+  ...keyFields,
+  mode: Joi.string().valid('live', 'test').description('`live` by default.'),
 }).required();
 
 interface NewKeyBody {
@@ -45,7 +53,9 @@ interface NewKeyBody {
   daily_requests?: number;
 }
 
-function expiryOf({ expires_at: at, expires_in_seconds: within }: NewKeyBody, now: number): number | undefined {
+/** The expiry that a body asks for, in milliseconds since the epoch; undefined: none. */
+export function expiryOf(body: Pick<NewKeyBody, 'expires_at' | 'expires_in_seconds'>, now: number): number | undefined {
+  const { expires_at: at, expires_in_seconds: within } = body;
   if (at !== undefined && within !== undefined) {
     throw new ServiceError('invalid_request', '`expires_in_seconds` must not be given together with `expires_at`.', {
       param: 'expires_in_seconds',
@@ -63,7 +73,7 @@ function expiryOf({ expires_at: at, expires_in_seconds: within }: NewKeyBody, no
 
 /** Throws `invalid_request`. */
 export function parseNewKey(input: unknown, now: number): KeySettings {
-  checkAgainst(schema, input);
+  checkAgainst(newKeySchema, input);
   // The schema has just checked every field of this shape.
   const body = input as NewKeyBody;
   return {

@@ -3,9 +3,10 @@ import { Router } from 'express';
 import { parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
-import type { TenantRepository } from '../../../shared/infra/mongo/tenant-repository.ts';
+import type { TenantChanges, TenantRepository } from '../../../shared/infra/mongo/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { AuditedAct, AuditTrail } from '../../audit/audit-trail.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { pathId } from '../path-id.ts';
 import { applyStatus } from './apply-status.ts';
@@ -17,6 +18,7 @@ import { parseNewTenant, parseTenantChanges } from './schema.ts';
 
 export interface AdminTenantsDeps extends CreateTenantDeps {
   accessFlags: AccessFlags;
+  auditTrail: AuditTrail;
   clock: Clock;
 }
 
@@ -27,16 +29,26 @@ export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenant
   return tenant;
 }
 
+/** A change of status is an act of its own; of the settings the log names the fields. */
+function actOf({ status, ...settings }: TenantChanges): Omit<AuditedAct, 'target'> {
+  const fields = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (status === undefined) return { action: 'tenant.updated', details: { fields } };
+  return { action: status === 'suspended' ? 'tenant.suspended' : 'tenant.activated', details: { fields } };
+}
+
 /** `/admin/v1/tenants`. */
 export function createAdminTenantsRoute(deps: AdminTenantsDeps): Router {
-  const { tenants, accessFlags, clock } = deps;
+  const { tenants, accessFlags, auditTrail, clock } = deps;
   const toResource = async (row: TenantRow) => toTenantResource(row, await readBalance(deps, row, clock.now()));
   const router = Router();
 
   router
     .route('/tenants')
     .post(async (req, res) => {
-      const tenant = await createTenant(deps, parseNewTenant(req.body), clock.now());
+      const given = parseNewTenant(req.body);
+      const tenant = await createTenant(deps, given, clock.now());
+      const act = { action: 'tenant.created', target: tenant._id, details: { credits: given.credits } };
+      await auditTrail.byAdministrator(res, tenant._id, act);
       res.status(201).json(await toResource(tenant));
     })
     .get(async (req, res) => {
@@ -60,6 +72,7 @@ export function createAdminTenantsRoute(deps: AdminTenantsDeps): Router {
       if (updated === undefined) throw new ServiceError('not_found', 'There is no tenant with this id.');
       if (changes.status === undefined) await accessFlags.announce(tenantId);
       const tenant = changes.status === undefined ? updated : await applyStatus(deps, updated);
+      await auditTrail.byAdministrator(res, tenantId, { ...actOf(changes), target: tenantId });
       res.json(await toResource(tenant));
     })
     .all(methodNotAllowed('GET', 'PATCH'));

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Router } from 'express';
-import type { RequestHandler, Response } from 'express';
+import type { Response, Router } from 'express';
 
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
@@ -9,19 +8,17 @@ import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/rec
 import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Recall } from '../../admission/recall.ts';
-import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
-import { requireScope } from '../../middleware/require-scope.ts';
+import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
 import { dropUnread } from '../../relay/drop-unread.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
+import { pathParam } from '../path-id.ts';
 import { findRequest } from './find-request.ts';
 import { toRequestResource } from './resource.ts';
 
 export interface ChatRequestsDeps {
-  authenticate: RequestHandler;
-  identify: RequestHandler;
-  countLookup: RequestHandler;
+  serve: ServeEndpoints;
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
@@ -30,15 +27,13 @@ export interface ChatRequestsDeps {
   relayTimes: RelayTimes;
 }
 
-/** A running request stops at its next write or renewal; the answer to a cancel waits that long for it. */
+/** Its worker hears of a cancel at once, or at the next renewal of its lease; the answer waits that long for it. */
 const CANCEL_WAIT_MS = 4_000;
 const CANCEL_POLL_MS = 50;
 
 /** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
-  const { authenticate, identify, countLookup, records, streams, ledger, clock, relayTimes } = deps;
-  const router = Router();
-  const guards = [authenticate, requireScope('chat', 'chat.stream'), countLookup];
+  const { serve, records, streams, ledger, clock, relayTimes } = deps;
 
   async function describe(principal: Principal, record: RequestRecord) {
     const { requestId, state } = record;
@@ -63,27 +58,22 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     }
   }
 
-  router
-    .route('/chat/:requestId')
-    .get(...guards, async (req, res) => {
+  return serve({
+    getChatRequest: async (req, res) => {
       const principal = principalOf(res);
-      const { requestId } = req.params;
+      const requestId = pathParam(req, 'requestId');
       const record = await findRequest(deps, principal, requestId, () => records.find(principal, requestId));
       send(res, await describe(principal, record));
-    })
-    .all(identify, methodNotAllowed('GET'));
+    },
 
-  router
-    .route('/chat/:requestId/cancel')
-    .post(...guards, async (req, res) => {
+    cancelChatRequest: async (req, res) => {
       const principal = principalOf(res);
-      const { requestId } = req.params;
+      const requestId = pathParam(req, 'requestId');
       const record = await findRequest(deps, principal, requestId, async () => {
         const known = await records.cancel(principal, requestId);
         return known ? untilDone(principal, requestId) : undefined;
       });
       send(res, await describe(principal, record));
-    })
-    .all(identify, methodNotAllowed('POST'));
-  return router;
+    },
+  });
 }

@@ -1,22 +1,19 @@
-import { Router } from 'express';
-import type { Request, RequestHandler } from 'express';
+import type { Request, Router } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
-import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
-import { requireScope } from '../../middleware/require-scope.ts';
+import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import { findRequest } from '../chat-requests/find-request.ts';
 import type { FindRequestDeps } from '../chat-requests/find-request.ts';
+import { pathParam } from '../path-id.ts';
 
 export interface ResumeDeps extends FindRequestDeps {
-  authenticate: RequestHandler;
-  identify: RequestHandler;
-  countLookup: RequestHandler;
+  serve: ServeEndpoints;
   records: Pick<RecordStore, 'attach'>;
   hub: RelayHub;
   requestTimeoutMs: number;
@@ -51,14 +48,12 @@ function assertReached(position: number, { sentSeq }: RequestRecord): void {
 
 /** `GET /chat/stream/{request_id}`: the same bytes again, from any event, on any ingress (contract.md section 3). */
 export function createResumeRoute(deps: ResumeDeps): Router {
-  const { authenticate, identify, countLookup, records, hub, requestTimeoutMs, relayTimes } = deps;
-  const router = Router();
-  router
-    .route('/chat/stream/:requestId')
-    .get(authenticate, requireScope('chat.stream'), countLookup, async (req, res) => {
+  const { serve, records, hub, requestTimeoutMs, relayTimes } = deps;
+  return serve({
+    resumeChatStream: async (req, res) => {
       const principal = principalOf(res);
       const { shard } = principal;
-      const { requestId } = req.params;
+      const requestId = pathParam(req, 'requestId');
       const position = positionOf(req);
       await hub.ensureShard(shard);
       const channel = hub.channelOf(shard);
@@ -77,7 +72,6 @@ export function createResumeRoute(deps: ResumeDeps): Router {
         ...relayTimes,
       };
       await openForwarder(hub, res, options).forward(answerHead(record));
-    })
-    .all(identify, methodNotAllowed('GET'));
-  return router;
+    },
+  });
 }

@@ -26,7 +26,8 @@ export interface ConversationRepository {
   find(tenantId: string, entityId: string): Promise<StoredEntity | undefined>;
   /**
    * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
-   * acceptance. `create` makes an unknown entity; without it a deleted one stays deleted.
+   * acceptance. `create` makes an unknown entity. Nothing is stored of a request that was accepted before the entity
+   * or its history was deleted.
    */
   remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
   /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
@@ -58,10 +59,29 @@ function replaceTurn(turn: Turn) {
   return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
 }
 
+/** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
+const LIVE = { deletedAt: { $exists: false } } as const;
+
 export function createConversationRepository({ entities }: Pick<Models, 'entities'>): ConversationRepository {
+  /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
+  async function make(tenantId: string, entityId: string, seq: number, now: number): Promise<void> {
+    const fresh = { messages: [], createdAt: now };
+    try {
+      const made = await entities.updateOne({ tenantId, entityId }, { $setOnInsert: fresh }, { upsert: true });
+      if (made.upsertedCount === 1) return;
+    } catch (error) {
+      // Two first requests of one entity at once: the other one made it.
+      if (!isDuplicateKey(error)) throw error;
+    }
+    await entities.updateOne(
+      { tenantId, entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
+      { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
+    );
+  }
+
   return {
     async find(tenantId, entityId) {
-      const row = await entities.findOne({ tenantId, entityId }, { messages: 1, subject: 1, grade: 1 }).lean();
+      const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1, subject: 1, grade: 1 }).lean();
       if (row === null) return undefined;
       return {
         history: row.messages.map(({ role, content }) => ({ role, content })),
@@ -71,18 +91,12 @@ export function createConversationRepository({ entities }: Pick<Models, 'entitie
     },
 
     async remember(tenantId, entityId, turn, { create, now }) {
-      if (create) {
-        const setOnInsert = { messages: [], createdAt: now };
-        try {
-          await entities.updateOne({ tenantId, entityId }, { $setOnInsert: setOnInsert }, { upsert: true });
-        } catch (error) {
-          // Two first requests of one entity at once: the other one made it.
-          if (!isDuplicateKey(error)) throw error;
-        }
-      }
-      await entities.updateOne({ tenantId, entityId }, [{ $set: { messages: replaceTurn(turn) } }], {
-        updatePipeline: true,
-      });
+      if (create) await make(tenantId, entityId, turn.seq, now);
+      await entities.updateOne(
+        { tenantId, entityId, ...LIVE, forgottenSeq: { $not: { $gte: turn.seq } } },
+        [{ $set: { messages: replaceTurn(turn) } }],
+        { updatePipeline: true },
+      );
     },
 
     async forget(tenantId, entityId, { requestId, attempt }) {

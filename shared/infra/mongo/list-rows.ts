@@ -3,19 +3,26 @@ import type { Model, QueryFilter } from 'mongoose';
 import { unknownCursor } from '../../contracts/list-page.ts';
 import type { ListQuery } from '../../contracts/list-page.ts';
 
+/** Checked literals only. */
+type ListFilter = Readonly<
+  Record<string, string | { readonly $exists: boolean } | { readonly $in: readonly string[] }>
+>;
+
 /**
- * A page of rows by time of creation, one row more than the limit. `filter` holds checked literals only.
+ * A page of rows by time of creation, one row more than the limit. `cursor` is the field that `after` names.
  * Throws `invalid_request` when `after` names no row of this list.
  */
-export async function listRows<Row extends { _id: string; createdAt: number }>(
+export async function listRows<Row extends { createdAt: number }>(
   rows: Model<Row>,
-  filter: Readonly<Record<string, string>>,
+  filter: ListFilter,
   { limit, after, order }: ListQuery,
+  cursor = '_id',
+  projection: Readonly<Record<string, 0>> = {},
 ): Promise<Row[]> {
-  const place = after === undefined ? {} : await placeAfter(rows, filter, after, order);
+  const place = after === undefined ? {} : await placeAfter(rows, { ...filter, [cursor]: after }, order);
   const direction = order === 'asc' ? 1 : -1;
   const found: unknown = await rows
-    .find(filterOf<Row>({ ...filter, ...place }))
+    .find(filterOf<Row>({ ...filter, ...place }), projection)
     .sort({ createdAt: direction, _id: direction })
     .limit(limit + 1)
     .lean();
@@ -23,18 +30,17 @@ export async function listRows<Row extends { _id: string; createdAt: number }>(
   return found as Row[];
 }
 
-async function placeAfter<Row extends { _id: string; createdAt: number }>(
+async function placeAfter<Row extends { createdAt: number }>(
   rows: Model<Row>,
-  filter: Readonly<Record<string, string>>,
-  after: string,
+  filter: ListFilter,
   order: 'asc' | 'desc',
 ): Promise<object> {
-  const found: unknown = await rows.findOne(filterOf<Row>({ ...filter, _id: after })).lean();
+  const found: unknown = await rows.findOne(filterOf<Row>(filter), { createdAt: 1 }).lean();
   if (found === null) throw unknownCursor();
-  // As above.
-  const { createdAt } = found as Row;
+  // As above; MongoDB adds the `_id`.
+  const { createdAt, _id } = found as Row & { _id: unknown };
   const beyond = order === 'asc' ? '$gt' : '$lt';
-  return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: after } }] };
+  return { $or: [{ createdAt: { [beyond]: createdAt } }, { createdAt, _id: { [beyond]: _id } }] };
 }
 
 /** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */

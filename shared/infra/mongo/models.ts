@@ -12,6 +12,8 @@ import type {
   LedgerRow,
   StoredMessage,
   EntityRow,
+  IdempotencyRow,
+  AuditRow,
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
@@ -56,6 +58,7 @@ const keySchema = new Schema<KeyRow>(
     _id: required,
     tenantId: required,
     hash: required,
+    previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
     redactedValue: required,
     name: { type: String },
     mode: required,
@@ -71,6 +74,7 @@ const keySchema = new Schema<KeyRow>(
   options,
 )
   .index({ hash: 1 }, { unique: true })
+  .index({ 'previous.hash': 1 })
   .index({ tenantId: 1, createdAt: -1 });
 
 const providerSchema = new Schema<ProviderRow>(
@@ -184,9 +188,47 @@ const entitySchema = new Schema<EntityRow>(
     metadataJson: text,
     messages: [storedMessage],
     createdAt: count,
+    forgottenSeq: number,
+    deletedAt: number,
+    expiresAt: { type: Date },
   },
   options,
-).index({ tenantId: 1, entityId: 1 }, { unique: true });
+)
+  .index({ tenantId: 1, entityId: 1 }, { unique: true })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const idempotencySchema = new Schema<IdempotencyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    owner: required,
+    fingerprint: required,
+    claimedAt: count,
+    status: number,
+    bodyJson: text,
+    location: text,
+    entityId: text,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const auditSchema = new Schema<AuditRow>(
+  {
+    _id: required,
+    tenantId: required,
+    createdAt: count,
+    actor: required,
+    action: required,
+    target: required,
+    requestId: required,
+    details: { type: Schema.Types.Mixed, default: {} },
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
 
 export interface Models {
   tenants: Model<TenantRow>;
@@ -199,6 +241,8 @@ export interface Models {
   usageRollUps: Model<UsageRollUpRow>;
   answers: Model<AnswerRow>;
   entities: Model<EntityRow>;
+  idempotency: Model<IdempotencyRow>;
+  audit: Model<AuditRow>;
 }
 
 export function createModels(connection: Connection): Models {
@@ -213,6 +257,8 @@ export function createModels(connection: Connection): Models {
     usageRollUps: connection.model<UsageRollUpRow>('UsageRollUp', usageRollUpSchema, 'usage_rollups'),
     answers: connection.model<AnswerRow>('Answer', answerSchema, 'answers'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
+    idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
+    audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
   };
 }
 

@@ -37,10 +37,20 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
 }
 
 export function createPrincipalRepository(models: Models): PrincipalRepository {
+  /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
+  async function findKey(hash: string): Promise<KeyRow | undefined> {
+    const current = await models.keys.findOne({ hash }).lean();
+    if (current !== null) return current;
+    const rotated = await models.keys.findOne({ 'previous.hash': hash }).lean();
+    const value = rotated?.previous?.find((each) => each.hash === hash);
+    if (rotated === null || value === undefined) return undefined;
+    return { ...rotated, expiresAt: Math.min(rotated.expiresAt ?? Infinity, value.expiresAt) };
+  }
+
   return {
     async findByHash(hash) {
-      const key = await models.keys.findOne({ hash }).lean();
-      if (key === null) return undefined;
+      const key = await findKey(hash);
+      if (key === undefined) return undefined;
       const tenant = await models.tenants.findById(key.tenantId).lean();
       return tenant === null ? undefined : toPrincipal(key, tenant);
     },

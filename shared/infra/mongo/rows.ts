@@ -26,7 +26,7 @@ export interface TenantRow {
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
   moderation?: ModerationSettings;
-  /** How many keys the tenant was ever given; writing it makes concurrent creations of keys take turns. */
+  /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
   createdAt: number;
 }
@@ -41,11 +41,20 @@ export interface AccountRow {
   tokensByMonth: Record<string, number>;
 }
 
+/** A value that a rotated key had before. */
+export interface PreviousKeyValue {
+  hash: string;
+  /** It is accepted until then. */
+  expiresAt: number;
+}
+
 export interface KeyRow {
   _id: string;
   tenantId: string;
   /** SHA-256 of the key, hex. The key itself is stored nowhere. */
   hash: string;
+  /** Earlier values that are still accepted, or were not long ago. */
+  previous?: PreviousKeyValue[];
   redactedValue: string;
   name: string;
   mode: KeyMode;
@@ -160,4 +169,46 @@ export interface EntityRow {
   metadataJson?: string;
   messages: StoredMessage[];
   createdAt: number;
+  /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
+  forgottenSeq?: number;
+  /** Present on a tombstone: the entity is not there. */
+  deletedAt?: number;
+  /** MongoDB deletes a tombstone after this time. */
+  expiresAt?: Date;
+}
+
+/** What an `Idempotency-Key` outside the chat routes stands for. */
+export interface IdempotencyRow {
+  /** Hash of tenant, mode, route family and key. */
+  _id: string;
+  tenantId: string;
+  /** The request that runs or ran under the key. */
+  owner: string;
+  /** Hash of path and body. */
+  fingerprint: string;
+  claimedAt: number;
+  /** Absent while the request runs. */
+  status?: number;
+  /** The answer without anything that is shown once. */
+  bodyJson?: string;
+  location?: string;
+  /** The entity that the answer is about, so that its deletion finds it. */
+  entityId?: string;
+  /** MongoDB deletes the row after this time. */
+  expiresAt: Date;
+}
+
+/** One line of a tenant's audit log; never changed and never deleted. */
+export interface AuditRow {
+  _id: string;
+  tenantId: string;
+  createdAt: number;
+  /** An API key's id, or `administrator`. */
+  actor: string;
+  action: string;
+  /** The id of what was acted on. */
+  target: string;
+  requestId: string;
+  /** Holds no secret and no conversation text. */
+  details: Record<string, unknown>;
 }

@@ -1,0 +1,85 @@
+import type { Scope } from '../domain/keys/api-key.ts';
+
+/**
+ * One public endpoint below `/platform/v1`. Guards, error answers and tests are made from this row, so a new endpoint
+ * is a row here and a handler that a route hands to `serve` (api/middleware/serve-endpoints.ts).
+ */
+export interface EndpointRule {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As Express reads it: `:name` stands for one segment. */
+  path: string;
+  /** A key needs one of them; `any`: every valid key may call. */
+  scopes: readonly Scope[] | 'any';
+  /**
+   * Which limit a call takes from: `request`: one of the key's rpm, taken by the middleware; `admission`: the same,
+   * taken by the route's own admission; `lookup`: the limit of its own (contract.md section 3).
+   */
+  counts: 'request' | 'admission' | 'lookup';
+  /**
+   * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or none at all; `chat`: a JSON body of at most
+   * 20 MiB; `own`: the route reads the body itself; `none`: a body is not looked at.
+   */
+  body: 'json' | 'optional-json' | 'chat' | 'own' | 'none';
+}
+
+const CHAT = { method: 'POST', counts: 'admission', body: 'chat' } as const;
+const READ = { method: 'GET', counts: 'request', body: 'none' } as const;
+const DELETE = { method: 'DELETE', counts: 'request', body: 'none' } as const;
+const WRITE = { counts: 'request', body: 'json' } as const;
+
+/** Every endpoint that takes an API key. */
+export const ENDPOINTS = {
+  createChat: { ...CHAT, path: '/chat', scopes: ['chat'] },
+  streamChat: { ...CHAT, path: '/chat/stream', scopes: ['chat.stream'] },
+  createChatCompletion: { ...CHAT, path: '/chat/completions', scopes: ['chat', 'chat.stream'] },
+  resumeChatStream: { ...READ, path: '/chat/stream/:requestId', scopes: ['chat.stream'], counts: 'lookup' },
+  getChatRequest: { ...READ, path: '/chat/:requestId', scopes: ['chat', 'chat.stream'], counts: 'lookup' },
+  cancelChatRequest: {
+    method: 'POST',
+    path: '/chat/:requestId/cancel',
+    scopes: ['chat', 'chat.stream'],
+    counts: 'lookup',
+    body: 'none',
+  },
+  listModels: { ...READ, path: '/models', scopes: 'any' },
+
+  createKey: { ...WRITE, method: 'POST', path: '/keys', scopes: ['keys'] },
+  listKeys: { ...READ, path: '/keys', scopes: ['keys'] },
+  getKey: { ...READ, path: '/keys/:keyId', scopes: ['keys'] },
+  updateKey: { ...WRITE, method: 'PATCH', path: '/keys/:keyId', scopes: ['keys'] },
+  revokeKey: { ...DELETE, path: '/keys/:keyId', scopes: ['keys'] },
+  rotateKey: { ...WRITE, method: 'POST', path: '/keys/:keyId/rotate', scopes: ['keys'], body: 'optional-json' },
+
+  createEntity: { ...WRITE, method: 'POST', path: '/entities', scopes: ['entities'] },
+  listEntities: { ...READ, path: '/entities', scopes: ['entities'] },
+  putEntity: { ...WRITE, method: 'PUT', path: '/entities/:entityId', scopes: ['entities'] },
+  getEntity: { ...READ, path: '/entities/:entityId', scopes: ['entities'] },
+  updateEntity: { ...WRITE, method: 'PATCH', path: '/entities/:entityId', scopes: ['entities'] },
+  deleteEntity: { ...DELETE, path: '/entities/:entityId', scopes: ['entities'] },
+  getEntityHistory: { ...READ, path: '/entities/:entityId/history', scopes: ['entities'] },
+  deleteEntityHistory: { ...DELETE, path: '/entities/:entityId/history', scopes: ['entities'] },
+
+  getUsage: { ...READ, path: '/usage', scopes: ['usage'] },
+  listUsageRequests: { ...READ, path: '/usage/requests', scopes: ['usage'] },
+
+  listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
+} as const satisfies Record<string, EndpointRule>;
+
+export type EndpointName = keyof typeof ENDPOINTS;
+
+/** The table's rows, as what they all are. */
+export function endpointRule(name: EndpointName): EndpointRule {
+  return ENDPOINTS[name];
+}
+
+/** The first segment of a path: an `Idempotency-Key` counts within it (contract.md section 3). */
+export function familyOf({ path }: Pick<EndpointRule, 'path'>): string {
+  return path.split('/')[1] ?? '';
+}
+
+/** The methods that a path answers. */
+export function methodsOf(path: string): EndpointRule['method'][] {
+  return Object.values<EndpointRule>(ENDPOINTS)
+    .filter((rule) => rule.path === path)
+    .map((rule) => rule.method);
+}

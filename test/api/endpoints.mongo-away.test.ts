@@ -1,0 +1,48 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+
+import { endpointRule } from '../../shared/contracts/endpoints.ts';
+import { call, ENDPOINT_NAMES, makeResources } from '../support/endpoints.ts';
+import { refusalOf } from '../support/refusal.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+import { proxyTo } from '../support/store-proxy.ts';
+import type { StoreProxy } from '../support/store-proxy.ts';
+
+/** A call to MongoDB is given a second and one more try; a hang would take many times that. */
+const LIMIT_MS = 8_000;
+
+let service: TestService;
+let mongo: StoreProxy;
+beforeAll(async () => {
+  const { proxy, url } = await proxyTo('TEST_MONGODB_URI', `/endpoints${String(process.pid)}`);
+  mongo = proxy;
+  service = await startService({ env: { MONGODB_URI: url } });
+});
+afterEach(() => {
+  mongo.restore();
+});
+afterAll(async () => {
+  await service.close();
+  await mongo.close();
+});
+
+/** What is not about chat lives in MongoDB; the tiers' names do not. */
+const names = ENDPOINT_NAMES.filter((name) => endpointRule(name).counts === 'request' && name !== 'listModels');
+
+it.each(['cut', 'stall'] as const)('every endpoint beside chat is 503 in time with MongoDB away (%s)', async (how) => {
+  const owner = await service.startTenant();
+  const values = await makeResources(service, owner);
+  // The key is in the cache, so that the endpoints themselves meet the fault.
+  await call(service, 'listModels', { key: owner.key });
+  mongo[how]();
+
+  const answers = await Promise.all(
+    names.map(async (name) => {
+      const start = performance.now();
+      const { status, code } = refusalOf(await call(service, name, { key: owner.key, values }));
+      return { name, status, code, inTime: performance.now() - start < LIMIT_MS };
+    }),
+  );
+
+  expect(answers).toEqual(names.map((name) => ({ name, status: 503, code: 'model_unavailable', inTime: true })));
+});

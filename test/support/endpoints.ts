@@ -1,0 +1,93 @@
+import request from 'supertest';
+
+import { ENDPOINTS, endpointRule } from '../../shared/contracts/endpoints.ts';
+import type { EndpointName, EndpointRule } from '../../shared/contracts/endpoints.ts';
+import { chatOf, postChat, requestIdOf } from './chat.ts';
+import { apiOf } from './tenant-api.ts';
+import type { TestService, TestTenant } from './service.ts';
+
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
+
+type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** Every `:name` of the table's paths. */
+export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
+
+/** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
+const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
+  requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
+  keyId: (_service, { keyId }) => Promise.resolve(keyId),
+  entityId: async (service, { key }) => {
+    await apiOf(service, key)('put', '/entities/pupil%2F1', {});
+    return 'pupil/1';
+  },
+};
+
+/** The least valid body of an endpoint that needs more than `{}`. */
+const BODIES: Partial<Record<EndpointName, object>> = {
+  createChat: chatOf('Hi'),
+  streamChat: chatOf('Hi'),
+  createEntity: { entity_id: 'pupil' },
+  createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
+};
+
+export function bodyOf(name: EndpointName): object {
+  return BODIES[name] ?? {};
+}
+
+/** Whether an endpoint reads a JSON body. */
+export function hasBody({ body }: EndpointRule): boolean {
+  return body === 'json' || body === 'optional-json' || body === 'chat';
+}
+
+export function paramsOf(path: string): PathParam[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
+}
+
+/** The endpoint's path with every parameter taken from `values`. */
+export function pathOf(name: EndpointName, values: Partial<Record<PathParam, string>>): string {
+  return ENDPOINTS[name].path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) =>
+    encodeURIComponent(values[param] ?? 'x'),
+  );
+}
+
+/** One of the owner's things for each parameter of the table. */
+export async function makeResources(service: TestService, owner: TestTenant): Promise<Record<PathParam, string>> {
+  const made = await Promise.all(
+    Object.entries(MAKERS).map(async ([name, make]) => [name, await make(service, owner)] as const),
+  );
+  return Object.fromEntries(made) as Record<PathParam, string>;
+}
+
+export function send(service: TestService, method: EndpointRule['method'], path: string): request.Test {
+  const agent = request(service.app);
+  const url = `/platform/v1${path}`;
+  switch (method) {
+    case 'GET':
+      return agent.get(url);
+    case 'POST':
+      return agent.post(url);
+    case 'PUT':
+      return agent.put(url);
+    case 'PATCH':
+      return agent.patch(url);
+    case 'DELETE':
+      return agent.delete(url);
+  }
+}
+
+/** A call of an endpoint with its least valid body. */
+export function call(
+  service: TestService,
+  name: EndpointName,
+  { key, values = {} }: { key?: string; values?: Partial<Record<PathParam, string>> },
+): request.Test {
+  const rule = endpointRule(name);
+  const sent = send(service, rule.method, pathOf(name, values));
+  if (key !== undefined) void sent.auth(key, { type: 'bearer' });
+  return hasBody(rule) ? sent.send(bodyOf(name)) : sent;
+}
