@@ -29,8 +29,7 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
-import { createLocalModerator } from './moderation/local/local-moderator.ts';
-import { createOutputWindow } from './moderation/output-window.ts';
+import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
 import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
@@ -109,7 +108,7 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const conversations = createConversationRepository(models);
-  const moderator = createLocalModerator();
+  const { moderator, openWindow } = createModeration(config.moderation, http, meter.onModerated);
   const admissions = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
     requestTimeoutMs,
@@ -132,7 +131,7 @@ export async function composeWorker(
       selectRoute: createSelectRoute({ routing, random: Math.random, log }),
       generate: createGenerate({
         adapters: createAdapters(http),
-        openWindow: (policy) => createOutputWindow(moderator, policy),
+        openWindow,
         openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
         clock: systemClock,
         onAttempt: meter.onAttempt,

@@ -1,11 +1,11 @@
-import { addScores, type LocalModerator } from './local/local-moderator.ts';
+import { addScores, type LocalModerator } from './local-moderator.ts';
 import {
   DEFAULT_MODERATION_POLICY,
   judge,
   reachesThreshold,
   type ModerationPolicy,
   type ModerationVerdict,
-} from './moderator.ts';
+} from '../moderator.ts';
 
 export interface WindowStep {
   /** Text that may be shown; empty while everything new is held back. */
@@ -14,8 +14,8 @@ export interface WindowStep {
   readonly flagged?: ModerationVerdict;
 }
 
-/** Stands between a streamed answer and its reader. */
-export interface OutputWindow {
+/** Stands between a streamed answer and its reader, and decides at once. */
+export interface PhraseWindow {
   push(delta: string): WindowStep;
   /** The answer is complete: releases or flags what was held back. */
   end(): WindowStep;
@@ -31,10 +31,10 @@ const HELD_MAX = 63;
  * its own length and that of the held tail. A phrase that is stretched over more than 64 units is still flagged, but
  * its beginning may have been released.
  */
-export function createOutputWindow(
+export function createPhraseWindow(
   moderator: Pick<LocalModerator, 'openScanner'>,
   policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
-): OutputWindow {
+): PhraseWindow {
   let held = '';
   /** Position of the first held unit in the answer. */
   let heldStart = 0;

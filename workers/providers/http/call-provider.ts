@@ -22,7 +22,8 @@ export interface ProviderExchange {
   readComplete(json: string): Iterable<ProviderEvent>;
 }
 
-async function errorOf(answer: HttpAnswer): Promise<ProviderError> {
+/** What an answer with an error status says; reads its body. */
+export async function refusalOf(answer: HttpAnswer): Promise<ProviderError> {
   const text = await readText(answer.body, ERROR_BYTES_MAX).catch(() => '');
   const error = parseError(text);
   const message = `The provider answered ${answer.status} (${error.word})`;
@@ -33,7 +34,7 @@ async function errorOf(answer: HttpAnswer): Promise<ProviderError> {
 }
 
 /** Network failures and cut bodies are the provider's; an abort is ours and passes through. */
-function toProviderError(error: unknown, signal: AbortSignal): unknown {
+export function toProviderError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof ProviderError) return error;
   if (error instanceof BodyTooLargeError)
@@ -57,7 +58,7 @@ export async function* callProvider(
   try {
     const headers = { 'X-Request-Id': requestId, ...exchange.headers };
     const answer = await http.post(exchange.url, headers, exchange.body, signal);
-    if (answer.status !== 200) throw await errorOf(answer);
+    if (answer.status !== 200) throw await refusalOf(answer);
     ({ body } = answer);
     if (stream && !isDocument(answer)) yield* exchange.readStream(readSse(body, STREAM_BYTES_MAX));
     else yield* exchange.readComplete(await readText(body, ANSWER_BYTES_MAX));
