@@ -10,8 +10,8 @@ export interface ErrorReply {
   status: number | undefined;
 }
 
-/** A word of the provider's own error list; free text may quote the conversation, which no log may show. */
-const ERROR_WORD = /^[\w.-]{1,64}$/;
+/** A word or number of the provider's own error list; anything else may quote the conversation, or our key. */
+const ERROR_WORD = /^(?:[A-Za-z_.]{1,64}|\d{1,6})$/;
 
 /** Words that mean the same as a status, for errors inside a stream (Anthropic's list, and OpenAI's). */
 const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
