@@ -104,6 +104,18 @@ describe('the Messages API', () => {
     expect((await ask()).events.at(-1)).toEqual({ kind: 'end', finishReason, usage: USAGE });
   });
 
+  it('stops at a line’s end where that is asked for, though the API would not', async () => {
+    answers(START + textEvent('One') + textEvent('.\nTwo') + finish('end_turn') + STOP);
+
+    expect(await ask({ sampling: { stop: '\n' } })).toEqual({
+      events: [
+        { kind: 'text', text: 'One' },
+        { kind: 'text', text: '.' },
+        { kind: 'end', finishReason: 'stop', usage: undefined },
+      ],
+    });
+  });
+
   it('has no usage where a half of it is missing', async () => {
     answers(textEvent('Hi') + finish('end_turn') + STOP);
 

@@ -3,7 +3,8 @@ import { callProvider } from '../http/call-provider.ts';
 import { endpointUrl } from '../http/endpoint-url.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
-import { headersFor, toMessagesBody } from './request.ts';
+import { cutAtBlank } from './cut-at-blank.ts';
+import { blankStops, headersFor, toMessagesBody } from './request.ts';
 import { parseEvent, parseMessage, wholeUsage } from './response.ts';
 import type { AnthropicFinish, AnthropicUsage } from './response.ts';
 
@@ -37,13 +38,16 @@ function* readComplete(json: string): Generator<ProviderEvent> {
 /** Anthropic's Messages API and servers that speak it; `baseUrl` ends in its version segment, as in `https://host/v1`. */
 export function createAnthropicAdapter(http: HttpClient): ProviderAdapter {
   return {
-    generate: (provider, call) =>
-      callProvider(http, call, {
+    generate(provider, call) {
+      const events = callProvider(http, call, {
         url: endpointUrl(provider.baseUrl, '/messages'),
         headers: headersFor(provider),
         body: toMessagesBody(call),
         readStream,
         readComplete,
-      }),
+      });
+      const stops = blankStops(call.sampling);
+      return stops.length === 0 ? events : cutAtBlank(events, stops);
+    },
   };
 }

@@ -1,6 +1,7 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderCall } from '../provider.ts';
+import { isBlank } from './cut-at-blank.ts';
 
 /** The version of the Messages API that this adapter was written for. */
 const API_VERSION = '2023-06-01';
@@ -47,9 +48,18 @@ function turnsOf(messages: readonly ChatMessage[]): Turn[] {
   return turns;
 }
 
+function stopsOf(stop: Sampling['stop']): string[] {
+  return stop === undefined ? [] : [stop].flat();
+}
+
+/** The stop sequences that the API does not take. */
+export function blankStops(sampling: Sampling | undefined): string[] {
+  return stopsOf(sampling?.stop).filter(isBlank);
+}
+
 /** `seed` is not supported, and current models take only one of `temperature` and `top_p`: the temperature wins. */
 function samplingFields({ temperature, topP, stop, user }: Sampling): Record<string, unknown> {
-  const stops = stop === undefined ? [] : [stop].flat();
+  const stops = stopsOf(stop).filter((text) => !isBlank(text));
   return {
     ...(temperature === undefined ? {} : { temperature: Math.min(temperature, TEMPERATURE_MAX) }),
     ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),

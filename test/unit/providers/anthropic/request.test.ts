@@ -104,6 +104,8 @@ describe('the sampling settings', () => {
     [{ stop: 'END' }, { stop_sequences: ['END'] }],
     [{ stop: ['a', 'b'] }, { stop_sequences: ['a', 'b'] }],
     [{ stop: [] }, {}],
+    [{ stop: ['\n', 'END'] }, { stop_sequences: ['END'] }],
+    [{ stop: '\n\n' }, {}],
     [{ seed: 7 }, {}],
     [{ user: 'u1' }, { metadata: { user_id: 'u1' } }],
     [{ user: 'u'.repeat(257) }, {}],
