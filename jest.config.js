@@ -4,7 +4,7 @@ const swc = {
   module: { type: 'nodenext' },
 };
 
-const project = (displayName, testMatch, extra = {}) => ({
+export const project = (displayName, testMatch, extra = {}) => ({
   displayName,
   testMatch,
   testEnvironment: 'node',

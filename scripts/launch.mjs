@@ -28,6 +28,7 @@ const TASKS = {
   'start:worker': (args) => service('workers/main', args),
   'provider:simulated': (args) => service('scripts/provider-simulated', args),
   test: (args) => script('scripts/test.ts', args),
+  'test:providers': (args) => script('scripts/test-providers.ts', args),
   bench: (args) => script('scripts/bench.ts', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   drive: (args) => script('scripts/drive.ts', args),

@@ -35,8 +35,7 @@ import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
 import { createOpenLeases } from './lease/open-leases.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
-import { createLocalModerator } from './moderation/local/local-moderator.ts';
-import { createOutputWindow } from './moderation/output-window.ts';
+import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
 import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
@@ -140,7 +139,7 @@ export async function composeWorker(
     });
   });
   const conversations = createConversationRepository(models);
-  const moderator = createLocalModerator();
+  const { moderator, openWindow } = createModeration(config.moderation, http, meter.onModerated);
   const admissions = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
     requestTimeoutMs,
@@ -163,7 +162,7 @@ export async function composeWorker(
       selectRoute: createSelectRoute({ routing, random: Math.random, log }),
       generate: createGenerate({
         adapters: createAdapters(http),
-        openWindow: (policy) => createOutputWindow(moderator, policy),
+        openWindow,
         openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
         clock: systemClock,
         onAttempt: meter.onAttempt,

@@ -13,6 +13,11 @@ export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: L
       metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
     },
 
+    onModerated(backend: string, outcome: string, durationMs: number): void {
+      metrics.moderations.inc({ backend, outcome });
+      metrics.moderationDuration.observe({ backend }, durationMs / 1000);
+    },
+
     onInputFlagged(category: string): void {
       metrics.flagged.inc({ category, side: 'input' });
     },

@@ -31,8 +31,7 @@ export function demoProviders({ openaiKey, anthropicKey, providerPort }: StartSe
   if (anthropicKey !== undefined) {
     providers.push({
       name: 'anthropic',
-      // Its OpenAI-compatible endpoint: the adapter for its own protocol does not exist yet.
-      body: { kind: 'openai', base_url: 'https://api.anthropic.com/v1', api_key: anthropicKey },
+      body: { kind: 'anthropic', base_url: 'https://api.anthropic.com/v1', api_key: anthropicKey },
       models: { mobius: 'claude-haiku-4-5', oloid: 'claude-sonnet-4-5' },
     });
   }

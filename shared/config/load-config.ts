@@ -29,9 +29,14 @@ export interface Config {
     requestTimeoutSeconds: number;
     shutdownGraceSeconds: number;
   };
+  moderation: ModerationConfig;
   payments: 'stripe' | 'test' | 'none';
   stripe?: { secretKey: string; webhookSecret: string };
 }
+
+/** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
+export type ModerationConfig =
+  { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -57,6 +62,13 @@ const redisUrl = Joi.string().custom((value: string, helpers) => {
   if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
     return helpers.error('redis.url');
   return /^redis\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+});
+
+/** Paths are appended to it, and a credential in it would end up in logs. */
+const baseUrl = Joi.string().custom((value: string, helpers) => {
+  const url = URL.parse(value);
+  const isPlain = url !== null && url.username === '' && url.password === '' && !/[?#\s]/.test(value);
+  return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
 const base64Key = Joi.string().custom((value: string, helpers) => {
@@ -111,6 +123,11 @@ const schema = Joi.object({
   DISCONNECT_GRACE_SECONDS: seconds(3_600).allow(0).default(30),
   REQUEST_TIMEOUT_SECONDS: seconds(3_600).default(600),
   SHUTDOWN_GRACE_SECONDS: seconds(3_600).default(30),
+  MODERATION_BACKEND: Joi.string().valid('local', 'openai').default('local'),
+  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: Joi.required() }),
+  MODERATION_API_KEY: Joi.string().pattern(/^[\x21-\x7e]+$/),
+  MODERATION_MODEL: Joi.string().max(256),
+  MODERATION_TIMEOUT_MS: Joi.number().integer().min(100).max(60_000).default(5_000),
   PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
   STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
   STRIPE_WEBHOOK_SECRET: Joi.string(),
@@ -129,6 +146,7 @@ const schema = Joi.object({
     'proxy.address':
       '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
     'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+    'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
     'key.length': '{{#label}} must be 32 bytes in base64; make one with: openssl rand -base64 32',
     'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
   });
@@ -152,6 +170,11 @@ interface Settings {
   DISCONNECT_GRACE_SECONDS: number;
   REQUEST_TIMEOUT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
+  MODERATION_BACKEND: 'local' | 'openai';
+  MODERATION_BASE_URL?: string;
+  MODERATION_API_KEY?: string;
+  MODERATION_MODEL?: string;
+  MODERATION_TIMEOUT_MS: number;
   PAYMENTS?: 'stripe' | 'test' | 'none';
   STRIPE_SECRET_KEY?: string;
   STRIPE_WEBHOOK_SECRET?: string;
@@ -186,6 +209,18 @@ function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
   return Object.freeze(value);
 }
 
+function moderationOf(settings: Settings): ModerationConfig {
+  const { MODERATION_BASE_URL: url, MODERATION_API_KEY: apiKey, MODERATION_MODEL: model } = settings;
+  if (settings.MODERATION_BACKEND === 'local' || url === undefined) return { backend: 'local' };
+  return {
+    backend: 'openai',
+    baseUrl: url,
+    timeoutMs: settings.MODERATION_TIMEOUT_MS,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
 function nest(settings: Settings): Config {
   const stripe = settings.STRIPE_SECRET_KEY;
   const config: Config = {
@@ -215,6 +250,7 @@ function nest(settings: Settings): Config {
       requestTimeoutSeconds: settings.REQUEST_TIMEOUT_SECONDS,
       shutdownGraceSeconds: settings.SHUTDOWN_GRACE_SECONDS,
     },
+    moderation: moderationOf(settings),
     payments: settings.PAYMENTS ?? (stripe === undefined ? 'none' : 'stripe'),
   };
   if (stripe !== undefined && settings.STRIPE_WEBHOOK_SECRET !== undefined) {

@@ -9,8 +9,17 @@ export interface AttemptTrace {
   outcome: string;
 }
 
+/** What moderation said last: of the submitted messages, then of the answer. */
+export interface ModerationTrace {
+  backend: string;
+  /** `unavailable`: the backend gave no verdict, so the request was refused. */
+  verdict: 'passed' | 'flagged_input' | 'flagged_output' | 'unavailable';
+  categories: string[];
+}
+
 /** What a worker notes of a request beside the record's own times. */
 export interface RequestTrace {
   moderatedAt?: number;
+  moderation?: ModerationTrace;
   attempts: AttemptTrace[];
 }

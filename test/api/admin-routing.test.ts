@@ -72,6 +72,12 @@ describe('a provider', () => {
     expect(without.body).toMatchObject({ has_api_key: false });
   });
 
+  it('may have the query that Azure’s addresses end in', async () => {
+    const baseUrl = 'https://name.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21';
+
+    expect((await putProvider('azure', { ...PROVIDER, base_url: baseUrl })).body).toMatchObject({ base_url: baseUrl });
+  });
+
   it('is written once when two administrators create it at the same time', async () => {
     const responses = await Promise.all(Array.from({ length: 6 }, () => putProvider('sim')));
     expect(responses.map((response) => response.status).toSorted()).toEqual([200, 200, 200, 200, 200, 201]);
@@ -87,6 +93,8 @@ describe('a provider', () => {
     ['base_url', { base_url: 'http://user:secret@host/v1' }],
     ['base_url', { base_url: 'http://host/v1?key=secret' }],
     ['base_url', { base_url: 'http://host/v1#x' }],
+    ['base_url', { base_url: 'http://host/v1?api-version=1&key=secret' }],
+    ['base_url', { base_url: 'http://host/v1?key=secret&api-version=1' }],
     ['base_url', { base_url: 5 }],
     ['api_key', { api_key: 'line\nbreak' }],
     ['api_key', { api_key: '' }],

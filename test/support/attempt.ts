@@ -1,5 +1,5 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
-import { createOutputWindow } from '../../workers/moderation/output-window.ts';
+import { openLocalWindow } from '../../workers/moderation/local/local-window.ts';
 import type { AttemptInput } from '../../workers/attempt/run-attempt.ts';
 
 const moderator = createLocalModerator();
@@ -43,7 +43,7 @@ export function attemptOf(more: Partial<AttemptInput> = {}): Attempt {
     stream: true,
     outer: controller.signal,
     betweenTokensMs: 50,
-    window: createOutputWindow(moderator),
+    openWindow: (listener) => openLocalWindow(moderator, undefined, listener),
     onText: (text) => texts.push(text),
     ...more,
   };

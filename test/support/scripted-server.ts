@@ -8,7 +8,7 @@ export interface ScriptedServer {
   connections(): number;
   /** Requests whose connection the client has closed before the answer was whole. */
   abandoned(): number;
-  requests: { headers: IncomingMessage['headers']; body: string }[];
+  requests: { url: string; headers: IncomingMessage['headers']; body: string }[];
   /** Closes the connections that carry no request. */
   closeIdle(): Promise<void>;
   answer(script: (res: ServerResponse, req: IncomingMessage) => void): void;
@@ -25,7 +25,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
     req.setEncoding('utf8');
     req.on('data', (part: string) => (body += part));
     req.on('end', () => {
-      requests.push({ headers: req.headers, body });
+      requests.push({ url: req.url ?? '', headers: req.headers, body });
       script(res, req);
     });
     res.on('close', () => {

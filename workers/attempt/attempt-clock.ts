@@ -18,6 +18,8 @@ export interface AttemptClock {
   signal: AbortSignal;
   /** Text has arrived. */
   tick(): void;
+  /** The provider has said everything: its silence has no limit any more. */
+  rest(): void;
   /** Ends the call for another reason; works after `stop`, too. */
   abort(reason: Error): void;
   /** No time limit holds any more. */
@@ -52,6 +54,9 @@ export function startAttemptClock(
       ticked = true;
       clearTimeout(silence);
       silence = abortAfter(betweenTokensMs, 'next token');
+    },
+    rest() {
+      clearTimeout(silence);
     },
     abort(reason) {
       controller.abort(reason);

@@ -2,7 +2,8 @@ import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../shared/domain/routing/routing.ts';
-import type { OutputWindow } from '../moderation/output-window.ts';
+import { FlaggedError } from '../moderation/output-window.ts';
+import type { OpenWindow } from '../moderation/output-window.ts';
 import type { ModerationVerdict } from '../moderation/moderator.ts';
 import type { ProviderAdapter, ProviderEvent } from '../providers/provider.ts';
 import { ProviderTimeout, startAttemptClock } from './attempt-clock.ts';
@@ -18,7 +19,7 @@ export interface AttemptInput {
   outer: AbortSignal;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
-  window: OutputWindow;
+  openWindow: OpenWindow;
   /** Takes released text; called in order. */
   onText: (text: string) => void;
 }
@@ -74,19 +75,24 @@ async function close(events: AsyncIterator<ProviderEvent>): Promise<void> {
 
 /** One call of one provider: its text through the moderation window. Throws a ProviderError or the signal's reason. */
 export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput): Promise<AttemptResult> {
-  const { provider, window, onText } = input;
-  const release = (step: { release: string; flagged?: ModerationVerdict }) => {
-    if (step.release !== '') onText(step.release);
-    return step.flagged;
-  };
+  const { provider } = input;
   const clock = startAttemptClock(input.outer, {
     // A complete answer comes in one piece: its first token is its last.
     firstTokenMs: input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs,
     betweenTokensMs: input.betweenTokensMs,
     totalMs: provider.timeoutMs,
   });
+  const state: { ended: boolean; stopped?: Error } = { ended: false };
+  const window = input.openWindow({
+    signal: clock.signal,
+    release: input.onText,
+    stop(reason) {
+      state.stopped = reason;
+      // Moderation may stop the call while it waits for the provider's next words.
+      if (!state.ended) clock.abort(reason);
+    },
+  });
   let events: AsyncIterator<ProviderEvent> | undefined;
-  let ended = false;
   try {
     events = adapter.generate(provider, callOf(input, clock.signal))[Symbol.asyncIterator]();
     for (;;) {
@@ -95,17 +101,24 @@ export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput):
       const event = next.value;
       clock.tick();
       if (event.kind === 'text') {
-        const flagged = release(window.push(event.text));
-        if (flagged !== undefined) return { finishReason: 'content_filter', usage: undefined, flagged };
+        window.push(event.text);
+        if (state.stopped !== undefined) throw state.stopped;
       } else {
-        ended = true;
-        const flagged = release(window.end());
-        if (flagged !== undefined) return { finishReason: 'content_filter', usage: event.usage, flagged };
+        state.ended = true;
+        clock.rest();
+        await window.end();
+        if (state.stopped !== undefined) throw state.stopped;
         return { finishReason: event.finishReason, usage: event.usage };
       }
     }
+  } catch (error) {
+    const cause = state.stopped ?? error;
+    if (!(cause instanceof FlaggedError)) throw cause;
+    // The provider's own count has what was held back, too: what was shown is charged, whenever the verdict comes.
+    return { finishReason: 'content_filter', usage: undefined, flagged: cause.verdict };
   } finally {
+    window.close();
     clock.stop();
-    if (events !== undefined) void (ended ? drain(events, clock) : close(events));
+    if (events !== undefined) void (state.ended ? drain(events, clock) : close(events));
   }
 }

@@ -1,4 +1,4 @@
-import type { AttemptTrace, RequestTrace } from '../../shared/contracts/request-trace.ts';
+import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../shared/contracts/request-trace.ts';
 import { Stopped } from '../pipeline/stage.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { ProviderTimeout } from './attempt-clock.ts';
@@ -28,4 +28,13 @@ export async function traceAttempt<T>(
   } finally {
     noted.endedAt = now();
   }
+}
+
+/** Notes what came of the answer's moderation, which is the request's last verdict. */
+export function noteVerdict(
+  trace: RequestTrace,
+  verdict: ModerationTrace['verdict'],
+  categories: readonly string[],
+): void {
+  if (trace.moderation !== undefined) trace.moderation = { ...trace.moderation, verdict, categories: [...categories] };
 }

@@ -38,6 +38,8 @@ export interface ModerationPolicy {
   readonly thresholds: Readonly<Record<string, number>>;
 }
 
+export type ModerationBackend = 'local' | 'openai';
+
 export interface CheckOptions {
   /** Default: `DEFAULT_MODERATION_POLICY`. */
   readonly policy?: ModerationPolicy;
@@ -45,6 +47,7 @@ export interface CheckOptions {
 }
 
 export interface Moderator {
+  readonly backend: ModerationBackend;
   /** One verdict over one or several texts, each read for itself. Rejects when the backend is down or `signal` aborts. */
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
@@ -53,18 +56,34 @@ export const DEFAULT_THRESHOLD = 0.5;
 
 export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
 
-/** True when a score is high enough for the policy to flag its category. */
-export function reachesThreshold(policy: ModerationPolicy, category: string, score: number): boolean {
-  if (category === 'test') return score > 0;
+/**
+ * True when a score is high enough for the policy to flag its category. `isFlagged`: the backend does so by its own
+ * measure, which counts where the tenant has set none.
+ */
+export function reachesThreshold(
+  policy: ModerationPolicy,
+  category: string,
+  score: number,
+  isFlagged = false,
+): boolean {
+  if (category === 'test') return score >= DEFAULT_THRESHOLD;
   if (policy.disabled.includes(category)) return false;
+  const threshold = policy.thresholds[category];
+  if (threshold === undefined && isFlagged) return true;
   // A threshold of 0 must not flag a category that was not seen at all.
-  return score > 0 && score >= (policy.thresholds[category] ?? DEFAULT_THRESHOLD);
+  return score > 0 && score >= (threshold ?? DEFAULT_THRESHOLD);
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The verdict that a policy gives on scores, whichever backend they come from. */
-export function judge(scores: Readonly<Record<string, number>>, policy: ModerationPolicy): ModerationVerdict {
+export function judge(
+  scores: Readonly<Record<string, number>>,
+  policy: ModerationPolicy,
+  flagged: ReadonlySet<string> = NONE,
+): ModerationVerdict {
   const categories = Object.keys(scores)
-    .filter((category) => reachesThreshold(policy, category, scores[category] ?? 0))
+    .filter((category) => reachesThreshold(policy, category, scores[category] ?? 0, flagged.has(category)))
     .sort();
   return { flagged: categories.length > 0, categories, scores };
 }

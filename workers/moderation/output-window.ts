@@ -1,101 +1,33 @@
-import { addScores, type LocalModerator } from './local/local-moderator.ts';
-import {
-  DEFAULT_MODERATION_POLICY,
-  judge,
-  reachesThreshold,
-  type ModerationPolicy,
-  type ModerationVerdict,
-} from './moderator.ts';
+import type { ModerationVerdict } from './moderator.ts';
 
-export interface WindowStep {
-  /** Text that may be shown; empty while everything new is held back. */
-  readonly release: string;
-  /** Set from the moment a phrase was flagged: `release` ends before the phrase, and nothing follows. */
-  readonly flagged?: ModerationVerdict;
+/** Where the text of an answer goes once it has passed. */
+export interface WindowListener {
+  /** Text that may be shown; called in order. */
+  release(text: string): void;
+  /** Called once at most: a FlaggedError, or why there is no verdict. Nothing is released after it. */
+  stop(reason: Error): void;
+  /** Ends what is under way. */
+  signal: AbortSignal;
 }
 
-/** Stands between a streamed answer and its reader. */
+/** Stands between the answer of a provider and its reader: what goes in comes out when it has passed moderation. */
 export interface OutputWindow {
-  push(delta: string): WindowStep;
-  /** The answer is complete: releases or flags what was held back. */
-  end(): WindowStep;
+  push(delta: string): void;
+  /** The answer is complete. Resolves when everything was released, or stopped. */
+  end(): Promise<void>;
+  /** Nothing is released any more; safe to call at any time. */
+  close(): void;
 }
 
-/** In UTF-16 units: with half a character that waits for its other half 64, the limit of contract.md section 4. */
-const HELD_MAX = 63;
+export type OpenWindow = (listener: WindowListener) => OutputWindow;
 
-/**
- * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
- *
- * What is released and what is flagged does not depend on how the answer is cut into deltas. A delta costs time for
- * its own length and that of the held tail. A phrase that is stretched over more than 64 units is still flagged, but
- * its beginning may have been released.
- */
-export function createOutputWindow(
-  moderator: Pick<LocalModerator, 'openScanner'>,
-  policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
-): OutputWindow {
-  let held = '';
-  /** Position of the first held unit in the answer. */
-  let heldStart = 0;
-  /** The first half of a character whose second half has not come yet; not part of `held`. */
-  let halfCharacter = '';
-  let cut: { readonly at: number; readonly verdict: ModerationVerdict } | undefined;
-  let over = false;
+/** An answer that was cut off by moderation. */
+export class FlaggedError extends Error {
+  override readonly name = 'FlaggedError';
+  readonly verdict: ModerationVerdict;
 
-  const scores: Record<string, number> = {};
-  const scanner = moderator.openScanner((match, at) => {
-    addScores(scores, match.group.categories, match.score);
-    if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
-    // The same position whatever the deltas were: text further back than the window may be out already.
-    cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
-    return true;
-  });
-
-  /** Releases what lies before a position of the answer, in whole characters. */
-  function releaseUntil(position: number): string {
-    let count = Math.max(0, position - heldStart);
-    if (splitsCharacter(held, count)) count += 1;
-    const release = held.slice(0, count);
-    held = held.slice(count);
-    heldStart += release.length;
-    return release;
+  constructor(verdict: ModerationVerdict) {
+    super(`The answer was flagged (${verdict.categories.join(', ')})`);
+    this.verdict = verdict;
   }
-
-  function step(safeUntil: number): WindowStep {
-    if (cut === undefined) return { release: releaseUntil(safeUntil) };
-    const release = over ? '' : releaseUntil(cut.at);
-    over = true;
-    return { release, flagged: cut.verdict };
-  }
-
-  return {
-    push(delta) {
-      if (over) return step(0);
-      const text = halfCharacter + delta;
-      const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
-      halfCharacter = text.slice(whole);
-      held += text.slice(0, whole);
-      scanner.write(text.slice(0, whole));
-      return step(Math.max(scanner.heldFrom(), scanner.length - HELD_MAX));
-    },
-    end() {
-      if (over) return step(0);
-      held += halfCharacter;
-      scanner.write(halfCharacter);
-      scanner.end();
-      const last = step(scanner.length);
-      over = true;
-      return last;
-    },
-  };
-}
-
-function endsInHalfCharacter(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last < 0xdc00;
-}
-
-function splitsCharacter(text: string, index: number): boolean {
-  return index > 0 && index < text.length && (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }

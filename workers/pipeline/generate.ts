@@ -2,6 +2,7 @@ import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { isJsonObject } from '../../shared/domain/conversation/json-answer.ts';
 import { countBytes, countPrompt } from '../../shared/domain/prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Provider, ProviderKind, Target } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -10,12 +11,12 @@ import { estimateUsage } from '../attempt/estimate-usage.ts';
 import { TooLongError, promptFor } from '../attempt/prompt-for.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
 import type { AttemptInput } from '../attempt/run-attempt.ts';
-import { traceAttempt } from '../attempt/trace-attempt.ts';
+import { noteVerdict, traceAttempt } from '../attempt/trace-attempt.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from '../chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
 import type { ModerationPolicy, ModerationVerdict } from '../moderation/moderator.ts';
-import type { OutputWindow } from '../moderation/output-window.ts';
+import type { OutputWindow, WindowListener } from '../moderation/output-window.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
 import { Stopped } from './stage.ts';
@@ -23,7 +24,7 @@ import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
 export interface GenerateDeps {
   adapters: Record<ProviderKind, ProviderAdapter>;
-  openWindow: (policy: ModerationPolicy) => OutputWindow;
+  openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   openWriter: (run: Routed) => ChunkWriter;
   onAttempt: (provider: string, outcome: string) => void;
   onFirstText: (run: Routed) => void;
@@ -82,17 +83,22 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       stream: envelope.stream || watched,
       outer: lease.signal,
       betweenTokensMs,
-      window: openWindow(policyOf(envelope.tenant.moderation)),
+      openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       onText,
     };
     const route = { provider: provider.name, model: target.model };
     const ask = () => runAttempt(adapters[provider.kind], call);
     const result = await traceAttempt(answer.trace, route, clock.now, ask).catch((error: unknown) => {
       if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
+      // Only the window speaks to the caller: its backend gave no verdict.
+      if (error instanceof ServiceError) noteVerdict(answer.trace, 'unavailable', []);
       throw error;
     });
     onAttempt(provider.name, 'ok');
-    if (result.flagged !== undefined) onFlagged(run, result.flagged);
+    if (result.flagged !== undefined) {
+      noteVerdict(answer.trace, 'flagged_output', result.flagged.categories);
+      onFlagged(run, result.flagged);
+    }
     const usage = result.usage ?? (await estimateUsage(messages, answer.text));
     if (jsonMode && result.finishReason === 'stop' && !isJsonObject(answer.text)) throw new NotJsonError(usage);
     return { finishReason: result.finishReason, usage };

@@ -3,6 +3,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { policyOf } from '../moderation/moderator.ts';
 import type { Moderator } from '../moderation/moderator.ts';
+import { moderationUnavailable } from '../moderation/unavailable.ts';
 import { Stopped } from './stage.ts';
 import type { Claimed, Stage } from './stage.ts';
 
@@ -17,20 +18,20 @@ export interface ModerateDeps {
 export function createModerate({ moderator, clock, onFlagged, log }: ModerateDeps): Stage<Claimed, Claimed> {
   return async (run) => {
     const { envelope, lease } = run;
+    const { trace } = run.answer;
+    const { backend } = moderator;
     const texts = envelope.request.messages.map((message) => message.content);
     const verdict = await moderator
       .check(texts, { policy: policyOf(envelope.tenant.moderation), signal: lease.signal })
       .catch((cause: unknown) => {
         if (lease.signal.reason instanceof Stopped) throw lease.signal.reason;
-        throw new ServiceError(
-          'model_unavailable',
-          'Content moderation is not available at the moment; try again shortly.',
-          { cause, retryAfterSeconds: 5 },
-        );
+        trace.moderation = { backend, verdict: 'unavailable', categories: [] };
+        throw moderationUnavailable(cause);
       });
-    run.answer.trace.moderatedAt = clock.now();
-    if (!verdict.flagged) return run;
     const categories = [...verdict.categories];
+    trace.moderatedAt = clock.now();
+    trace.moderation = { backend, verdict: verdict.flagged ? 'flagged_input' : 'passed', categories };
+    if (!verdict.flagged) return run;
     for (const category of categories) onFlagged(category);
     log.info('A request was refused by moderation.', {
       requestId: envelope.requestId,

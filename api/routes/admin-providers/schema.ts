@@ -13,6 +13,9 @@ const ONE_HOUR_MS = 3_600_000;
 
 export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
+/** Azure's URLs end in one; any other query is refused. */
+const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
+
 /** Paths are appended to the URL, and a credential in it would end up in logs. */
 const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
   const refuse = (rule: string) => helpers.message({ custom: `{{#label}} ${rule}` });
@@ -21,7 +24,9 @@ const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
     return refuse('must be an http or https URL');
   }
   if (url.username !== '' || url.password !== '') return refuse('must not hold credentials; use api_key');
-  return /[?#\s]/.test(value) ? refuse('must not have a query, a fragment or spaces') : value;
+  return /[?#\s]/.test(value.replace(API_VERSION, ''))
+    ? refuse('must not have a query (but api-version), a fragment or spaces')
+    : value;
 };
 
 const schema = Joi.object({

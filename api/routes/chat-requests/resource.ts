@@ -21,6 +21,7 @@ function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, sett
     queued_at: seconds(record.acceptedAt),
     started_at: seconds(record.startedAt),
     moderated_at: seconds(trace?.moderatedAt),
+    moderation: trace?.moderation ?? null,
     first_token_at: seconds(record.firstTokenAt),
     finished_at: seconds(record.finishedAt),
     settled_at: seconds(settledAt),

@@ -36,7 +36,7 @@ export interface Logger {
 }
 
 /** Name, message and stack of an error and its causes; nothing else of it, since libraries attach whole requests. */
-function describeError(error: unknown, depth = 0): string {
+export function describeError(error: unknown, depth = 0): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;
   const cause = error.cause === undefined || depth > 3 ? '' : `\ncaused by ${describeError(error.cause, depth + 1)}`;
   return (error.stack ?? `${error.name}: ${error.message}`) + cause;

@@ -82,6 +82,13 @@ export function createWorkerMetrics() {
       'category',
       'side',
     ]),
+    moderations: count('parley_moderation_checks_total', 'Checks by backend and outcome (passed, flagged, failed).', [
+      'backend',
+      'outcome',
+    ]),
+    moderationDuration: seconds('parley_moderation_check_duration_seconds', 'One check, with all its calls.', [
+      'backend',
+    ]),
     settled: count('parley_settled_total', 'Settlement records booked.', []),
     ledgerDrift: new Gauge({
       name: 'parley_ledger_drift',

@@ -102,6 +102,60 @@ describe('one call of a provider', () => {
     expect(state.closed).toBe(1);
   });
 
+  it('counts nothing of the provider’s own figures for an answer whose end is flagged', async () => {
+    const { input, texts } = attemptOf();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
+
+    const result = await runAttempt(adapter, input);
+
+    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
+    expect(texts.join('')).toBe('Fine. ');
+  });
+
+  it('waits for the last verdict without a limit on the provider’s silence', async () => {
+    const released = Promise.withResolvers<undefined>();
+    const { input, texts } = attemptOf({
+      openWindow: ({ release, signal }) => ({
+        push: () => undefined,
+        end: async () => {
+          await released.promise;
+          signal.throwIfAborted();
+          release('Hello');
+        },
+        close: () => undefined,
+      }),
+    });
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
+
+    const attempt = runAttempt(adapter, input);
+    await jest.advanceTimersByTimeAsync(500);
+    released.resolve(undefined);
+
+    expect(await attempt).toMatchObject({ finishReason: 'stop' });
+    expect(texts).toEqual(['Hello']);
+  });
+
+  it('stops the call where the verdict comes while the provider is thinking', async () => {
+    const { input } = attemptOf({
+      openWindow: ({ stop }) => ({
+        push: () => {
+          setTimeout(() => {
+            stop(new Error('no verdict'));
+          }, 10);
+        },
+        end: () => Promise.resolve(),
+        close: () => undefined,
+      }),
+    });
+    const { adapter, state } = adapterOf([{ kind: 'text', text: 'Hello' }], { thenSilent: true });
+
+    const attempt = expect(runAttempt(adapter, input)).rejects.toThrow('no verdict');
+    await jest.advanceTimersByTimeAsync(10);
+
+    await attempt;
+    expect(state.closed).toBe(1);
+  });
+
   it('cuts a provider that keeps its connection open after the end', async () => {
     const { input } = attemptOf();
     const { adapter, state } = adapterOf([{ kind: 'text', text: 'a' }, END], { thenSilent: true });

@@ -64,9 +64,11 @@ describe('the settings', () => {
       CREDENTIALS_KEY: 'c2VjcmV0',
       MONGODB_URI: 'mongo://root:pa55@h',
       STRIPE_SECRET_KEY: 'sk_1',
+      MODERATION_API_KEY: 'mod secret',
+      MODERATION_BASE_URL: 'https://user:pa55@host/v1',
     };
 
-    expect(faultsOf(secrets).join(' ')).not.toMatch(/hunter2|c2VjcmV0|pa55|sk_1/);
+    expect(faultsOf(secrets).join(' ')).not.toMatch(/hunter2|c2VjcmV0|pa55|sk_1|mod secret/);
   });
 
   it('ask a worker for no administrator token', () => {
@@ -88,7 +90,23 @@ describe('the settings', () => {
     expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh', PAYMENTS: 'none' }).payments).toBe('none');
   });
 
+  it('moderate with word lists unless an endpoint is named', () => {
+    const endpoint = { MODERATION_BACKEND: 'openai', MODERATION_BASE_URL: 'https://host/v1' };
+
+    expect(load({ MODERATION_BASE_URL: 'https://host/v1' }).moderation).toEqual({ backend: 'local' });
+    expect(load(endpoint).moderation).toEqual({ backend: 'openai', baseUrl: 'https://host/v1', timeoutMs: 5_000 });
+    expect(load({ ...endpoint, MODERATION_API_KEY: 'k', MODERATION_MODEL: 'm' }).moderation).toMatchObject({
+      apiKey: 'k',
+      model: 'm',
+    });
+  });
+
   it.each([
+    ['a moderation backend that does not exist', { MODERATION_BACKEND: 'none' }, /MODERATION_BACKEND/],
+    ['a moderation endpoint without an address', { MODERATION_BACKEND: 'openai' }, /MODERATION_BASE_URL is required/],
+    ['an address with a credential', { MODERATION_BASE_URL: 'https://u:p@host/v1' }, /MODERATION_BASE_URL/],
+    ['an address that is none', { MODERATION_BASE_URL: 'host/v1' }, /MODERATION_BASE_URL/],
+    ['a verdict that may take for ever', { MODERATION_TIMEOUT_MS: '600000' }, /MODERATION_TIMEOUT_MS/],
     ['a token an attacker could guess', { ADMIN_TOKEN: 'a'.repeat(31) }, /ADMIN_TOKEN .*32/],
     ['a credentials key of 16 bytes', { CREDENTIALS_KEY: Buffer.alloc(16).toString('base64') }, /32 bytes in base64/],
     ['half of a TLS pair', { TLS_CERT_FILE: 'cert.pem' }, /TLS_KEY_FILE/],

@@ -28,4 +28,15 @@ describe('judge', () => {
   it('flags test whatever the policy says', () => {
     expect(judge({ test: 1 }, { disabled: ['test'], thresholds: { test: 1 } }).categories).toEqual(['test']);
   });
+
+  it('flags no test for the low score that a backend gives everything', () => {
+    expect(judge({ test: 0.0001 }, DEFAULT_MODERATION_POLICY).flagged).toBe(false);
+  });
+
+  it('takes a backend’s own flag where the tenant has set no threshold', () => {
+    const flagged = new Set(['hate']);
+    expect(judge({ hate: 0.2 }, DEFAULT_MODERATION_POLICY, flagged).categories).toEqual(['hate']);
+    expect(judge({ hate: 0.2 }, { disabled: [], thresholds: { hate: 0.3 } }, flagged).flagged).toBe(false);
+    expect(judge({ hate: 0.2 }, { disabled: ['hate'], thresholds: {} }, flagged).flagged).toBe(false);
+  });
 });

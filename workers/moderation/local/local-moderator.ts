@@ -35,6 +35,7 @@ export function createLocalModerator(): LocalModerator {
   }
 
   return {
+    backend: 'local',
     checkSync(text, policy = DEFAULT_MODERATION_POLICY) {
       const scores: Record<string, number> = {};
       score(text, scores);

@@ -1,4 +1,5 @@
-import type { Sampling } from '../../../shared/contracts/chat-request.ts';
+import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
+import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderCall } from '../provider.ts';
 
 function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Record<string, unknown> {
@@ -11,14 +12,34 @@ function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Reco
   };
 }
 
+const JSON_INSTRUCTION: ChatMessage = { role: 'system', content: 'Answer with one JSON object and nothing else.' };
+
+/** OpenAI and Azure refuse `json_object` unless a message says "JSON", which a caller of `json_mode` need not know. */
+function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  return messages.some(({ content }) => /json/i.test(content)) ? messages : [JSON_INSTRUCTION, ...messages];
+}
+
+/** OpenAI's own reasoning models refuse `max_tokens`, most compatible servers know nothing else. */
+function lengthField({ baseUrl }: Provider): 'max_completion_tokens' | 'max_tokens' {
+  return URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens';
+}
+
 /** The JSON body of `POST /chat/completions`. Usage is asked for, since a stream has none by itself. */
-export function toChatCompletionBody(call: ProviderCall): string {
+export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
+  const messages = call.jsonMode ? withJsonWord(call.messages) : call.messages;
   return JSON.stringify({
     model: call.model,
-    messages: call.messages.map(({ role, content }) => ({ role, content })),
-    max_tokens: call.maxTokens,
+    messages: messages.map(({ role, content }) => ({ role, content })),
+    [lengthField(provider)]: call.maxTokens,
     ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
     ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   });
+}
+
+/** Azure's URLs with an `api-version` take the key in a header of their own, and a bearer token for something else. */
+export function headersFor({ baseUrl, apiKey }: Provider): Record<string, string> {
+  if (apiKey === undefined) return {};
+  const isAzure = URL.parse(baseUrl)?.searchParams.has('api-version') === true;
+  return isAzure ? { 'api-key': apiKey } : { Authorization: `Bearer ${apiKey}` };
 }

@@ -15,6 +15,7 @@ const CATEGORIES = [
   'sexual/minors',
   'violence',
   'violence/graphic',
+  'test',
 ] as const;
 
 type Category = (typeof CATEGORIES)[number];
@@ -29,12 +30,15 @@ const SCORE_UNMARKED = 0.0001;
 const SCORE_MARKED = 0.99;
 const SCORE_FLAGGED = 0.5;
 
+/** Flagged as `test` by every backend of this service, however its words are parted. */
+const TRIGGER = /parley[\s_-]*moderation[\s_-]*test/i;
+
 /** Longest names first, so that `self-harm` does not hide `self-harm/intent`. */
 const NAMES = [...CATEGORIES].sort((one, other) => other.length - one.length).join('|');
 const MARKS = new RegExp(`simulate-(flagged|${NAMES})(?:=(0(?:\\.\\d+)?|1))?`, 'gi');
 
 /**
- * Scores one input by the marks in it. `simulate-violence` (any of the categories) scores 0.99 there,
+ * Scores one input by the marks in it. `parley-moderation-test` scores 0.99 as `test`, `simulate-violence` (any of the categories) scores 0.99 there,
  * `simulate-violence=0.3` the given number, `simulate-flagged` is short for `simulate-violence`; everything else
  * scores 0.0001. A category is flagged from 0.5.
  */
@@ -45,6 +49,7 @@ export function moderate(text: string): ModerationResult {
     const marked = score === undefined ? SCORE_MARKED : Number(score);
     scores.set(category, Math.max(marked, scores.get(category) ?? 0));
   }
+  if (TRIGGER.test(text)) scores.set('test', SCORE_MARKED);
   const flags = Array.from(scores, ([category, score]) => [category, score >= SCORE_FLAGGED] as const);
   return {
     flagged: flags.some(([, flagged]) => flagged),

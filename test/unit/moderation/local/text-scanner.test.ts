@@ -51,6 +51,9 @@ describe('16,000 code points made to be slow take less than 50 ms', () => {
     ['letters with dots', fill('k.i.l.l.y.o.u.')],
     ['words that may be skipped', fill('how did a b make ')],
     ['one wide gap', `make a${' '.repeat(CODE_POINTS - 10)}bomb`],
+    // The dearest of 2,300 mixtures of words from the lists, in every disguise.
+    ['words in disguises', fill('d.e.f.e.n.s.e scumbag legosquadgutssssss j a i l b a i t ')],
+    ['bold words', fill('𝓭𝓮𝓼𝓬𝓻𝓲𝓹𝓽𝓲𝓸𝓷𝓼 background e.r.o.t.i.c.a ')],
     ['mixed symbols', shuffle('!$@|1l0oi5s3e7t')],
     ['mixed look-alikes', shuffle('!$@|1l0oi5s3e7t. \u200bаоеіｋ𝓲')],
     [

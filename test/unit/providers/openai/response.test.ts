@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseCompletion, parseRetryAfter } from '../../../../workers/providers/openai/response.ts';
-import { ProviderError, faultOfStatus } from '../../../../workers/providers/provider.ts';
+import { parseCompletion } from '../../../../workers/providers/openai/response.ts';
+import { ProviderError } from '../../../../workers/providers/provider.ts';
 
 const chunk = (choice: object, more: object = {}) => JSON.stringify({ choices: [choice], ...more });
 
@@ -21,6 +21,7 @@ describe('a chunk of a stream', () => {
       text: 'Hi',
       finishReason: undefined,
       usage: undefined,
+      wantsTool: false,
     });
   });
 
@@ -38,6 +39,7 @@ describe('a chunk of a stream', () => {
       text: '',
       finishReason: undefined,
       usage: { promptTokens: 3, completionTokens: 4 },
+      wantsTool: false,
     });
   });
 
@@ -46,10 +48,31 @@ describe('a chunk of a stream', () => {
     ['length', 'length'],
     ['content_filter', 'content_filter'],
     ['eos', 'stop'],
+    ['tool_calls', 'stop'],
+    ['function_call', 'stop'],
+    ['model_length', 'length'],
     ['', undefined],
     [null, undefined],
   ])('with the finish reason %j means %j', (given, expected) => {
     expect(parseCompletion(chunk({ delta: {}, finish_reason: given }), 'delta').finishReason).toBe(expected);
+  });
+});
+
+describe('the finish reason of an answer that was broken off', () => {
+  it.each(['error', 'abort', 'insufficient_system_resource'])('is a fault: %s', (reason) => {
+    expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
+  });
+});
+
+describe('a content that is a list of parts', () => {
+  it('gives the text ones', () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+      { type: 'text', text: 'A' },
+      { type: 'text', text: 'B' },
+    ];
+
+    expect(parseCompletion(chunk({ delta: { content } }), 'delta').text).toBe('AB');
   });
 });
 
@@ -102,43 +125,5 @@ describe('an answer that cannot be read', () => {
     const body = { error: { message: 'canary', code: 'context_length_exceeded', type: 'invalid_request_error' } };
 
     expect(errorOf(JSON.stringify(body)).message).toContain('context_length_exceeded');
-  });
-});
-
-describe('Retry-After', () => {
-  const NOW = Date.parse('2026-11-21T12:00:00Z');
-
-  it.each([
-    [undefined, 0],
-    ['2', 2_000],
-    ['0', 0],
-    ['0.5', 500],
-    ['-3', 0],
-    ['', 0],
-    ['soon', 0],
-    ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
-    ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
-  ])('of %j means %d ms', (header, expected) => {
-    expect(parseRetryAfter(header, NOW)).toBe(expected);
-  });
-});
-
-describe('a status', () => {
-  it.each([
-    [408, 'transient'],
-    [409, 'transient'],
-    [429, 'transient'],
-    [500, 'transient'],
-    [503, 'transient'],
-    [400, 'caller'],
-    [413, 'caller'],
-    [422, 'caller'],
-    [401, 'refused'],
-    [402, 'refused'],
-    [403, 'refused'],
-    [404, 'refused'],
-    [302, 'refused'],
-  ])('of %d is %s', (status, fault) => {
-    expect(faultOfStatus(status)).toBe(fault);
   });
 });

@@ -15,6 +15,8 @@ describe('moderate', () => {
     ['say SIMULATE-HATE now', 'hate', 0.99],
     ['simulate-self-harm/intent', 'self-harm/intent', 0.99],
     ['simulate-sexual=0.5.', 'sexual', 0.5],
+    ['This is a parley-moderation-test.', 'test', 0.99],
+    ['Parley Moderation\ntest', 'test', 0.99],
     ['simulate-illicit=0.7 simulate-illicit=0.2', 'illicit', 0.7],
   ])('flags %j as %s with its score', (text, category, score) => {
     const { flagged, categories, category_scores: scores } = moderate(text);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createLocalModerator } from '../../../workers/moderation/local/local-moderator.ts';
-import { createOutputWindow } from '../../../workers/moderation/output-window.ts';
-import { HARMLESS } from './harmless-texts.ts';
-import { MORE_HARMLESS } from './more-harmless-texts.ts';
-import { VIOLATING } from './violating-texts.ts';
+import { createLocalModerator } from '../../../../workers/moderation/local/local-moderator.ts';
+import { createPhraseWindow } from '../../../../workers/moderation/local/phrase-window.ts';
+import { HARMLESS } from '../harmless-texts.ts';
+import { MORE_HARMLESS } from '../more-harmless-texts.ts';
+import { VIOLATING } from '../violating-texts.ts';
 
 const moderator = createLocalModerator();
 const HELD_MAX = 64;
@@ -34,7 +34,7 @@ interface Outcome {
 
 /** Streams a text in deltas of the lengths that `next` gives. */
 function stream(text: string, next: () => number): Outcome {
-  const window = createOutputWindow(moderator);
+  const window = createPhraseWindow(moderator);
   let released = '';
   let categories: readonly string[] | undefined;
   const held: number[] = [];
@@ -55,9 +55,9 @@ function stream(text: string, next: () => number): Outcome {
 
 const whole = (text: string) => stream(text, () => text.length + 1);
 
-describe('output window', () => {
+describe('phrase window', () => {
   it('catches a phrase that is split over deltas before any part of it is out', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     const steps = ['Sure. ', 'Here: I w', 'ill ki', 'll y', 'ou', ' tomorrow', ' and more'].map((delta) =>
       window.push(delta),
     );
@@ -67,24 +67,24 @@ describe('output window', () => {
   });
 
   it('flags a phrase that only the end of the answer completes', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     expect(window.push('I will kill you').flagged).toBeUndefined();
     expect(window.end()).toMatchObject({ release: '', flagged: { flagged: true } });
   });
 
   it('releases the beginning of a phrase as soon as it becomes something else', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     expect(window.push('I will kill').release).toBe('');
     expect(window.push(' the process now').release).toBe('I will kill the process now');
   });
 
   it('holds back nothing that cannot begin a phrase', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     expect(window.push('The capital of France is Paris. ').release).toBe('The capital of France is Paris. ');
   });
 
   it('never splits a character', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     const [high, low] = ['😀'.slice(0, 1), '😀'.slice(1)];
     expect(window.push(`Paris ${high}`).release).toBe('Paris ');
     expect(window.push(low).release).toBe('😀');
@@ -100,7 +100,7 @@ describe('output window', () => {
   });
 
   it('lets pass what the policy of the tenant allows', () => {
-    const window = createOutputWindow(moderator, { disabled: ['illicit'], thresholds: {} });
+    const window = createPhraseWindow(moderator, { disabled: ['illicit'], thresholds: {} });
     const released = window.push('how to make meth, they said').release + window.end().release;
     expect(released).toBe('how to make meth, they said');
   });
@@ -153,7 +153,7 @@ describe('output window', () => {
   });
 
   it('costs the same per delta at the end of a long answer as at its beginning', () => {
-    const window = createOutputWindow(moderator);
+    const window = createPhraseWindow(moderator);
     const text = MORE_HARMLESS.join(' ').slice(0, 10_000);
     const cpuMsOf = () => {
       const before = process.cpuUsage();

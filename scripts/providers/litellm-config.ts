@@ -1,0 +1,22 @@
+/** What each model of the test answers; the tests know them by these names. */
+export const MODELS = {
+  /** LiteLLM's own answer. */
+  mock: { mock_response: 'Rivers run to the sea.' },
+  limited: { mock_response: 'litellm.RateLimitError' },
+  broken: { mock_response: 'litellm.InternalServerError' },
+} as const;
+
+/**
+ * LiteLLM's configuration. For each model `x` there is a `via-x`, which LiteLLM asks for by calling itself over HTTP: a
+ * mock of its Messages API does not stream, but a server behind it is translated event by event.
+ */
+export function liteLlmConfig(url: string, masterKey: string): object {
+  const models = Object.entries(MODELS).flatMap(([name, params]) => [
+    { model_name: name, litellm_params: { model: 'openai/gpt-4o-mini', api_key: 'none', ...params } },
+    {
+      model_name: `via-${name}`,
+      litellm_params: { model: `hosted_vllm/${name}`, api_base: `${url}/v1`, api_key: masterKey },
+    },
+  ]);
+  return { model_list: models, litellm_settings: { num_retries: 0 }, general_settings: { master_key: masterKey } };
+}

@@ -1,0 +1,83 @@
+/**
+ * `npm run test:providers`: the adapters of workers/providers against LiteLLM's proxy, a server that nobody here wrote.
+ * Its first run installs it into the cache of DATA_DIR, which takes minutes. Arguments go to jest.
+ */
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { join, resolve } from 'node:path';
+
+import { freePort } from '../shared/infra/embedded/ports.ts';
+import { prepareVenv } from '../shared/infra/embedded/python-venv.ts';
+import { startServer } from '../shared/infra/embedded/server-process.ts';
+import { MODELS, liteLlmConfig } from './providers/litellm-config.ts';
+import { ROOT } from './service/node-program.ts';
+import { runSupervised } from './service/run-supervised.ts';
+import type { SupervisedTask } from './service/run-supervised.ts';
+import { assertReady } from './start/http.ts';
+
+const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+const CACHE_DIR = join(resolve(ROOT, process.env['DATA_DIR'] ?? '.data'), 'cache');
+/** It imports for half a minute on a small machine. */
+const READY_TIMEOUT_MS = 5 * 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+const MASTER_KEY = 'sk-parley-provider-tests';
+
+const LITELLM = {
+  requirement: 'litellm[proxy]==1.106.2',
+  name: 'LiteLLM',
+  program: 'litellm',
+  subject: 'LiteLLM',
+  folder: 'litellm-venv',
+  takes: '2 minutes',
+};
+
+const print = (line: string) => {
+  console.log(line);
+};
+process.exitCode = await runSupervised('providers', print, async (task) => runJest(await startLiteLlm(task), task));
+
+async function startLiteLlm({ supervisor, dataDir }: SupervisedTask): Promise<string> {
+  const { signal } = supervisor;
+  const { command, args } = await prepareVenv(LITELLM, { cacheDir: CACHE_DIR, log: print, signal });
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const configFile = join(dataDir, 'litellm.json');
+  await writeFile(configFile, JSON.stringify(liteLlmConfig(url, MASTER_KEY)));
+  const { PATH, LANG } = process.env;
+  const server = await startServer({
+    name: 'LiteLLM',
+    command,
+    args: [...args, '--config', configFile, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'],
+    cwd: dataDir,
+    // Its price list is part of the package; it need not be fetched, and no other setting of the user's counts.
+    env: { PATH, LANG, HOME: dataDir, LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False' },
+    ready: () => assertReady(`${url}/health/liveliness`),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    signal,
+  });
+  supervisor.adopt('LiteLLM', server);
+  print(`LiteLLM: ${LITELLM.requirement} answers at ${url} with ${Object.keys(MODELS).length} models`);
+  return url;
+}
+
+function runJest(url: string, { supervisor }: SupervisedTask): Promise<number> {
+  const jest = spawn(process.execPath, [JEST, '--config', 'jest.providers.config.js', ...process.argv.slice(2)], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
+      TEST_LITELLM_URL: url,
+      TEST_LITELLM_KEY: MASTER_KEY,
+    },
+  });
+  supervisor.signal.addEventListener('abort', () => jest.kill('SIGTERM'), { once: true });
+  return new Promise((done, reject) => {
+    jest.once('error', reject);
+    jest.once('exit', (code, signal) => {
+      done(code ?? 128 + constants.signals[signal ?? 'SIGTERM']);
+    });
+  });
+}

@@ -1,0 +1,154 @@
+import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { findProgram } from './find-program.ts';
+import type { Environment } from './find-program.ts';
+import { waitForLock } from './lock-file.ts';
+import { runStep } from './run-step.ts';
+import type { Log, StepResult } from './run-step.ts';
+import { installSystemPackages } from './system-package.ts';
+
+const PYTHON_NAMES = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python3.10'];
+/** Exits 0 on a Python that what is installed here runs on. */
+const IS_NEW_ENOUGH = 'import sys; sys.exit(sys.version_info < (3, 10))';
+const PYTHON_PACKAGES = {
+  apt: ['python3', 'python3-venv'],
+  apk: ['python3'],
+  dnf: ['python3'],
+};
+const PIP_INSTALL = [
+  '-m',
+  'pip',
+  'install',
+  '--disable-pip-version-check',
+  '--no-input',
+  '--no-compile',
+  '--progress-bar',
+  'off',
+];
+
+const CHECK_TIMEOUT_MS = 20_000;
+const VENV_TIMEOUT_MS = 2 * 60_000;
+const PIP_TIMEOUT_MS = 10 * 60_000;
+const LOCK_TIMEOUT_MS = PIP_TIMEOUT_MS;
+
+/** A server of the Python Package Index. */
+export interface PythonPackage {
+  /** As pip takes it, with its version: `SecantusDB==0.7.0b3`. */
+  requirement: string;
+  /** As a person calls it. */
+  name: string;
+  /** The program that it brings. */
+  program: string;
+  /** Before each line of the log that is not pip's. */
+  subject: string;
+  /** The folder of the virtual environment, in the cache folder. */
+  folder: string;
+  /** How long the installation takes, for the log. */
+  takes: string;
+}
+
+export interface VenvOptions {
+  cacheDir: string;
+  log: Log;
+  env?: Environment | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** How to run the program: through the interpreter, so that the folder may have been moved since. */
+export interface VenvCommand {
+  command: string;
+  args: string[];
+}
+
+/** Makes the virtual environment once; safe to call from several processes at the same time. Rejects with one sentence. */
+export async function prepareVenv(wanted: PythonPackage, options: VenvOptions): Promise<VenvCommand> {
+  const { requirement, name, subject } = wanted;
+  const venv = join(options.cacheDir, wanted.folder);
+  const ready = { command: join(venv, 'bin', 'python'), args: [join(venv, 'bin', wanted.program)] };
+  if (await isComplete(venv, requirement, ready)) return ready;
+  const lock = await waitForLock(`${venv}.lock`, {
+    timeoutMs: LOCK_TIMEOUT_MS,
+    signal: options.signal,
+    onWait: (pid) => {
+      options.log(`${subject}: waiting for process ${pid}, which installs ${name}`);
+    },
+  });
+  try {
+    if (!(await isComplete(venv, requirement, ready))) await build(venv, wanted, options);
+    return ready;
+  } finally {
+    await lock.release();
+  }
+}
+
+const markerOf = (venv: string) => join(venv, 'parley-complete');
+
+/** A marker without a working interpreter is left where the system's Python was replaced. */
+async function isComplete(venv: string, requirement: string, { command, args }: VenvCommand): Promise<boolean> {
+  try {
+    if ((await readFile(markerOf(venv), 'utf8')) !== requirement) return false;
+    await Promise.all([command, ...args].map((file) => access(file)));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function build(venv: string, wanted: PythonPackage, options: VenvOptions): Promise<void> {
+  const { requirement, name, subject, takes } = wanted;
+  options.log(`${subject}: installing ${requirement} into ${venv}, which takes about ${takes}`);
+  await mkdir(options.cacheDir, { recursive: true });
+  await createVenv(venv, wanted, options);
+  const python = join(venv, 'bin', 'python');
+  const pip = await step(options, `pip install ${name}`, python, PIP_TIMEOUT_MS, [...PIP_INSTALL, requirement]);
+  if (!pip.ok) throw new Error(`${name} could not be installed (${reasonOf(pip)})`);
+  await writeFile(markerOf(venv), requirement);
+}
+
+async function createVenv(venv: string, { name, subject }: PythonPackage, options: VenvOptions): Promise<void> {
+  const create = async (python: string) => {
+    await rm(venv, { recursive: true, force: true });
+    return step(options, 'python3 -m venv', python, VENV_TIMEOUT_MS, ['-m', 'venv', venv]);
+  };
+  const python = await findPython(options);
+  const first = python === undefined ? undefined : await create(python);
+  if (first?.ok === true) return;
+  options.log(
+    first === undefined
+      ? `${subject}: Python 3.10 or newer is not on the PATH; installing it with the package manager of this system`
+      : `${subject}: python3 -m venv failed (${reasonOf(first)}); installing what it needs with the package manager`,
+  );
+  const failure = await installSystemPackages({ ...options, packages: PYTHON_PACKAGES });
+  const installed = failure === undefined ? await findPython(options) : undefined;
+  if (installed === undefined) {
+    throw new Error(`${name} needs Python 3.10 or newer with venv, and ${failure ?? 'the system has an older one'}`);
+  }
+  const second = await create(installed);
+  if (!second.ok) throw new Error(`python3 -m venv failed (${reasonOf(second)})`);
+}
+
+async function findPython(options: VenvOptions): Promise<string | undefined> {
+  for (const name of PYTHON_NAMES) {
+    const python = await findProgram(name, options.env);
+    if (python === undefined) continue;
+    const check = await step(options, `${name} version`, python, CHECK_TIMEOUT_MS, ['-c', IS_NEW_ENOUGH]);
+    if (check.ok) return python;
+  }
+  return undefined;
+}
+
+function step(
+  { log, env, signal }: VenvOptions,
+  title: string,
+  command: string,
+  timeoutMs: number,
+  args: string[],
+): Promise<StepResult> {
+  const progress = /^(Collecting|Building|Installing|Successfully)/;
+  return runStep({ title, command, args, log, progress, timeoutMs, env, signal });
+}
+
+function reasonOf(result: StepResult): string {
+  return result.ok ? '' : [result.reason, ...result.lines.slice(-1)].join(': ');
+}

@@ -1,0 +1,49 @@
+import type { ModerationConfig } from '../../shared/config/load-config.ts';
+import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import { createHeldWindow } from './held-window.ts';
+import { createLocalModerator } from './local/local-moderator.ts';
+import { openLocalWindow } from './local/local-window.ts';
+import type { ModerationPolicy, Moderator } from './moderator.ts';
+import { createOpenAiModerator } from './openai/index.ts';
+import type { OutputWindow, WindowListener } from './output-window.ts';
+
+export interface Moderation {
+  /** For the submitted messages. */
+  moderator: Moderator;
+  /** For the answer. */
+  openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
+}
+
+export type OnModerated = (backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number) => void;
+
+/** The backend that the operator has chosen, for both sides of a conversation. */
+export function createModeration(config: ModerationConfig, http: HttpClient, onModerated: OnModerated): Moderation {
+  if (config.backend === 'local') {
+    const local = createLocalModerator();
+    return {
+      moderator: measured(local, onModerated),
+      openWindow: (policy, listener) => openLocalWindow(local, policy, listener),
+    };
+  }
+  const moderator = measured(createOpenAiModerator(http, config), onModerated);
+  return { moderator, openWindow: (policy, listener) => createHeldWindow(moderator, policy, listener) };
+}
+
+/** Reports every check but those that the caller has ended. */
+function measured(moderator: Moderator, onModerated: OnModerated): Moderator {
+  const { backend } = moderator;
+  return {
+    backend,
+    async check(texts, options) {
+      const startedAt = performance.now();
+      try {
+        const verdict = await moderator.check(texts, options);
+        onModerated(backend, verdict.flagged ? 'flagged' : 'passed', performance.now() - startedAt);
+        return verdict;
+      } catch (error) {
+        if (options?.signal?.aborted !== true) onModerated(backend, 'failed', performance.now() - startedAt);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { addScores, type LocalModerator } from './local-moderator.ts';
+import {
+  DEFAULT_MODERATION_POLICY,
+  judge,
+  reachesThreshold,
+  type ModerationPolicy,
+  type ModerationVerdict,
+} from '../moderator.ts';
+
+export interface WindowStep {
+  /** Text that may be shown; empty while everything new is held back. */
+  readonly release: string;
+  /** Set from the moment a phrase was flagged: `release` ends before the phrase, and nothing follows. */
+  readonly flagged?: ModerationVerdict;
+}
+
+/** Stands between a streamed answer and its reader, and decides at once. */
+export interface PhraseWindow {
+  push(delta: string): WindowStep;
+  /** The answer is complete: releases or flags what was held back. */
+  end(): WindowStep;
+}
+
+/** In UTF-16 units: with half a character that waits for its other half 64, the limit of contract.md section 4. */
+const HELD_MAX = 63;
+
+/**
+ * Holds back the tail of a streamed answer that may be the beginning of a flagged phrase, and nothing else.
+ *
+ * What is released and what is flagged does not depend on how the answer is cut into deltas. A delta costs time for
+ * its own length and that of the held tail. A phrase that is stretched over more than 64 units is still flagged, but
+ * its beginning may have been released.
+ */
+export function createPhraseWindow(
+  moderator: Pick<LocalModerator, 'openScanner'>,
+  policy: ModerationPolicy = DEFAULT_MODERATION_POLICY,
+): PhraseWindow {
+  let held = '';
+  /** Position of the first held unit in the answer. */
+  let heldStart = 0;
+  /** The first half of a character whose second half has not come yet; not part of `held`. */
+  let halfCharacter = '';
+  let cut: { readonly at: number; readonly verdict: ModerationVerdict } | undefined;
+  let over = false;
+
+  const scores: Record<string, number> = {};
+  const scanner = moderator.openScanner((match, at) => {
+    addScores(scores, match.group.categories, match.score);
+    if (!match.group.categories.some((category) => reachesThreshold(policy, category, match.score))) return false;
+    // The same position whatever the deltas were: text further back than the window may be out already.
+    cut = { at: Math.max(match.start, at - HELD_MAX), verdict: judge(scores, policy) };
+    return true;
+  });
+
+  /** Releases what lies before a position of the answer, in whole characters. */
+  function releaseUntil(position: number): string {
+    let count = Math.max(0, position - heldStart);
+    if (splitsCharacter(held, count)) count += 1;
+    const release = held.slice(0, count);
+    held = held.slice(count);
+    heldStart += release.length;
+    return release;
+  }
+
+  function step(safeUntil: number): WindowStep {
+    if (cut === undefined) return { release: releaseUntil(safeUntil) };
+    const release = over ? '' : releaseUntil(cut.at);
+    over = true;
+    return { release, flagged: cut.verdict };
+  }
+
+  return {
+    push(delta) {
+      if (over) return step(0);
+      const text = halfCharacter + delta;
+      const whole = endsInHalfCharacter(text) ? text.length - 1 : text.length;
+      halfCharacter = text.slice(whole);
+      held += text.slice(0, whole);
+      scanner.write(text.slice(0, whole));
+      return step(Math.max(scanner.heldFrom(), scanner.length - HELD_MAX));
+    },
+    end() {
+      if (over) return step(0);
+      held += halfCharacter;
+      scanner.write(halfCharacter);
+      scanner.end();
+      const last = step(scanner.length);
+      over = true;
+      return last;
+    },
+  };
+}
+
+function endsInHalfCharacter(text: string): boolean {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last < 0xdc00;
+}
+
+function splitsCharacter(text: string, index: number): boolean {
+  return index > 0 && index < text.length && (text.codePointAt(index - 1) ?? 0) > 0xffff;
+}

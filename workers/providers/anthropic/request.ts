@@ -1,0 +1,87 @@
+import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
+import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import type { ProviderCall } from '../provider.ts';
+import { isBlank } from './cut-at-blank.ts';
+
+/** The version of the Messages API that this adapter was written for. */
+const API_VERSION = '2023-06-01';
+
+type Turn = { role: 'user' | 'assistant'; content: string };
+
+/** The API has no `response_format` for a free JSON object. */
+const JSON_INSTRUCTION =
+  'Answer with one JSON object and nothing else: no text before or after it, and no code fence around it.';
+
+/** Said for the user where the conversation, as the API wants it, must begin or end with a user's words. */
+const OPENING = '(The conversation begins.)';
+const CONTINUATION = 'Continue.';
+
+const TEMPERATURE_MAX = 1;
+const USER_ID_MAX = 256;
+const BETWEEN = '\n\n';
+
+/** The API refuses blocks of text with nothing but white space. */
+function hasWords({ content }: ChatMessage): boolean {
+  return content.trim() !== '';
+}
+
+function systemOf(messages: readonly ChatMessage[], jsonMode: boolean): string {
+  const texts = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
+  return [...texts, ...(jsonMode ? [JSON_INSTRUCTION] : [])].join(BETWEEN);
+}
+
+/**
+ * Turns that alternate, from a user's to a user's: messages of one role in a row are joined, a first message that is not
+ * the user's gets an opening, and a last one that is the assistant's a "continue", as current models refuse to go on
+ * with an answer that is begun for them.
+ */
+function turnsOf(messages: readonly ChatMessage[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const { role, content } of messages) {
+    if (role === 'system') continue;
+    const last = turns.at(-1);
+    if (last?.role === role) last.content += BETWEEN + content;
+    else turns.push({ role, content });
+  }
+  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: OPENING });
+  if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: CONTINUATION });
+  return turns;
+}
+
+function stopsOf(stop: Sampling['stop']): string[] {
+  return stop === undefined ? [] : [stop].flat();
+}
+
+/** The stop sequences that the API does not take. */
+export function blankStops(sampling: Sampling | undefined): string[] {
+  return stopsOf(sampling?.stop).filter(isBlank);
+}
+
+/** `seed` is not supported, and current models take only one of `temperature` and `top_p`: the temperature wins. */
+function samplingFields({ temperature, topP, stop, user }: Sampling): Record<string, unknown> {
+  const stops = stopsOf(stop).filter((text) => !isBlank(text));
+  return {
+    ...(temperature === undefined ? {} : { temperature: Math.min(temperature, TEMPERATURE_MAX) }),
+    ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),
+    ...(stops.length === 0 ? {} : { stop_sequences: stops }),
+    ...(user === undefined || user.length > USER_ID_MAX ? {} : { metadata: { user_id: user } }),
+  };
+}
+
+/** The JSON body of `POST /messages`. */
+export function toMessagesBody(call: ProviderCall): string {
+  const messages = call.messages.filter(hasWords);
+  const system = systemOf(messages, call.jsonMode);
+  return JSON.stringify({
+    model: call.model,
+    max_tokens: call.maxTokens,
+    ...(system === '' ? {} : { system }),
+    messages: turnsOf(messages),
+    ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
+    ...(call.stream ? { stream: true } : {}),
+  });
+}
+
+export function headersFor({ apiKey }: Provider): Record<string, string> {
+  return { 'anthropic-version': API_VERSION, ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) };
+}

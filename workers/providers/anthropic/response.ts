@@ -1,0 +1,111 @@
+import type { Usage } from '../../../shared/contracts/events.ts';
+import { errorInAnswer } from '../http/error-reply.ts';
+import { isRecord, parseObject, tokenCount } from '../http/parse-json.ts';
+import { ProviderError } from '../provider.ts';
+
+export type AnthropicFinish = 'stop' | 'length' | 'content_filter';
+
+/** Token counts as far as they are known; a stream tells them in two events. */
+export interface AnthropicUsage {
+  input?: number;
+  /** Written to the provider's prompt cache; not part of `input`, like `cacheRead`. */
+  cacheCreation?: number;
+  cacheRead?: number;
+  output?: number;
+}
+
+/** What one event of a stream says to this service. */
+export type AnthropicEvent =
+  | { kind: 'text'; text: string }
+  | { kind: 'progress'; finishReason: AnthropicFinish | undefined; usage: AnthropicUsage }
+  | { kind: 'stop' }
+  | { kind: 'other' };
+
+export interface AnthropicMessage {
+  text: string;
+  finishReason: AnthropicFinish;
+  usage: Usage | undefined;
+}
+
+const FINISH_REASONS: Readonly<Record<string, AnthropicFinish>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'content_filter',
+};
+
+/** `pause_turn` and `tool_use` wait for a next step that nobody here takes; a word not known yet may, too. */
+function toFinishReason(value: unknown): AnthropicFinish | undefined {
+  if (typeof value !== 'string') return undefined;
+  const reason = Object.hasOwn(FINISH_REASONS, value) ? FINISH_REASONS[value] : undefined;
+  if (reason !== undefined) return reason;
+  const word = /^\w{1,64}$/.test(value) ? value : 'unreadable';
+  throw new ProviderError('transient', `The provider stopped for a reason that ends no answer (${word})`);
+}
+
+const USAGE_FIELDS = {
+  input: 'input_tokens',
+  cacheCreation: 'cache_creation_input_tokens',
+  cacheRead: 'cache_read_input_tokens',
+  output: 'output_tokens',
+} as const satisfies Record<keyof AnthropicUsage, string>;
+
+function toUsage(value: unknown): AnthropicUsage {
+  if (!isRecord(value)) return {};
+  const counts = Object.entries(USAGE_FIELDS).map(([name, field]) => [name, tokenCount(value[field])] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
+}
+
+/** The prompt counts whether it came from the cache or not. An explicit zero is a number; half of the figures is none. */
+export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
+  if (input === undefined || output === undefined) return undefined;
+  return { promptTokens: input + cacheCreation + cacheRead, completionTokens: output };
+}
+
+function textOf(block: unknown, type: 'text' | 'text_delta'): string {
+  return isRecord(block) && block['type'] === type && typeof block['text'] === 'string' ? block['text'] : '';
+}
+
+/** Reads one event. Throws a ProviderError for an error event and for anything that is no event. */
+export function parseEvent(json: string): AnthropicEvent {
+  const event = parseObject(json);
+  switch (event['type']) {
+    case 'message_start': {
+      // What it says of the output is only the beginning: without a later figure there is none.
+      const usage = toUsage(isRecord(event['message']) ? event['message']['usage'] : undefined);
+      delete usage.output;
+      return { kind: 'progress', finishReason: undefined, usage };
+    }
+    case 'content_block_start':
+      return { kind: 'text', text: textOf(event['content_block'], 'text') };
+    case 'content_block_delta':
+      return { kind: 'text', text: textOf(event['delta'], 'text_delta') };
+    case 'message_delta': {
+      const delta = isRecord(event['delta']) ? event['delta'] : {};
+      return { kind: 'progress', finishReason: toFinishReason(delta['stop_reason']), usage: toUsage(event['usage']) };
+    }
+    case 'message_stop':
+      return { kind: 'stop' };
+    case 'error':
+      throw errorInAnswer(event['error']);
+    default:
+      if (typeof event['type'] !== 'string')
+        throw new ProviderError('transient', 'The provider sent an event without a type');
+      // `ping`, `content_block_stop`, and what the API may add: its clients are to look past new events.
+      return { kind: 'other' };
+  }
+}
+
+/** Reads a complete answer. Throws a ProviderError on anything else. */
+export function parseMessage(json: string): AnthropicMessage {
+  const message = parseObject(json);
+  if (message['type'] === 'error') throw errorInAnswer(message['error']);
+  const content = message['content'];
+  if (!Array.isArray(content)) throw new ProviderError('transient', 'The provider sent an answer without content');
+  const finishReason = toFinishReason(message['stop_reason']);
+  if (finishReason === undefined)
+    throw new ProviderError('transient', 'The provider sent an answer without a stop reason');
+  const text = content.map((block: unknown) => textOf(block, 'text')).join('');
+  return { text, finishReason, usage: wholeUsage(toUsage(message['usage'])) };
+}

@@ -1,0 +1,27 @@
+import { ProviderError } from '../provider.ts';
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Throws a transient ProviderError for anything but a JSON object. */
+export function parseObject(json: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    // The parser's own message quotes the text, so it is not kept as a cause.
+    throw new ProviderError('transient', 'The provider sent text that is not JSON');
+  }
+  if (!isRecord(value)) throw new ProviderError('transient', 'The provider sent JSON that is no object');
+  return value;
+}
+
+/** More than any context window holds: a count beyond it is a fault that nobody should be charged for. */
+const TOKENS_MAX = 1_000_000_000;
+
+/** An explicit zero is a number; a missing or senseless count is none (design.md section 7). */
+export function tokenCount(value: unknown): number | undefined {
+  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
+  return isCount ? value : undefined;
+}
