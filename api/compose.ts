@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
+import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
@@ -22,6 +23,7 @@ import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts'
 import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -198,6 +200,10 @@ export async function composeIngress(
     keys: createKeyRepository(mongo, models),
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
+    breakers: createBreakerStore(redis, keyspace, (change) => {
+      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
+      logBreakerChange(log, change);
+    }),
     accessFlags: createAccessFlags(redis, keyspace),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.map((shard) => queues.queue(shard, 'interactive')),

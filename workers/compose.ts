@@ -12,6 +12,8 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing-repositor
 import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { listenForBreakers } from '../shared/infra/redis/breaker-channel.ts';
+import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -26,6 +28,7 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { createBreakers } from './breakers/breakers.ts';
 import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
@@ -83,9 +86,16 @@ export async function composeWorker(
   );
   await connectRedis(redis);
   await assertNoEviction(redis);
-  redis.on('error', (error: Error) => {
-    log.warn('Redis reported an error.', { error });
+  const subscriber = createRedis(config.redisUrl, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
   });
+  await connectRedis(subscriber);
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
@@ -104,6 +114,15 @@ export async function composeWorker(
 
   const metrics = createWorkerMetrics();
   const meter = createPipelineMeter(metrics, systemClock, log);
+  const breakers = await createBreakers({
+    store: createBreakerStore(redis, keyspace, meter.onBreakerChange),
+    listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
+    workerId,
+    onState: meter.onBreakerState,
+    clock: systemClock,
+    log,
+  });
+  closer.defer('breakers', () => breakers.stop());
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
@@ -132,6 +151,7 @@ export async function composeWorker(
       selectRoute: createSelectRoute({ routing, random: Math.random, log }),
       generate: createGenerate({
         adapters: createAdapters(http),
+        breakers,
         openWindow: (policy) => createOutputWindow(moderator, policy),
         openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
         clock: systemClock,

@@ -40,6 +40,8 @@ describe('a provider', () => {
       timeout_ms: 600_000,
       first_token_timeout_ms: 60_000,
       max_retries: 2,
+      breaker: { window_ms: 30_000, min_attempts: 10, failure_ratio: 0.5, open_ms: 10_000, max_open_ms: 60_000 },
+      breaker_state: 'closed',
       updated_at: now,
     });
     await putProvider('sim', { ...PROVIDER, timeout_ms: 5, max_retries: 0 });
@@ -50,6 +52,18 @@ describe('a provider', () => {
       timeout_ms: 600_000,
       first_token_timeout_ms: 7,
       max_retries: 2,
+    });
+  });
+
+  it('gets the settings of its breaker to the worker, the defaults filled in', async () => {
+    const put = await putProvider('sim', { ...PROVIDER, breaker: { open_ms: 90_000, failure_ratio: 0.25 } });
+    expect(put.body.breaker).toMatchObject({ open_ms: 90_000, max_open_ms: 90_000, failure_ratio: 0.25 });
+    expect((await routing()).providers.get('sim')?.breaker).toEqual({
+      windowMs: 30_000,
+      minAttempts: 10,
+      failureRatio: 0.25,
+      openMs: 90_000,
+      maxOpenMs: 90_000,
     });
   });
 
@@ -96,6 +110,14 @@ describe('a provider', () => {
     ['first_token_timeout_ms', { first_token_timeout_ms: 1.5 }],
     ['max_retries', { max_retries: 11 }],
     ['max_retries', { max_retries: -1 }],
+    ['breaker', { breaker: 5 }],
+    ['breaker.window_ms', { breaker: { window_ms: 99 } }],
+    ['breaker.min_attempts', { breaker: { min_attempts: 0 } }],
+    ['breaker.failure_ratio', { breaker: { failure_ratio: 0 } }],
+    ['breaker.failure_ratio', { breaker: { failure_ratio: 1.1 } }],
+    ['breaker.open_ms', { breaker: { open_ms: '5' } }],
+    ['breaker.max_open_ms', { breaker: { open_ms: 500, max_open_ms: 499 } }],
+    ['breaker.colour', { breaker: { colour: 'red' } }],
     ['encryptedApiKey', { encryptedApiKey: 'x' }],
   ])('is refused with the field named: %s %j', async (param, fields) => {
     const response = await putProvider('sim', { ...PROVIDER, ...fields });

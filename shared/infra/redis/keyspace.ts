@@ -7,6 +7,8 @@ export function createKeyspace(namespace = 'chat') {
     shard(shard: number): ShardKeys {
       return shardKeys(`{${namespace}-${shard}}`);
     },
+    /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
+    breakers: breakerKeys(`{${namespace}-breakers}`),
   };
 }
 
@@ -48,5 +50,15 @@ function shardKeys(tag: string) {
     /** BullMQ's list of waiting jobs, for the lane's length at admission. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,
+  };
+}
+
+function breakerKeys(tag: string) {
+  return {
+    /** Provider → its breaker, JSON. */
+    states: `${tag}:states`,
+    /** The latest changes. */
+    events: `${tag}:events`,
+    channel: `${tag}:changes`,
   };
 }
