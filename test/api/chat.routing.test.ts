@@ -47,6 +47,7 @@ interface BreakerResource {
   state: string;
   reason: string | null;
   recent_errors: Record<string, number>;
+  recent_failures: number;
   since: number;
 }
 
@@ -228,6 +229,7 @@ describe('three targets of which one fails', () => {
     ['silence', { fail: 'stall', fail_after: 0 }],
     ['silence without a head', { fail: 'stall', fail_after: -1 }],
   ] as const)('with %s: no request fails', async (_what, settings) => {
+    service.provider.reset();
     service.provider.change(settings);
 
     const responses = await Promise.all(
@@ -240,6 +242,35 @@ describe('three targets of which one fails', () => {
     for (const { text, body } of responses) {
       expect(`${text} ${String(body)}`).not.toContain('"error"');
     }
-    expect(service.provider.stats().calls).toBeGreaterThan(0);
+    const { calls } = service.provider.stats();
+    expect(calls).toBeGreaterThan(0);
+    // Each of them counts, whichever way it failed.
+    await waitFor(async () => {
+      const { state, recent_failures: counted } = await breakerOf('simulated');
+      return state !== 'closed' || counted === calls ? true : undefined;
+    }, 'the failures to be counted');
+  });
+});
+
+describe('a change of the routes', () => {
+  /** Who answers, asked by so many requests at once that both workers have some of them. */
+  async function isServedBy(text: string): Promise<true | undefined> {
+    const responses = await Promise.all(Array.from({ length: 16 }, () => ask('oloid')));
+    const texts = responses.map(({ body }) => body.choices[0].message.content as string);
+    return texts.every((answer) => answer === text) ? true : undefined;
+  }
+
+  it('is followed by every worker within a second, and so is the way back', async () => {
+    service.provider.change({ text: 'from the only one' });
+    const { body: before } = await service.admin('get', '/tiers/oloid');
+    const startedAt = performance.now();
+
+    await service.setTargets('oloid', [{ provider: 'backup', model: 'sim' }]);
+    await waitFor(() => isServedBy('from the backup'), 'the new target');
+    await service.admin('post', '/tiers/oloid/rollback', { version: before.version });
+    await waitFor(() => isServedBy('from the only one'), 'the old target');
+
+    // Twice one second is promised; a machine with other work may be late by the rest.
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
   });
 });

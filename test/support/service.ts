@@ -170,6 +170,10 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   }
 
   async function resetBreakers(): Promise<void> {
+    const { body } = await admin('get', '/breakers?limit=100');
+    // Those that only count failures are made to forget them, or the next test's would add to them.
+    for (const { id, recent_failures: failures } of body.data as { id: string; recent_failures: number }[])
+      if (failures > 0) await admin('post', `/breakers/${id}/reset`);
     async function isClosed(worker: RunningWorker): Promise<true | undefined> {
       const open = [...(await worker.metrics()).matchAll(/^parley_breaker_state\{.*provider="(.*?)".*\} [12]$/gm)];
       for (const [, name = ''] of open) {
