@@ -2,8 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import request from 'supertest';
 
 import { DEFAULT_BREAKER, GATHER_MS, afterReport, claimProbe } from '../../shared/domain/routing/breaker.ts';
+import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
+import { createRoutingRepository } from '../../shared/infra/mongo/routing-repository.ts';
 import { createBreakerStore } from '../../shared/infra/redis/breaker-store.ts';
-import { errorOf, startAdmin } from '../support/admin.ts';
+import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 
 let admin: TestAdmin;
@@ -34,6 +36,39 @@ const fail = (name: string, failed: Record<string, number>) =>
   );
 /** The pause is over and a worker probes. */
 const probe = (name: string) => worker().change(name, (breaker, now) => claimProbe(breaker, 'w', now + 3_600_000));
+
+describe('the settings of a breaker', () => {
+  it('reach the worker, the defaults filled in', async () => {
+    const put = await admin.call('put', '/admin/v1/providers/sim', {
+      ...PROVIDER,
+      breaker: { open_ms: 90_000, failure_ratio: 0.25 },
+    });
+    expect(put.body.breaker).toMatchObject({ open_ms: 90_000, max_open_ms: 90_000, failure_ratio: 0.25 });
+    const routing = await createRoutingRepository(admin.models, createCredentialCipher(CREDENTIALS_KEY)).load();
+    expect(routing.providers.get('sim')?.breaker).toEqual({
+      windowMs: 30_000,
+      minAttempts: 10,
+      failureRatio: 0.25,
+      openMs: 90_000,
+      maxOpenMs: 90_000,
+    });
+  });
+
+  it.each([
+    ['breaker', { breaker: 5 }],
+    ['breaker.window_ms', { breaker: { window_ms: 99 } }],
+    ['breaker.min_attempts', { breaker: { min_attempts: 0 } }],
+    ['breaker.failure_ratio', { breaker: { failure_ratio: 0 } }],
+    ['breaker.failure_ratio', { breaker: { failure_ratio: 1.1 } }],
+    ['breaker.open_ms', { breaker: { open_ms: '5' } }],
+    ['breaker.max_open_ms', { breaker: { open_ms: 500, max_open_ms: 499 } }],
+    ['breaker.colour', { breaker: { colour: 'red' } }],
+  ])('are refused with the field named: %s %j', async (param, fields) => {
+    const response = await admin.call('put', '/admin/v1/providers/sim', { ...PROVIDER, ...fields });
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
+  });
+});
 
 describe('the list of breakers', () => {
   it('has one for each provider, closed until something happens', async () => {

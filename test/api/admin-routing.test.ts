@@ -55,18 +55,6 @@ describe('a provider', () => {
     });
   });
 
-  it('gets the settings of its breaker to the worker, the defaults filled in', async () => {
-    const put = await putProvider('sim', { ...PROVIDER, breaker: { open_ms: 90_000, failure_ratio: 0.25 } });
-    expect(put.body.breaker).toMatchObject({ open_ms: 90_000, max_open_ms: 90_000, failure_ratio: 0.25 });
-    expect((await routing()).providers.get('sim')?.breaker).toEqual({
-      windowMs: 30_000,
-      minAttempts: 10,
-      failureRatio: 0.25,
-      openMs: 90_000,
-      maxOpenMs: 90_000,
-    });
-  });
-
   it('gets its credential to the worker and shows it to nobody', async () => {
     const secret = 'sk-provider-secret-1234567890';
     const put = await putProvider('sim', { ...PROVIDER, api_key: secret });
@@ -110,14 +98,6 @@ describe('a provider', () => {
     ['first_token_timeout_ms', { first_token_timeout_ms: 1.5 }],
     ['max_retries', { max_retries: 11 }],
     ['max_retries', { max_retries: -1 }],
-    ['breaker', { breaker: 5 }],
-    ['breaker.window_ms', { breaker: { window_ms: 99 } }],
-    ['breaker.min_attempts', { breaker: { min_attempts: 0 } }],
-    ['breaker.failure_ratio', { breaker: { failure_ratio: 0 } }],
-    ['breaker.failure_ratio', { breaker: { failure_ratio: 1.1 } }],
-    ['breaker.open_ms', { breaker: { open_ms: '5' } }],
-    ['breaker.max_open_ms', { breaker: { open_ms: 500, max_open_ms: 499 } }],
-    ['breaker.colour', { breaker: { colour: 'red' } }],
     ['encryptedApiKey', { encryptedApiKey: 'x' }],
   ])('is refused with the field named: %s %j', async (param, fields) => {
     const response = await putProvider('sim', { ...PROVIDER, ...fields });

@@ -6,7 +6,7 @@ import type { Breaker } from '../../shared/domain/routing/breaker.ts';
 import { BreakerOpenError } from '../../workers/breakers/breaker-open-error.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
-import { waitFor } from '../support/chat.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let lab: BreakerLab;
 let workers: LabWorker[];
@@ -125,9 +125,11 @@ describe('a breaker', () => {
 
 /** A provider whose breaker is open, its pause over; and calls that end when the test says so. */
 async function readyForProbe() {
-  const provider = providerOf();
+  const provider = providerOf({ openMs: 30_000, maxOpenMs: 60_000 });
   await call(first, provider, 1, refusal);
   await untilAll(workers, provider, false);
+  // As if the pause had passed.
+  await lab.store.change(provider.name, (breaker, now) => ({ ...breaker, retryAt: now }));
   await untilAll(workers, provider, true);
   const running: { end(error?: Error): void }[] = [];
   let skipped = 0;
@@ -177,7 +179,11 @@ describe('a half-open breaker', () => {
     await probe;
 
     const breaker = await lab.until(provider, isOpen, 'it to open again');
-    expect(breaker).toMatchObject({ pauseMs: 600, reason: 'status_500', errors: { authentication: 1, status_500: 1 } });
+    expect(breaker).toMatchObject({
+      pauseMs: 60_000,
+      reason: 'status_500',
+      errors: { authentication: 1, status_500: 1 },
+    });
   });
 
   it('gives the next call the probe when the first was at fault itself', async () => {

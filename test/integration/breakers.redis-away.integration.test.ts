@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
 import { call, failure, openBreakerLab, providerOf, refusal } from '../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
-import { waitFor } from '../support/chat.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
 

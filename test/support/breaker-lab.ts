@@ -16,7 +16,7 @@ import type { Breakers } from '../../workers/breakers/breakers.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import { createRecordingLog } from './recording-log.ts';
 import { redisUrl } from './stores.ts';
-import { waitFor } from './chat.ts';
+import { waitFor } from './wait-for.ts';
 
 /** A worker's breakers over connections of its own. */
 export interface LabWorker extends Breakers {

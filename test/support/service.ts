@@ -18,7 +18,7 @@ import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { composeWorker } from '../../workers/compose.ts';
 import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
 import type { SimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
-import { waitFor } from './chat.ts';
+import { waitFor } from './wait-for.ts';
 import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
 

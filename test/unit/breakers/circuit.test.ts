@@ -7,7 +7,7 @@ import type { Judgement } from '../../../workers/attempt/judge-failure.ts';
 import { BreakerOpenError } from '../../../workers/breakers/breaker-open-error.ts';
 import { createCircuit } from '../../../workers/breakers/circuit.ts';
 import type { Circuit } from '../../../workers/breakers/circuit.ts';
-import { waitFor } from '../../support/chat.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** The fleet's state in a variable, and a clock that stands until a test moves it. */
 let fleet: Breaker;
