@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 it('with Redis away a worker goes on with what it knows, and opens and probes by itself', async () => {
-  const provider = providerOf({ openMs: 500 });
+  const provider = providerOf({ openMs: 2_000, maxOpenMs: 4_000 });
   proxy.cut();
 
   await call(worker, provider, 10, failure);
