@@ -7,6 +7,8 @@ import { readJsonBody } from './middleware/read-json-body.ts';
 import { assignRequestId } from './middleware/request-context.ts';
 import { requireHost } from './middleware/require-host.ts';
 import { storeFault } from './middleware/store-fault.ts';
+import { createAdminBreakersRoute } from './routes/admin-breakers/route.ts';
+import type { AdminBreakersDeps } from './routes/admin-breakers/route.ts';
 import { createAdminCreditsRoute } from './routes/admin-credits/route.ts';
 import type { AdminCreditsDeps } from './routes/admin-credits/route.ts';
 import { createAdminKeysRoute } from './routes/admin-keys/route.ts';
@@ -27,6 +29,7 @@ export type AdminDeps = AdminTenantsDeps &
   AdminCreditsDeps &
   AdminProvidersDeps &
   AdminTiersDeps &
+  AdminBreakersDeps &
   AdminQueuesDeps & {
     /** `ADMIN_TOKEN`. */
     adminToken: string;
@@ -90,7 +93,14 @@ export function createAdminApp(deps: AdminDeps): Express {
 
   app.use(createAdminSignInRoute(authentication));
   app.use(BOARD_PATH, authentication.requirePageAccess, createQueuesBoard(deps.queues));
-  app.use('/admin/v1', authentication.requireToken, readBody(), createAdminInterface(deps));
+  // A reset of a breaker has no body, so its route comes before what insists on one.
+  app.use(
+    '/admin/v1',
+    authentication.requireToken,
+    createAdminBreakersRoute(deps),
+    readBody(),
+    createAdminInterface(deps),
+  );
   app.use(notFound);
   app.use(storeFault, createErrorHandler({ log: deps.log }));
   return app;

@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
+import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
@@ -30,6 +31,7 @@ import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
 import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
+import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -237,6 +239,10 @@ export async function composeIngress(
     tiers: createTierRepository(mongo, models),
     accessFlags,
     auditTrail,
+    breakers: createBreakerStore(redis, keyspace, (change) => {
+      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
+      logBreakerChange(log, change);
+    }),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.map((shard) => queues.queue(shard, 'interactive')),
     metrics: metrics.page,

@@ -15,6 +15,8 @@ import { createSettlementRepository } from '../shared/infra/mongo/settlement-rep
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
+import { listenForBreakers } from '../shared/infra/redis/breaker-channel.ts';
+import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
 import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
@@ -31,6 +33,7 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { createBreakers } from './breakers/breakers.ts';
 import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
 import { createOpenLeases } from './lease/open-leases.ts';
@@ -122,6 +125,15 @@ export async function composeWorker(
 
   const metrics = createWorkerMetrics();
   const meter = createPipelineMeter(metrics, systemClock, log);
+  const breakers = await createBreakers({
+    store: createBreakerStore(redis, keyspace, meter.onBreakerChange),
+    listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
+    workerId,
+    onState: meter.onBreakerState,
+    clock: systemClock,
+    log,
+  });
+  closer.defer('breakers', () => breakers.stop());
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
@@ -162,6 +174,7 @@ export async function composeWorker(
       selectRoute: createSelectRoute({ routing, random: Math.random, log }),
       generate: createGenerate({
         adapters: createAdapters(http),
+        breakers,
         openWindow,
         openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
         clock: systemClock,

@@ -1,8 +1,12 @@
+import type { BreakerChange, BreakerState } from '../shared/domain/routing/breaker.ts';
+import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { WorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { ModerationVerdict } from './moderation/moderator.ts';
 import type { Claimed, Outcome } from './pipeline/stage.ts';
+
+const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 
 /** Turns what the pipeline reports into metrics and one log line per request. */
 export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: Logger) {
@@ -30,6 +34,15 @@ export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: L
 
     onAttempt(provider: string, outcome: string): void {
       metrics.attempts.inc({ provider, outcome });
+    },
+
+    onBreakerState(provider: string, state: BreakerState): void {
+      metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
+    },
+
+    onBreakerChange(change: BreakerChange): void {
+      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
+      logBreakerChange(log, change);
     },
 
     onFirstText({ envelope }: Claimed): void {

@@ -1,11 +1,11 @@
-/** One provider call of a request, for its timeline. Never any text. */
+/** One provider call of a request, or a target that was skipped, for its timeline. Never any text. */
 export interface AttemptTrace {
   provider: string;
   model: string;
   /** Milliseconds since the epoch. */
   startedAt: number;
   endedAt: number;
-  /** `ok`, or why the call failed in an operator's words. */
+  /** `ok`, why the call failed in an operator's words, or `breaker_open`: it was not made. */
   outcome: string;
 }
 

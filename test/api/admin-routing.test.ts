@@ -40,6 +40,8 @@ describe('a provider', () => {
       timeout_ms: 600_000,
       first_token_timeout_ms: 60_000,
       max_retries: 2,
+      breaker: { window_ms: 30_000, min_attempts: 10, failure_ratio: 0.5, open_ms: 10_000, max_open_ms: 60_000 },
+      breaker_state: 'closed',
       updated_at: now,
     });
     await putProvider('sim', { ...PROVIDER, timeout_ms: 5, max_retries: 0 });

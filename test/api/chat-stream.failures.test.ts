@@ -29,8 +29,9 @@ describe('a stream that fails', () => {
     await service.setProvider({ max_retries: 0, first_token_timeout_ms: 700 });
     await service.startWorker();
   });
-  afterEach(() => {
+  afterEach(async () => {
     service.provider.restore();
+    await service.resetBreakers();
   });
   afterAll(async () => {
     expect(service.log.errors()).toEqual([]);

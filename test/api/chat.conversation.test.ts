@@ -111,7 +111,7 @@ describe('the conversation of an entity', () => {
   });
 
   it.each([
-    ['failed', { fail: 'status', status: 403 } as const, 'Hello', 503],
+    ['failed', { fail: 'status', status: 404 } as const, 'Hello', 503],
     ['empty', { fail: 'empty' } as const, 'Hello', 200],
     ['cut off by moderation', { text: 'Well. This is a parley moderation test. ' } as const, 'Hello', 200],
     ['refused by moderation', {}, 'A parley moderation test.', 400],

@@ -21,11 +21,12 @@ describe('a provider that fails before any text', () => {
     ]);
     await service.startWorker();
   });
-  afterEach(() => {
+  afterEach(async () => {
     service.provider.restore();
     service.provider.reset();
     backup.restore();
     backup.reset();
+    await service.resetBreakers();
   });
   afterAll(async () => {
     await service.close();

@@ -10,8 +10,9 @@ let service: TestService;
 beforeAll(async () => {
   service = await startService({ env: { TRUST_PROXY: 'loopback', REQUEST_TIMEOUT_SECONDS: '1' } });
 });
-afterEach(() => {
+afterEach(async () => {
   service.provider.restore();
+  await service.resetBreakers();
 });
 afterAll(async () => {
   await service.close();

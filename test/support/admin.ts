@@ -20,6 +20,7 @@ import { createTierRepository } from '../../shared/infra/mongo/tier-repository.t
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccessFlags } from '../../shared/infra/redis/access-flags.ts';
+import { createBreakerStore } from '../../shared/infra/redis/breaker-store.ts';
 import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
@@ -116,6 +117,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     keys: createKeyRepository(mongo, models),
     providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo, models),
+    breakers: createBreakerStore(redis, keyspace, () => undefined),
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),

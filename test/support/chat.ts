@@ -2,6 +2,9 @@ import type { Express } from 'express';
 import request from 'supertest';
 
 import type { TestService } from './service.ts';
+import { waitFor } from './wait-for.ts';
+
+export { waitFor };
 
 /** The least valid chat body. */
 export function chatOf(content: string, more: object = {}): object {
@@ -55,21 +58,6 @@ export function errorOf(response: request.Response): Record<string, unknown> {
   if (error === undefined) throw new Error(`No error object in a ${response.status}: ${response.text}`);
   if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');
   return error;
-}
-
-/** Tries until `check` returns something; fails after `timeoutMs`. */
-export async function waitFor<T>(
-  check: () => Promise<T | null | undefined> | T | null | undefined,
-  what: string,
-  timeoutMs = 10_000,
-): Promise<T> {
-  const until = Date.now() + timeoutMs;
-  for (;;) {
-    const value = await check();
-    if (value !== undefined && value !== null) return value;
-    if (Date.now() > until) throw new Error(`Waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 /** The text of a stream's increments, joined. */

@@ -18,6 +18,7 @@ import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { composeWorker } from '../../workers/compose.ts';
 import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
 import type { SimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import { waitFor } from './wait-for.ts';
 import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
 
@@ -37,6 +38,12 @@ export interface TestTenant {
   key: string;
 }
 
+export interface RunningWorker {
+  /** The worker's metrics page. */
+  metrics(): Promise<string>;
+  close(): Promise<void>;
+}
+
 /** An ingress and, unless told otherwise, a worker in this process, over real stores with names of their own. */
 export interface TestService {
   app: Express;
@@ -54,7 +61,9 @@ export interface TestService {
   setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
   /** The ingress's metrics page. */
   metrics(): Promise<string>;
-  startWorker(): Promise<{ close(): Promise<void> }>;
+  startWorker(): Promise<RunningWorker>;
+  /** Closes every circuit breaker, in every worker. */
+  resetBreakers(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -78,6 +87,9 @@ function configOf(database: string, env: Record<string, string>): Readonly<Confi
     'api',
   );
 }
+
+/** A breaker that opens for a refusal only: a test that makes a provider fail often means something else. */
+const RELUCTANT = { min_attempts: 1_000_000 };
 
 export interface ServiceOptions {
   /** Settings of contract.md section 1. */
@@ -119,7 +131,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     return Promise.resolve(body === undefined ? call : call.send(body));
   };
   async function setProvider(settings: object, name = 'simulated'): Promise<void> {
-    const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, ...settings };
+    const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, breaker: RELUCTANT, ...settings };
     const { status, text } = await admin('put', `/providers/${name}`, provider);
     if (status !== 200 && status !== 201) throw new Error(`The provider was refused: ${text}`);
   }
@@ -136,16 +148,42 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   await setTargets('mobius', targets);
   await setTargets('oloid', targets);
 
-  async function startWorker(): Promise<{ close(): Promise<void> }> {
+  const running = new Set<RunningWorker>();
+  async function startWorker(): Promise<RunningWorker> {
     const workerCloser = createCloser((step, error) => {
       log.error(`Closing ${step} failed.`, { error });
     });
-    await composeWorker(config, log, workerCloser, {
+    const { metrics } = await composeWorker(config, log, workerCloser, {
       namespace: name,
       ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
     });
     closer.defer('worker', () => workerCloser.close());
-    return workerCloser;
+    const worker: RunningWorker = {
+      metrics: () => metrics.render(),
+      close() {
+        running.delete(worker);
+        return workerCloser.close();
+      },
+    };
+    running.add(worker);
+    return worker;
+  }
+
+  async function resetBreakers(): Promise<void> {
+    const { body } = await admin('get', '/breakers?limit=100');
+    // Those that only count failures are made to forget them, or the next test's would add to them.
+    for (const { id, recent_failures: failures } of body.data as { id: string; recent_failures: number }[])
+      if (failures > 0) await admin('post', `/breakers/${id}/reset`);
+    async function isClosed(worker: RunningWorker): Promise<true | undefined> {
+      const open = [...(await worker.metrics()).matchAll(/^parley_breaker_state\{.*provider="(.*?)".*\} [12]$/gm)];
+      for (const [, name = ''] of open) {
+        const { status, text } = await admin('post', `/breakers/${name}/reset`);
+        if (status !== 200) throw new Error(`The reset was refused: ${text}`);
+      }
+      return open.length === 0 ? true : undefined;
+    }
+    for (const worker of running)
+      await waitFor(() => isClosed(worker), 'the worker to hear that its breakers are closed');
   }
   for (let count = 0; count < workers; count += 1) await startWorker();
 
@@ -164,6 +202,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     setTargets,
     metrics: async () => (await request(adminApp).get('/metrics').auth(ADMIN_TOKEN, { type: 'bearer' })).text,
     startWorker,
+    resetBreakers,
     async startTenant({ credits = 1_000_000, tenant = {}, key = {} } = {}) {
       const made = await admin('post', '/tenants', {
         name: 'test',

@@ -1,5 +1,6 @@
 import type { Usage } from '../../shared/contracts/events.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { BreakerOpenError } from '../breakers/breaker-open-error.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { ProviderTimeout } from './attempt-clock.ts';
 import { TooLongError } from './prompt-for.ts';
@@ -26,6 +27,15 @@ export function noJson(cause: NotJsonError): ServiceError {
 export function toCallerError(error: unknown): unknown {
   if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
   if (error instanceof NotJsonError) return noJson(error);
+  if (error instanceof BreakerOpenError) {
+    return new ServiceError(
+      'model_unavailable',
+      'The model provider is not available at the moment; try again later.',
+      {
+        retryAfterSeconds: Math.max(1, Math.ceil(error.retryInMs / 1000)),
+      },
+    );
+  }
   if (!(error instanceof ProviderError)) return error;
   if (error.fault === 'caller') {
     return new ServiceError(

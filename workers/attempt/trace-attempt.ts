@@ -1,15 +1,5 @@
 import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../shared/contracts/request-trace.ts';
-import { Stopped } from '../pipeline/stage.ts';
-import { ProviderError } from '../providers/provider.ts';
-import { ProviderTimeout } from './attempt-clock.ts';
-
-/** Why a call ended, in one word for the timeline: the provider's own text is not for the caller's eyes. */
-function outcomeOf(error: unknown): string {
-  if (error instanceof ProviderTimeout) return 'timeout';
-  if (error instanceof ProviderError)
-    return error.status === undefined ? 'connection_or_format' : `status_${error.status}`;
-  return error instanceof Stopped ? error.reason : 'failed';
-}
+import { failureWord } from './failure-word.ts';
 
 /** Runs one provider call and notes it in the request's trace, however it ends. */
 export async function traceAttempt<T>(
@@ -23,7 +13,7 @@ export async function traceAttempt<T>(
   try {
     return await run();
   } catch (error) {
-    noted.outcome = outcomeOf(error);
+    noted.outcome = failureWord(error);
     throw error;
   } finally {
     noted.endedAt = now();
@@ -37,4 +27,14 @@ export function noteVerdict(
   categories: readonly string[],
 ): void {
   if (trace.moderation !== undefined) trace.moderation = { ...trace.moderation, verdict, categories: [...categories] };
+}
+
+/** Notes a target that was not called, and why. */
+export function traceSkipped(
+  trace: RequestTrace,
+  route: Pick<AttemptTrace, 'provider' | 'model'>,
+  outcome: 'breaker_open',
+  now: number,
+): void {
+  trace.attempts.push({ ...route, startedAt: now, endedAt: now, outcome });
 }

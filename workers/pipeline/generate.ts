@@ -3,15 +3,17 @@ import { isJsonObject } from '../../shared/domain/conversation/json-answer.ts';
 import { countBytes, countPrompt } from '../../shared/domain/prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Provider, ProviderKind, Target } from '../../shared/domain/routing/routing.ts';
+import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { NotJsonError, noJson, toCallerError } from '../attempt/caller-error.ts';
 import { estimateUsage } from '../attempt/estimate-usage.ts';
 import { TooLongError, promptFor } from '../attempt/prompt-for.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
-import type { AttemptInput } from '../attempt/run-attempt.ts';
-import { noteVerdict, traceAttempt } from '../attempt/trace-attempt.ts';
+import type { AttemptInput, AttemptResult } from '../attempt/run-attempt.ts';
+import { noteVerdict, traceAttempt, traceSkipped } from '../attempt/trace-attempt.ts';
+import { BreakerOpenError } from '../breakers/breaker-open-error.ts';
+import type { Breakers } from '../breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from '../chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
@@ -24,6 +26,7 @@ import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
 export interface GenerateDeps {
   adapters: Record<ProviderKind, ProviderAdapter>;
+  breakers: Pick<Breakers, 'guard' | 'isPassable'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   openWriter: (run: Routed) => ChunkWriter;
   onAttempt: (provider: string, outcome: string) => void;
@@ -35,8 +38,9 @@ export interface GenerateDeps {
   log: Logger;
 }
 
-/** Longer waits are not worth it while another target, or the caller's own retry, may be quicker. */
+/** Longer waits are not worth it while the caller's own retry may be quicker, and much shorter ones while another target may. */
 const ASKED_WAIT_MAX_MS = 10_000;
+const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
 /** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
@@ -47,28 +51,36 @@ function endsWithText(error: unknown): boolean {
 }
 
 /**
- * Asks the targets in turn. Until the first text has been sent, a failed call is replaced: by another try of the same
+ * Asks the targets in turn, those whose circuit breaker is open without a call. Until the first text has been sent, a failed call is replaced: by another try of the same
  * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { adapters, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } = deps;
+  const { adapters, breakers, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } =
+    deps;
 
-  async function attempt(
+  type Route = Routed['targets'][number];
+
+  /** One call, noted in the trace; `onBegin` hears of its first text. */
+  function ask(
     run: Routed,
-    { target, provider }: Routed['targets'][number],
+    { target, provider }: Route,
     messages: ChatMessage[],
     writer: ChunkWriter | undefined,
-  ): Promise<Outcome> {
+    onBegin: () => void,
+  ): Promise<AttemptResult> {
     const { envelope, answer, lease } = run;
-    const { jsonMode, maxTokens } = envelope.request;
-    Object.assign(answer, { text: '', asked: messages, provider: provider.name, model: target.model });
+    const route = { provider: provider.name, model: target.model };
+    Object.assign(answer, { text: '', asked: messages, ...route });
     if (writer === undefined) answer.unsent = [];
     // Where credits are short, even a complete answer is watched while it grows.
-    const watched = run.spendableMicro < maxTokens * run.rates.completionMicro;
+    const watched = run.spendableMicro < envelope.request.maxTokens * run.rates.completionMicro;
     const promptTokens = Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN);
     let completionBytes = 0;
     const onText = (text: string) => {
-      if (answer.text === '') onFirstText(run);
+      if (answer.text === '') {
+        onFirstText(run);
+        onBegin();
+      }
       answer.text += text;
       completionBytes += countBytes(text);
       lease.need({ promptTokens, completionTokens: Math.ceil(completionBytes / BYTES_PER_TOKEN) });
@@ -86,21 +98,31 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       onText,
     };
-    const route = { provider: provider.name, model: target.model };
-    const ask = () => runAttempt(adapters[provider.kind], call);
-    const result = await traceAttempt(answer.trace, route, clock.now, ask).catch((error: unknown) => {
+    return traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+  }
+
+  async function attempt(
+    run: Routed,
+    route: Route,
+    messages: ChatMessage[],
+    writer: ChunkWriter | undefined,
+  ): Promise<Outcome> {
+    const { provider } = route;
+    const call = (onBegin: () => void) => ask(run, route, messages, writer, onBegin);
+    const result = await breakers.guard(provider, call).catch((error: unknown) => {
       if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
-      if (error instanceof ServiceError) noteVerdict(answer.trace, 'unavailable', []);
+      if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
     onAttempt(provider.name, 'ok');
     if (result.flagged !== undefined) {
-      noteVerdict(answer.trace, 'flagged_output', result.flagged.categories);
+      noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       onFlagged(run, result.flagged);
     }
-    const usage = result.usage ?? (await estimateUsage(messages, answer.text));
-    if (jsonMode && result.finishReason === 'stop' && !isJsonObject(answer.text)) throw new NotJsonError(usage);
+    const usage = result.usage ?? (await estimateUsage(messages, run.answer.text));
+    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text))
+      throw new NotJsonError(usage);
     return { finishReason: result.finishReason, usage };
   }
 
@@ -108,16 +130,15 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     return writer === undefined || run.answer.text === '';
   }
 
-  async function tryTarget(
-    run: Routed,
-    route: { target: Target; provider: Provider },
-    writer: ChunkWriter | undefined,
-  ): Promise<Outcome> {
+  async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
     // History, which admission could not know of, raises hold and token weight before the provider is called.
     lease.need({ promptTokens: Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN), completionTokens: 0 });
     if (run.history.length > 0) await lease.renew();
+    const others = run.targets.slice(run.targets.indexOf(route) + 1);
+    const hasOther = others.some(({ provider }) => breakers.isPassable(provider));
+    const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
     return withRetries(() => attempt(run, route, messages, writer), {
@@ -127,7 +148,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         if (!isReplaceable(run, writer)) return false;
         if (error instanceof NotJsonError) return asksLeft-- > 0;
         if (!(error instanceof ProviderError) || error.fault !== 'transient') return false;
-        return error.retryAfterMs <= ASKED_WAIT_MAX_MS && callsLeft-- > 0;
+        return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
       },
       askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
       onRetry: (error, number) => {
@@ -144,12 +165,20 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
     let last: unknown;
     let tooLong: TooLongError | undefined;
+    let open: BreakerOpenError | undefined;
     for (const route of run.targets) {
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
         if (error instanceof TooLongError) {
           if (tooLong === undefined || error.overTokens < tooLong.overTokens) tooLong = error;
+          continue;
+        }
+        if (error instanceof BreakerOpenError) {
+          const { target, provider } = route;
+          const skipped = { provider: provider.name, model: target.model };
+          traceSkipped(run.answer.trace, skipped, 'breaker_open', clock.now());
+          if (open === undefined || error.retryInMs < open.retryInMs) open = error;
           continue;
         }
         last = error;
@@ -161,7 +190,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     // The whole answer has been shown and its usage is known: it ends with the error and costs what it cost.
     if (last instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
-    throw toCallerError(last ?? tooLong);
+    throw toCallerError(last ?? open ?? tooLong);
   }
 
   return async (run) => {

@@ -2,10 +2,12 @@ import { Router } from 'express';
 import type { Request } from 'express';
 
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
+import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ProviderRow } from '../../../shared/infra/mongo/rows.ts';
 import type { ProviderRepository } from '../../../shared/infra/mongo/provider-repository.ts';
 import type { TierRepository } from '../../../shared/infra/mongo/tier-repository.ts';
+import type { BreakerSnapshot, BreakerStore } from '../../../shared/infra/redis/breaker-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { assertProviderName, parseProvider, PROVIDER_NAME } from './schema.ts';
@@ -13,11 +15,13 @@ import { assertProviderName, parseProvider, PROVIDER_NAME } from './schema.ts';
 export interface AdminProvidersDeps {
   providers: ProviderRepository;
   tiers: Pick<TierRepository, 'usersOf'>;
+  breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
   clock: Clock;
 }
 
 /** The credential is never among the fields. */
-function toResource(row: ProviderRow) {
+function toResource(row: ProviderRow, breakers: BreakerSnapshot | undefined) {
+  const settings = row.breaker ?? DEFAULT_BREAKER;
   return {
     id: row._id,
     object: 'provider',
@@ -29,6 +33,14 @@ function toResource(row: ProviderRow) {
     timeout_ms: row.timeoutMs,
     first_token_timeout_ms: row.firstTokenTimeoutMs,
     max_retries: row.maxRetries,
+    breaker: {
+      window_ms: settings.windowMs,
+      min_attempts: settings.minAttempts,
+      failure_ratio: settings.failureRatio,
+      open_ms: settings.openMs,
+      max_open_ms: settings.maxOpenMs,
+    },
+    breaker_state: breakers === undefined ? null : (breakers.breakers.get(row._id)?.state ?? 'closed'),
     updated_at: Math.floor(row.updatedAt / 1000),
   };
 }
@@ -42,7 +54,10 @@ function knownName(req: Request): string {
 }
 
 /** `/admin/v1/providers`. */
-export function createAdminProvidersRoute({ providers, tiers, clock }: AdminProvidersDeps): Router {
+export function createAdminProvidersRoute({ providers, tiers, breakers, clock }: AdminProvidersDeps): Router {
+  /** Providers can be administered while Redis is away; the state of their breakers is then unknown. */
+  const states = () => breakers.readAll().catch(() => undefined);
+
   const router = Router();
 
   router
@@ -50,7 +65,8 @@ export function createAdminProvidersRoute({ providers, tiers, clock }: AdminProv
     .get(async (req, res) => {
       const query = parseListQuery(req.query);
       const rows = pageOf(await providers.all(), query, (row) => row._id);
-      res.json(toListPage(rows, query.limit, toResource));
+      const snapshot = await states();
+      res.json(toListPage(rows, query.limit, (row) => toResource(row, snapshot)));
     })
     .all(methodNotAllowed('GET'));
 
@@ -59,13 +75,13 @@ export function createAdminProvidersRoute({ providers, tiers, clock }: AdminProv
     .get(async (req, res) => {
       const provider = await providers.find(knownName(req));
       if (provider === undefined) throw unknown();
-      res.json(toResource(provider));
+      res.json(toResource(provider, await states()));
     })
     .put(async (req, res) => {
       const { name } = req.params;
       assertProviderName(name);
       const { created, provider } = await providers.put(name, parseProvider(req.body), clock.now());
-      res.status(created ? 201 : 200).json(toResource(provider));
+      res.status(created ? 201 : 200).json(toResource(provider, await states()));
     })
     .delete(async (req, res) => {
       const name = knownName(req);
@@ -77,6 +93,8 @@ export function createAdminProvidersRoute({ providers, tiers, clock }: AdminProv
         );
       }
       if (!(await providers.remove(name))) throw unknown();
+      // A provider that gets this name later starts with a closed breaker; one that is left behind heals by its probes.
+      await breakers.forget(name).catch(() => undefined);
       res.json({ id: name, object: 'provider', deleted: true });
     })
     .all(methodNotAllowed('GET', 'PUT', 'DELETE'));

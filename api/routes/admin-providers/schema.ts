@@ -1,6 +1,8 @@
 import Joi from 'joi';
 
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
+import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts';
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -29,6 +31,18 @@ const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
     : value;
 };
 
+/** Shorter times would only measure the network's own noise. */
+const BREAKER_MS_MIN = 100;
+const breakerMs = Joi.number().integer().min(BREAKER_MS_MIN).max(ONE_HOUR_MS);
+
+const breakerSchema = Joi.object({
+  window_ms: breakerMs,
+  min_attempts: Joi.number().integer().min(1).max(1_000_000),
+  failure_ratio: Joi.number().greater(0).max(1),
+  open_ms: breakerMs,
+  max_open_ms: breakerMs,
+});
+
 const schema = Joi.object({
   kind: Joi.string()
     .valid(...PROVIDER_KINDS)
@@ -42,10 +56,19 @@ const schema = Joi.object({
   timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
   first_token_timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
   max_retries: Joi.number().integer().min(0).max(10),
+  breaker: breakerSchema,
 })
   // joi's own sentence for a pattern quotes the value, which here is a secret.
   .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
   .required();
+
+interface BreakerBody {
+  window_ms?: number;
+  min_attempts?: number;
+  failure_ratio?: number;
+  open_ms?: number;
+  max_open_ms?: number;
+}
 
 interface ProviderBody {
   kind: ProviderKind;
@@ -54,6 +77,25 @@ interface ProviderBody {
   timeout_ms?: number;
   first_token_timeout_ms?: number;
   max_retries?: number;
+  breaker?: BreakerBody;
+}
+
+function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
+  const openMs = body.open_ms ?? DEFAULT_BREAKER.openMs;
+  const maxOpenMs = body.max_open_ms ?? Math.max(openMs, DEFAULT_BREAKER.maxOpenMs);
+  if (maxOpenMs < openMs) {
+    const param = 'breaker.max_open_ms';
+    throw new ServiceError('invalid_request', `\`${param}\` must not be less than open_ms, which is ${openMs}.`, {
+      param,
+    });
+  }
+  return {
+    windowMs: body.window_ms ?? DEFAULT_BREAKER.windowMs,
+    minAttempts: body.min_attempts ?? DEFAULT_BREAKER.minAttempts,
+    failureRatio: body.failure_ratio ?? DEFAULT_BREAKER.failureRatio,
+    openMs,
+    maxOpenMs,
+  };
 }
 
 /** Throws `invalid_request`. */
@@ -68,6 +110,7 @@ export function parseProvider(input: unknown): ProviderSettings {
     timeoutMs: body.timeout_ms ?? TIMEOUT_DEFAULT_MS,
     firstTokenTimeoutMs: body.first_token_timeout_ms ?? FIRST_TOKEN_TIMEOUT_DEFAULT_MS,
     maxRetries: body.max_retries ?? RETRIES_DEFAULT,
+    breaker: toBreakerSettings(body.breaker),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Tier } from '../../contracts/chat-request.ts';
+import type { BreakerSettings } from './breaker.ts';
 
 export const PROVIDER_KINDS = ['openai', 'anthropic', 'simulated'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
@@ -13,6 +14,8 @@ export interface Provider {
   timeoutMs: number;
   firstTokenTimeoutMs: number;
   maxRetries: number;
+  /** Undefined: DEFAULT_BREAKER. */
+  breaker?: BreakerSettings;
 }
 
 export interface Target {

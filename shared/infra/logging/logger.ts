@@ -19,6 +19,13 @@ export interface LogFields {
   promptTokens?: number;
   completionTokens?: number;
   finishReason?: string;
+  reason?: string;
+  from?: string;
+  to?: string;
+  /** Milliseconds since the epoch. */
+  retryAt?: number;
+  /** Counts by reason, each a word of our own. */
+  errors?: Record<string, number>;
   categories?: string[];
   count?: number;
   path?: string;

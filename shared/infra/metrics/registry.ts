@@ -16,6 +16,15 @@ function createRegistry(processName: string): Registry {
   return registry;
 }
 
+function countBreakerChanges(registers: Registry[]): Counter {
+  return new Counter({
+    name: 'parley_breaker_changes_total',
+    help: 'Changes of circuit breakers that this process made; the sum over all processes counts each once.',
+    labelNames: ['provider', 'from', 'to'],
+    registers,
+  });
+}
+
 function pageOf(registry: Registry): MetricsPage {
   return { contentType: registry.contentType, render: () => registry.metrics() };
 }
@@ -53,6 +62,7 @@ export function createIngressMetrics(openReaders: () => number) {
       labelNames: ['verdict'],
       registers,
     }),
+    breakerChanges: countBreakerChanges(registers),
   };
 }
 
@@ -78,6 +88,13 @@ export function createWorkerMetrics() {
       'provider',
       'outcome',
     ]),
+    breakerChanges: countBreakerChanges(registers),
+    breakerState: new Gauge({
+      name: 'parley_breaker_state',
+      help: 'Circuit breakers by provider: 0 closed, 1 half open, 2 open.',
+      labelNames: ['provider'],
+      registers,
+    }),
     flagged: count('parley_moderation_flagged_total', 'Flagged texts by category and side (input, output).', [
       'category',
       'side',

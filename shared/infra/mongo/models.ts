@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
+import type { BreakerSettings } from '../../domain/routing/breaker.ts';
 import type {
   TenantRow,
   AccountRow,
@@ -77,6 +78,10 @@ const keySchema = new Schema<KeyRow>(
   .index({ 'previous.hash': 1 })
   .index({ tenantId: 1, createdAt: -1 });
 
+const breakerSettings = new Schema<BreakerSettings>(
+  { windowMs: count, minAttempts: count, failureRatio: count, openMs: count, maxOpenMs: count },
+  { _id: false },
+);
 const providerSchema = new Schema<ProviderRow>(
   {
     _id: required,
@@ -86,6 +91,7 @@ const providerSchema = new Schema<ProviderRow>(
     timeoutMs: count,
     firstTokenTimeoutMs: count,
     maxRetries: count,
+    breaker: { type: breakerSettings, required: false },
     createdAt: count,
     updatedAt: count,
   },

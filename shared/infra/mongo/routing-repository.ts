@@ -15,6 +15,7 @@ function toProvider(row: ProviderRow, cipher: CredentialCipher): Provider {
     timeoutMs: row.timeoutMs,
     firstTokenTimeoutMs: row.firstTokenTimeoutMs,
     maxRetries: row.maxRetries,
+    ...(row.breaker === undefined ? {} : { breaker: row.breaker }),
     ...(row.encryptedApiKey === undefined ? {} : { apiKey: cipher.decrypt(row.encryptedApiKey) }),
   };
 }

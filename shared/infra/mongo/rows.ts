@@ -2,6 +2,7 @@ import type { Role, Tier } from '../../contracts/chat-request.ts';
 import type { FinishReason } from '../../contracts/events.ts';
 import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
+import type { BreakerSettings } from '../../domain/routing/breaker.ts';
 import type { ProviderKind } from '../../domain/routing/routing.ts';
 import type { RollUpKey, UsageCounts } from '../../domain/usage/roll-up.ts';
 
@@ -78,6 +79,8 @@ export interface ProviderRow {
   timeoutMs: number;
   firstTokenTimeoutMs: number;
   maxRetries: number;
+  /** Missing in rows of versions without breakers. */
+  breaker?: BreakerSettings;
   createdAt: number;
   updatedAt: number;
 }

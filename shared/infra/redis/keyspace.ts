@@ -7,6 +7,8 @@ export function createKeyspace(namespace = 'chat') {
     shard(shard: number): ShardKeys {
       return shardKeys(`{${namespace}-${shard}}`);
     },
+    /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
+    breakers: breakerKeys(`{${namespace}-breakers}`),
   };
 }
 
@@ -50,5 +52,15 @@ function shardKeys(tag: string) {
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,
+  };
+}
+
+function breakerKeys(tag: string) {
+  return {
+    /** Provider → its breaker, JSON. */
+    states: `${tag}:states`,
+    /** The latest changes. */
+    events: `${tag}:events`,
+    channel: `${tag}:changes`,
   };
 }

@@ -63,7 +63,7 @@ describe('tries again', () => {
     await result;
 
     const pauses = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-    for (const [index, least] of [200, 400, 800].entries()) {
+    for (const [index, least] of [150, 300, 600].entries()) {
       expect(pauses[index]).toBeGreaterThanOrEqual(least);
       expect(pauses[index]).toBeLessThanOrEqual(least * 2);
     }

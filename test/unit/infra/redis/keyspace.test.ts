@@ -26,3 +26,11 @@ it('keeps shards and namespaces apart', () => {
 
   expect(new Set(keys).size).toBe(keys.length);
 });
+
+it('keeps the breakers of providers under one hash tag, apart from every shard’s', () => {
+  const keyspace = createKeyspace();
+  const keys = Object.values(keyspace.breakers);
+
+  for (const key of keys) expect(key).toMatch(/^\{chat-breakers\}:/);
+  expect(new Set([...keys, ...allKeys(keyspace.shard(0))]).size).toBe(keys.length + allKeys(keyspace.shard(0)).length);
+});

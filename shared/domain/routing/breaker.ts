@@ -1,0 +1,208 @@
+import { addCounts, mainReason, mergeSlices, totalsOf } from './attempt-window.ts';
+import type { Slice } from './attempt-window.ts';
+
+/**
+ * The circuit breaker of a provider, as pure transitions: time is an argument, and the same rules decide for the whole
+ * fleet (over the state in Redis) and for one worker alone while Redis is away.
+ */
+export type BreakerState = 'closed' | 'open' | 'half_open';
+
+export interface BreakerSettings {
+  /** How far back attempts count. */
+  windowMs: number;
+  /** Fewer attempts than this, in the whole fleet, open nothing. */
+  minAttempts: number;
+  /** The share of failures that opens it. */
+  failureRatio: number;
+  /** The pause before the first probe; doubled with every probe that fails. */
+  openMs: number;
+  maxOpenMs: number;
+}
+
+/** contract.md section 7, Routing. */
+export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
+  windowMs: 30_000,
+  minAttempts: 10,
+  failureRatio: 0.5,
+  openMs: 10_000,
+  maxOpenMs: 60_000,
+};
+
+/** Stored as JSON, so null stands for what is not there. */
+export interface Breaker {
+  /** Rises with every write. */
+  version: number;
+  state: BreakerState;
+  /** Why it is in this state; null: it has never changed. */
+  reason: string | null;
+  since: number | null;
+  /** Open: when the next probe may go out. */
+  retryAt: number | null;
+  /** The pause that `retryAt` comes from. */
+  pauseMs: number;
+  /** Half open: the one call that is let through, and until when its worker must have renewed it. */
+  probe: { holder: string; until: number } | null;
+  /** Closed: the fleet's attempts, as far as they had to be shared. */
+  slices: Slice[];
+  /** Closed: since when failures have been in the window. */
+  failingSince: number | null;
+  /** Not closed: the failures that opened it, and those of its probes. */
+  errors: Record<string, number>;
+}
+
+export const NEW_BREAKER: Readonly<Breaker> = {
+  version: 0,
+  state: 'closed',
+  reason: null,
+  since: null,
+  retryAt: null,
+  pauseMs: 0,
+  probe: null,
+  slices: [],
+  failingSince: null,
+  errors: {},
+};
+
+/** What one worker has to say of a provider: its attempts, or that the provider refuses us altogether. */
+export interface AttemptReport {
+  slices: readonly Slice[];
+  /** Opens it at once: `authentication`, `payment_required`, `forbidden`. */
+  refusal?: string | undefined;
+}
+
+/** `void`: the call says nothing about the provider, as it was cancelled or at fault itself. */
+export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; reason: string };
+
+/** The first failure calls on all workers to say what went well for them; so long nothing is decided. */
+export const GATHER_MS = 250;
+
+/** A probe whose worker is silent for so long is another worker's to repeat. */
+export const PROBE_LEASE_MS = 10_000;
+
+function opened(
+  breaker: Breaker,
+  reason: string,
+  pauseMs: number,
+  errors: Record<string, number>,
+  now: number,
+): Breaker {
+  return { ...breaker, ...CLEAR, state: 'open', reason, since: now, retryAt: now + pauseMs, pauseMs, errors };
+}
+
+const CLEAR = { retryAt: null, probe: null, slices: [], failingSince: null } as const satisfies Partial<Breaker>;
+
+function closed(breaker: Breaker, reason: string, now: number): Breaker {
+  return { ...breaker, ...CLEAR, slices: [], state: 'closed', reason, since: now, pauseMs: 0, errors: {} };
+}
+
+/** Counts what a worker reports. Only a closed breaker does: late answers of older calls change nothing. */
+export function afterReport(
+  breaker: Breaker,
+  { slices: more, refusal }: AttemptReport,
+  settings: BreakerSettings,
+  now: number,
+): Breaker {
+  if (breaker.state !== 'closed') return breaker;
+  const oldest = now - settings.windowMs;
+  const slices = mergeSlices(breaker.slices, more, oldest);
+  const { attempts, failures, errors } = totalsOf(slices, oldest);
+  if (refusal !== undefined) return opened(breaker, refusal, settings.openMs, addCounts(errors, { [refusal]: 1 }), now);
+  const failingSince = failures === 0 ? null : (breaker.failingSince ?? now);
+  const decides = failingSince !== null && now - failingSince >= GATHER_MS;
+  if (decides && attempts >= settings.minAttempts && failures / attempts >= settings.failureRatio) {
+    return opened(breaker, mainReason(errors), settings.openMs, errors, now);
+  }
+  return { ...breaker, slices, failingSince };
+}
+
+/** Whether failures are in the window, so that every worker has to say what it has seen. */
+export function isFailing({ state, slices }: Breaker, settings: BreakerSettings, now: number): boolean {
+  return state === 'closed' && totalsOf(slices, now - settings.windowMs).failures > 0;
+}
+
+/** Enough has failed to open it, but the other workers have not been heard yet: the time to decide. */
+export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: number): number | undefined {
+  if (breaker.state !== 'closed' || breaker.failingSince === null) return undefined;
+  const { attempts, failures } = totalsOf(breaker.slices, now - settings.windowMs);
+  const isEnough = attempts >= settings.minAttempts && failures / attempts >= settings.failureRatio;
+  return isEnough ? Math.max(now, breaker.failingSince + GATHER_MS) : undefined;
+}
+
+/** What a request may do with the provider at the moment. */
+export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
+
+export function passageOf({ state, retryAt, probe }: Breaker, now: number): Passage {
+  if (state === 'closed') return { kind: 'call' };
+  const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
+  if (freeAt <= now) return { kind: 'probe' };
+  // How long a probe takes nobody knows; it may close the breaker at any moment.
+  return { kind: 'wait', ms: state === 'open' ? freeAt - now : Math.min(freeAt - now, 1_000) };
+}
+
+/** Takes the probe for `holder`, if it is free. */
+export function claimProbe(breaker: Breaker, holder: string, now: number): Breaker {
+  if (passageOf(breaker, now).kind !== 'probe') return breaker;
+  const since = breaker.state === 'open' ? now : breaker.since;
+  return { ...breaker, state: 'half_open', since, retryAt: null, probe: { holder, until: now + PROBE_LEASE_MS } };
+}
+
+export function holdsProbe({ state, probe }: Breaker, holder: string): boolean {
+  return state === 'half_open' && probe?.holder === holder;
+}
+
+export function renewProbe(breaker: Breaker, holder: string, now: number): Breaker {
+  return holdsProbe(breaker, holder) ? { ...breaker, probe: { holder, until: now + PROBE_LEASE_MS } } : breaker;
+}
+
+/** What a probe found out; ignored where another one has taken its place. A void one leaves its place to the next. */
+export function afterProbe(
+  breaker: Breaker,
+  holder: string,
+  result: ProbeResult,
+  settings: BreakerSettings,
+  now: number,
+): Breaker {
+  if (!holdsProbe(breaker, holder)) return breaker;
+  if (result.kind === 'void') return { ...breaker, probe: null };
+  if (result.kind === 'ok') return closed(breaker, 'probe_succeeded', now);
+  const pauseMs = Math.min(Math.max(breaker.pauseMs * 2, settings.openMs), settings.maxOpenMs);
+  return opened(breaker, result.reason, pauseMs, addCounts(breaker.errors, { [result.reason]: 1 }), now);
+}
+
+/** An administrator closes it: what was counted is forgotten. */
+export function afterReset(breaker: Breaker, now: number): Breaker {
+  return breaker.state === 'closed' ? { ...breaker, slices: [], failingSince: null } : closed(breaker, 'reset', now);
+}
+
+/** A change of state, for logs and events; raised once in the fleet, by the process that made it. */
+export interface BreakerChange {
+  provider: string;
+  from: BreakerState;
+  to: BreakerState;
+  reason: string;
+  at: number;
+  /** Open: when the next probe may go out. */
+  retryAt: number | null;
+  errors: Record<string, number>;
+}
+
+export function changeBetween(
+  provider: string,
+  before: Breaker,
+  after: Breaker,
+  at: number,
+): BreakerChange | undefined {
+  if (before.state === after.state) return undefined;
+  const errors = after.state === 'closed' ? before.errors : after.errors;
+  const { state, reason, retryAt } = after;
+  return { provider, from: before.state, to: state, reason: reason ?? 'unknown', at, retryAt, errors };
+}
+
+/** Whether the other processes should hear of it at once; everything else they read within a second. */
+export function isNews(before: Breaker, after: Breaker): boolean {
+  return (
+    before.state !== after.state ||
+    before.probe?.holder !== after.probe?.holder ||
+    (before.failingSince === null && after.failingSince !== null)
+  );
+}

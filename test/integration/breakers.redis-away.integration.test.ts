@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+
+import { call, failure, openBreakerLab, providerOf, refusal } from '../support/breaker-lab.ts';
+import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { proxyTo } from '../support/store-proxy.ts';
+import type { StoreProxy } from '../support/store-proxy.ts';
+
+let lab: BreakerLab;
+let worker: LabWorker;
+let proxy: StoreProxy;
+beforeEach(async () => {
+  lab = await openBreakerLab();
+  const proxied = await proxyTo('TEST_REDIS_URL');
+  proxy = proxied.proxy;
+  worker = await lab.startWorker({ url: proxied.url });
+});
+afterEach(async () => {
+  proxy.restore();
+  await lab.close();
+  await proxy.close();
+});
+
+it('with Redis away a worker goes on with what it knows, and opens and probes by itself', async () => {
+  const provider = providerOf({ openMs: 2_000, maxOpenMs: 4_000 });
+  proxy.cut();
+
+  await call(worker, provider, 10, failure);
+  await waitFor(() => (worker.isPassable(provider) ? undefined : true), 'the worker to open its own breaker');
+  expect(await call(worker, provider, 1)).toBe(1);
+  await waitFor(() => (worker.isPassable(provider) ? true : undefined), 'the pause to be over');
+  expect(await call(worker, provider, 1)).toBe(0);
+  await waitFor(async () => ((await call(worker, provider, 1)) === 0 ? true : undefined), 'the probe to close it');
+
+  expect(worker.log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+});
+
+it('after a cut the worker takes over what the fleet has come to meanwhile', async () => {
+  const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
+  const other = await lab.startWorker();
+  proxy.cut();
+  await call(other, provider, 1, refusal);
+  await lab.until(provider, ({ state }) => state === 'open', 'the breaker to open');
+  expect(await call(worker, provider, 1)).toBe(0);
+
+  proxy.restore();
+
+  await waitFor(() => (worker.isPassable(provider) ? undefined : true), 'the worker to hear of it');
+});

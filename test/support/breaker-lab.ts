@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/routing/breaker.ts';
+import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breaker.ts';
+import type { Provider } from '../../shared/domain/routing/routing.ts';
+import { listenForBreakers } from '../../shared/infra/redis/breaker-channel.ts';
+import { createBreakerStore } from '../../shared/infra/redis/breaker-store.ts';
+import type { BreakerStore } from '../../shared/infra/redis/breaker-store.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { BreakerOpenError } from '../../workers/breakers/breaker-open-error.ts';
+import { createBreakers } from '../../workers/breakers/breakers.ts';
+import type { Breakers } from '../../workers/breakers/breakers.ts';
+import { ProviderError } from '../../workers/providers/provider.ts';
+import { createRecordingLog } from './recording-log.ts';
+import { redisUrl } from './stores.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A worker's breakers over connections of its own. */
+export interface LabWorker extends Breakers {
+  /** How often it has asked Redis for a change. */
+  changes(): number;
+  log: ReturnType<typeof createRecordingLog>;
+}
+
+export interface WorkerOptions {
+  url?: string;
+  /** Hears no messages, so that only reading is left. */
+  isDeaf?: boolean;
+}
+
+export interface BreakerLab {
+  redis: RedisClient;
+  store: BreakerStore;
+  channel: string;
+  /** Every change, in whichever worker it was made. */
+  changes: BreakerChange[];
+  startWorker(options?: WorkerOptions): Promise<LabWorker>;
+  /** What the fleet shares. */
+  shared(provider: Provider): Promise<Breaker>;
+  /** Resolves once the shared state is as asked. */
+  until(provider: Provider, holds: (breaker: Breaker) => boolean, what: string): Promise<Breaker>;
+  close(): Promise<void>;
+}
+
+/** A provider with a name of its own; its breaker pauses 300 ms, then 600 ms at most. */
+export function providerOf(settings: Partial<BreakerSettings> = {}): Provider {
+  return {
+    name: `p${randomBytes(4).toString('hex')}`,
+    kind: 'openai',
+    baseUrl: 'http://127.0.0.1:1/v1',
+    timeoutMs: 1_000,
+    firstTokenTimeoutMs: 1_000,
+    maxRetries: 0,
+    breaker: { ...DEFAULT_BREAKER, openMs: 300, maxOpenMs: 600, ...settings },
+  };
+}
+
+export const failure = () => new ProviderError('transient', 'The provider answered 500', { status: 500 });
+export const refusal = () => new ProviderError('refused', 'The provider answered 401', { status: 401 });
+
+/** So many calls, one after the other, that end as told; how often the breaker let none through is the answer. */
+export async function call(worker: Breakers, provider: Provider, times: number, error?: () => Error): Promise<number> {
+  let skipped = 0;
+  for (let number = 0; number < times; number += 1) {
+    const end = () => (error === undefined ? Promise.resolve() : Promise.reject(error()));
+    await worker.guard(provider, end).catch((thrown: unknown) => {
+      if (thrown instanceof BreakerOpenError) skipped += 1;
+    });
+  }
+  return skipped;
+}
+
+export async function openBreakerLab(): Promise<BreakerLab> {
+  const namespace = `br${randomBytes(6).toString('hex')}`;
+  const keyspace = createKeyspace(namespace);
+  const clients: RedisClient[] = [];
+  const workers: Breakers[] = [];
+  const changes: BreakerChange[] = [];
+  async function connect(role: ConnectionRole, url = redisUrl()): Promise<RedisClient> {
+    const client = createRedis(url, role);
+    clients.push(client);
+    await connectRedis(client);
+    client.on('error', () => undefined);
+    return client;
+  }
+  const redis = await connect('producer');
+  const store = createBreakerStore(redis, keyspace, (change) => changes.push(change));
+  const shared = async ({ name }: Provider) => (await store.readAll()).breakers.get(name) ?? NEW_BREAKER;
+
+  return {
+    redis,
+    store,
+    channel: keyspace.breakers.channel,
+    changes,
+    shared,
+    until: (provider, holds, what) =>
+      waitFor(async () => {
+        const breaker = await shared(provider);
+        return holds(breaker) ? breaker : undefined;
+      }, what),
+
+    async startWorker({ url, isDeaf = false } = {}) {
+      const own = createBreakerStore(await connect('worker', url), keyspace, (change) => changes.push(change));
+      const subscriber = await connect('subscriber', url);
+      const log = createRecordingLog();
+      let asked = 0;
+      const breakers = await createBreakers({
+        store: {
+          readAll: own.readAll,
+          change(provider, next) {
+            asked += 1;
+            return own.change(provider, next);
+          },
+        },
+        listen: (onChange, onMissed) =>
+          isDeaf ? Promise.resolve() : listenForBreakers(subscriber, keyspace, onChange, onMissed),
+        workerId: `wrk_${workers.length}`,
+        onState: () => undefined,
+        clock: systemClock,
+        log,
+      });
+      workers.push(breakers);
+      return { ...breakers, log, changes: () => asked };
+    },
+
+    async close() {
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await redis.unlink(keyspace.breakers.states, keyspace.breakers.events);
+      for (const client of clients) client.disconnect();
+    },
+  };
+}
