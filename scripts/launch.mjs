@@ -29,6 +29,7 @@ const TASKS = {
   'provider:simulated': (args) => service('scripts/provider-simulated', args),
   test: (args) => script('scripts/test.ts', args),
   bench: (args) => script('scripts/bench.ts', args),
+  'test:fault': (args) => script('scripts/fault.ts', args),
   drive: (args) => script('scripts/drive.ts', args),
   build,
   check,
