@@ -1,3 +1,4 @@
+import { CANARIES } from './canaries.ts';
 import type { ClientRequest, Evidence, LedgerLine, ProviderCount, Reading } from './evidence.ts';
 import { hasLeft, isAccepted, isRefused, isTerminal, textOf } from './requests-by-id.ts';
 import type { JoinedRequest } from './requests-by-id.ts';
@@ -113,15 +114,13 @@ function countFaults(line: LedgerLine, provider: ProviderCount | undefined): str
   return isSame || (provider.calls > 1 && isPart) ? [] : [`charged ${charged}, the provider counted ${counted}`];
 }
 
-const CANARY = /Canary(?:-[a-z]+)+/g;
-
 /** I5: no text of one request in another; where the whole answer is known, nothing but a beginning of it. */
 export function checkTexts({ requests }: Evidence): Verdict {
   const faults = requests.flatMap((request) => {
     const { canary, expectedText } = request;
     const text = textOf(request);
     // The last one may be cut.
-    const foreign = [...text.matchAll(CANARY)].map(([found]) => found).filter((found) => !canary.startsWith(found));
+    const foreign = [...text.matchAll(CANARIES)].map(([found]) => found).filter((found) => !canary.startsWith(found));
     if (foreign.length > 0) return [`${nameOf(request)} has text of ${foreign[0] ?? ''}`];
     if (expectedText === undefined) return [];
     const isWhole = request.readings.some(({ finishReason }) => finishReason === 'stop') && !startsLate(request);

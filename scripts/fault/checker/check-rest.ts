@@ -1,3 +1,4 @@
+import { CANARY_TRACE } from './canaries.ts';
 import type { Evidence } from './evidence.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -38,13 +39,11 @@ export function checkQueues({ queues }: Evidence): Verdict {
   return { name: 'I7', faults };
 }
 
-const CANARY_MARK = /canary-[a-z]+/i;
-
 /** I8: no secret and no conversation text in any log. */
 export function checkLogs({ logs, secrets }: Evidence): Verdict {
   const faults = logs.flatMap(({ name, text }) => {
     const leaked = secrets.filter(({ value }) => text.includes(value)).map((secret) => `${name} has ${secret.name}`);
-    const word = CANARY_MARK.exec(text)?.[0];
+    const word = CANARY_TRACE.exec(text)?.[0];
     return word === undefined ? leaked : [...leaked, `${name} has conversation text (${word})`];
   });
   return { name: 'I8', faults };

@@ -1,5 +1,5 @@
 import type { ClientRequest, Reading } from '../checker/evidence.ts';
-import { canaryOf, promptOf } from './canaries.ts';
+import { canaryOf, promptOf } from '../checker/canaries.ts';
 import { openReading } from './open-reading.ts';
 import type { LeaveAt, OpenReading } from './open-reading.ts';
 

@@ -29,6 +29,7 @@ interface Growing extends Reading {
 }
 
 interface Chunk {
+  id?: string;
   choices?: { delta?: { content?: string }; message?: { content: string }; finish_reason: string | null }[];
   usage?: { prompt_tokens: number; completion_tokens: number };
   error?: { code: string };
@@ -55,9 +56,11 @@ function emptyReading(): Growing {
 
 function readChunk(reading: Growing, json: string): void {
   // The service's own schema; what else answers shows in what is missing.
-  const { choices, usage, error } = JSON.parse(json) as Chunk;
+  const { id, choices, usage, error } = JSON.parse(json) as Chunk;
   const choice = choices?.[0];
   reading.text += choice?.delta?.content ?? choice?.message?.content ?? '';
+  // With an Idempotency-Key it is the id of the request that was joined.
+  if (id !== undefined) reading.requestId = id;
   reading.finishReason ??= choice?.finish_reason ?? undefined;
   reading.errorCode ??= error?.code;
   if (usage !== undefined) reading.usage = { prompt: usage.prompt_tokens, completion: usage.completion_tokens };

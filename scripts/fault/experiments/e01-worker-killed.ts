@@ -1,14 +1,12 @@
-import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
+import { callsAtMost, expectThat, hasFailed, hasText, isWhole, none, range, SLACK_MS } from './findings.ts';
 
 const CHUNKS = 40;
 const CHUNK_MS = 200;
 /** contract.md section 7, Worker killed. */
 const END_WITHIN_MS = 15_000;
-/** The clients share their machine with everything that they measure. */
-const SLACK_MS = 3_000;
 
-/** E1: `kill -9` one of two workers amid 200 streams. */
+/** E1. Some streams have text when their worker dies, and some have not. */
 export const workerKilled: Experiment = {
   name: 'E1',
   title: 'kill -9 one of two workers amid 200 streams',
@@ -21,50 +19,42 @@ export const workerKilled: Experiment = {
   },
   async run(lab, size) {
     const streams = size === 'full' ? 200 : 24;
-    const patient = size === 'full' ? 20 : 6;
     const tenant = await lab.openTenant(1_000_000);
     const send = (index: number, model: 'mobius' | 'oloid') =>
       lab.caller.send({ url: lab.urlOf(index), tenant, words: CHUNKS * 2, model });
-    const talking = Array.from({ length: streams }, (_, index) => send(index, 'mobius'));
-    // Their provider has not said anything yet when the worker dies.
-    const silent = Array.from({ length: patient }, (_, index) => send(index, 'oloid'));
-    const hasText = ({ readings }: SentRequest) => readings.some(({ text }) => text !== '');
-    // Some of them have no text yet either.
+    const talking = range(streams, (index) => send(index, 'mobius'));
+    const silent = range(streams / 8, (index) => send(index, 'oloid'));
     await lab.waitFor(() => talking.filter(hasText).length >= streams * 0.9, 'text in the streams');
 
     await lab.workers[0]?.kill();
     const killedAt = performance.now();
     await lab.untilEnded();
 
-    const interrupted = talking.filter((sent) => sent.last().errorCode !== undefined);
-    const late = interrupted.filter((sent) => sent.last().endedAt - killedAt > END_WITHIN_MS + SLACK_MS);
-    const ended = talking.concat(silent).filter((sent) => sent.last().finishReason === 'stop');
-    const other = talking.filter((sent) => !ended.includes(sent) && sent.last().errorCode !== 'model_unavailable');
-    const lost = silent.filter((sent) => sent.last().finishReason !== 'stop');
-    const untouched = talking.filter((sent) => sent.last().finishReason === 'stop');
-    const slow = untouched.filter(
-      (sent) => sent.last().endedAt - sent.last().sentAt > CHUNKS * CHUNK_MS * 2 + END_WITHIN_MS,
-    );
-    const nameOf = (sent: SentRequest) =>
-      `${sent.id()} (${sent.last().errorCode ?? sent.last().finishReason ?? 'no end'})`;
+    const interrupted = talking.filter(hasFailed);
+    const untouched = talking.filter(isWhole);
+    const tookMs = CHUNKS * CHUNK_MS;
     return {
       figures: { interrupted: interrupted.length },
       verdicts: [
-        {
-          name: 'interrupts some, not all',
-          faults: interrupted.length > 0 && untouched.length > 0 ? [] : [`${interrupted.length} of ${streams}`],
-        },
-        { name: 'ends within 15 s', faults: late.map(nameOf) },
-        { name: 'ends with the typed error', faults: other.map(nameOf) },
-        { name: 'runs again what was silent', faults: lost.map(nameOf) },
-        { name: 'leaves the others alone', faults: slow.map(nameOf) },
+        expectThat('some are interrupted', interrupted.length > 0 && untouched.length > 0, `${interrupted.length}`),
+        none(
+          'they end within 15 s',
+          interrupted.filter((sent) => sent.last().endedAt - killedAt > END_WITHIN_MS + SLACK_MS),
+        ),
+        none(
+          'they end with the typed error',
+          talking.filter((sent) => !isWhole(sent) && sent.last().errorCode !== 'model_unavailable'),
+        ),
+        none(
+          'what was silent runs again',
+          silent.filter((sent) => !isWhole(sent)),
+        ),
+        none(
+          'the others are unaffected',
+          untouched.filter((sent) => sent.last().endedAt - sent.last().sentAt > tookMs * 2 + END_WITHIN_MS),
+        ),
       ],
-      judge: ({ provider }) => [
-        {
-          name: 'at most 2 provider calls',
-          faults: [...provider].filter(([, { calls }]) => calls > 2).map(([id, { calls }]) => `${id}: ${calls} calls`),
-        },
-      ],
+      judge: (evidence) => [callsAtMost(2, evidence)],
     };
   },
 };

@@ -20,6 +20,7 @@ export interface LabOptions {
 export interface Ingress extends Victim {
   /** Without a path. */
   url: string;
+  adminUrl: string;
 }
 
 /** Two ingresses and two workers as a user starts them, over stores of their own, and the simulated provider. */
@@ -38,6 +39,8 @@ export interface Lab {
   urlOf(index: number): string;
   /** A tenant that no limit but its credits stops, with a live key. */
   openTenant(credits: number, more?: Record<string, unknown>): Promise<Tenant>;
+  /** The sum of a metric's values on an ingress's metrics page. */
+  metric(ingress: Ingress, name: string): Promise<number>;
   providerCounts(): Promise<Map<string, ProviderCount>>;
   /** Waits for a condition; throws with `what` when it does not come true. */
   waitFor(check: () => boolean | Promise<boolean>, what: string, timeoutMs?: number): Promise<void>;

@@ -93,7 +93,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       `${url}/health/ready`,
     );
     adminPort = ownAdminPort;
-    const ingress = { ...victim, url };
+    const ingress = { ...victim, url, adminUrl: `http://127.0.0.1:${ownAdminPort}` };
     ingresses.push(ingress);
     return ingress;
   }
@@ -183,6 +183,12 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       granted.set(tenantId, toMicro(credits));
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
       return { tenantId, key: String(key['value']) };
+    },
+    async metric({ adminUrl }, name) {
+      const headers = { Authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
+      const page = await (await fetch(`${adminUrl}/metrics`, { headers, signal })).text();
+      const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+      return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     },
     providerCounts,
     async waitFor(check, what, timeoutMs = WAIT_MS) {

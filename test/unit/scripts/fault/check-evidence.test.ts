@@ -212,7 +212,7 @@ describe('I4', () => {
 
 describe('I5', () => {
   it('finds another request’s canary, also where the answer is not known beforehand', () => {
-    const text = 'Canary-river-river-garden says';
+    const text = 'Kingfisher-river-river-garden says';
     const mixed = (evidence: Spoiled) => {
       spoilReading(evidence, { text });
       evidence.requests = evidence.requests.map((request) => ({ ...request, expectedText: undefined }));
@@ -229,7 +229,7 @@ describe('I5', () => {
     ).toEqual(['I5']);
     expect(
       brokenBy((evidence) => {
-        spoilReading(evidence, { text: 'Canary-river-river-river says' });
+        spoilReading(evidence, { text: 'Kingfisher-river-river-river says' });
       }),
     ).toEqual(['I5']);
   });
@@ -260,7 +260,7 @@ describe('I6, I7, I8', () => {
 
   it.each([
     ['a secret', 'Authorization: an-administrator-token-of-tests-0123456789'],
-    ['conversation text', '{"message":"Canary-river-river-river says"}'],
+    ['conversation text', '{"message":"Kingfisher-river-river-river says"}'],
   ])('find %s in a log', (_, text) => {
     expect(
       brokenBy((evidence) => {

@@ -3,8 +3,8 @@ import type { ClientRequest, Evidence, LedgerLine, Reading } from '../../../../s
 /** An experiment in which nothing went wrong; tests spoil one thing at a time. */
 export type Spoiled = { -readonly [Name in keyof Evidence]: Evidence[Name] };
 
-const PROMPT = 'Canary-river-river-river says that the hills are green';
-const OTHER = 'Canary-river-river-garden says that the sky is wide';
+const PROMPT = 'Kingfisher-river-river-river says that the hills are green';
+const OTHER = 'Kingfisher-river-river-garden says that the sky is wide';
 
 export function streamReading(requestId: string, text: string, more: Partial<Reading> = {}): Reading {
   const chunk = (content: object, reason: string | null) =>
@@ -66,9 +66,9 @@ export function soundEvidence(): Spoiled {
   const record = { tenantId: 'ten_1', state: 'done', terminals: 1, increments: 1, finishReason: 'stop' };
   return {
     requests: [
-      streamRequest('Canary-river-river-river', PROMPT, [streamReading('req_a', PROMPT)]),
-      streamRequest('Canary-river-river-garden', OTHER, [streamReading('req_b', OTHER)]),
-      streamRequest('Canary-river-river-letter', 'Canary-river-river-letter', [refused]),
+      streamRequest('Kingfisher-river-river-river', PROMPT, [streamReading('req_a', PROMPT)]),
+      streamRequest('Kingfisher-river-river-garden', OTHER, [streamReading('req_b', OTHER)]),
+      streamRequest('Kingfisher-river-river-letter', 'Kingfisher-river-river-letter', [refused]),
     ],
     provider: new Map(
       ['req_a', 'req_b'].map((id) => [id, { calls: 1, promptTokens: 10, completionTokens: 8 }] as const),

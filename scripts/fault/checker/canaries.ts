@@ -4,11 +4,18 @@ const WORDS = [
   ...['forest', 'season', 'number', 'pattern', 'picture', 'machine', 'kitchen', 'library', 'harvest', 'station'],
 ] as const;
 
+/** No log of the service has a reason to mention it. */
+const MARK = 'Kingfisher';
+/** Canaries in a text, the last one perhaps cut. */
+export const CANARIES = new RegExp(`${MARK}(?:-[a-z]+)+`, 'g');
+/** The trace of a canary, wherever it got to. */
+export const CANARY_TRACE = new RegExp(`${MARK}-[a-z]+`, 'i');
+
 /** The word of the n-th request: in its prompt and in no other's. */
 export function canaryOf(index: number): string {
   const digits = [index / WORDS.length ** 2, index / WORDS.length, index];
   const words = digits.map((digit) => WORDS[Math.floor(digit) % WORDS.length] ?? '');
-  return `Canary-${words.join('-')}`;
+  return `${MARK}-${words.join('-')}`;
 }
 
 const FILLER = ['the', 'quiet', 'green', 'hills', 'rest', 'under', 'a', 'wide', 'morning', 'sky'] as const;
