@@ -67,6 +67,17 @@ export const clientLeaves: Experiment = {
           name: 'what was told to finish, or was read to the end, is charged as a whole',
           faults: unlike(finished, ledger, (line) => line?.finishReason === 'stop'),
         },
+        {
+          // Whether they came in at all is a matter of chance, and their clients never knew their ids.
+          name: 'what was left right after the POST is cancelled',
+          faults: ledger
+            .filter(
+              ({ requestId }) =>
+                requestId !== undefined && !lab.caller.requests.some((sent) => sent.id() === requestId),
+            )
+            .filter(({ finishReason }) => finishReason !== 'cancelled')
+            .map(({ requestId, finishReason }) => `${requestId ?? ''} (${finishReason ?? ''})`),
+        },
       ],
     };
   },
