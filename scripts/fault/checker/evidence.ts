@@ -40,8 +40,10 @@ export interface SseEvent {
 
 /** One connection of a client. Times are `performance.now()`. */
 export interface Reading {
-  /** `X-Request-Id`; '' where no head came. */
+  /** Of the answer's body, else `X-Request-Id`; '' where no head came. */
   requestId: string;
+  /** Whether the body named it. */
+  hasOwnId: boolean;
   /** 0 where no head came. */
   status: number;
   sentAt: number;

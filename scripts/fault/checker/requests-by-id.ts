@@ -10,8 +10,10 @@ export interface JoinedRequest {
   record: RequestState | undefined;
 }
 
+/** By the latest event that names it; without one, by the first head: a resumption's call has an id of its own. */
 export function requestIdOf({ readings }: ClientRequest): string {
-  return readings.findLast(({ requestId }) => requestId !== '')?.requestId ?? '';
+  const named = readings.findLast(({ hasOwnId }) => hasOwnId) ?? readings.find(({ requestId }) => requestId !== '');
+  return named?.requestId ?? '';
 }
 
 /** The service took it on: the head was 200, or an event came. */

@@ -1,5 +1,6 @@
 import type { ClientRequest, Reading } from '../checker/evidence.ts';
 import { canaryOf, promptOf } from '../checker/canaries.ts';
+import { requestIdOf } from '../checker/requests-by-id.ts';
 import { openReading } from './open-reading.ts';
 import type { LeaveAt, OpenReading } from './open-reading.ts';
 
@@ -111,7 +112,7 @@ export function createCaller(): Caller {
         head: opened.head,
         ended: opened.ended,
         leave: opened.leave,
-        id: () => readings.findLast(({ requestId }) => requestId !== '')?.requestId ?? '',
+        id: () => requestIdOf(sent),
         last: () => readings.at(-1) ?? opened.reading,
         lastSeq: () => readings.findLast(({ events }) => events.length > 0)?.events.at(-1)?.seq ?? 0,
       };

@@ -38,6 +38,7 @@ interface Chunk {
 function emptyReading(): Growing {
   return {
     requestId: '',
+    hasOwnId: false,
     status: 0,
     sentAt: performance.now(),
     headAt: 0,
@@ -60,7 +61,7 @@ function readChunk(reading: Growing, json: string): void {
   const choice = choices?.[0];
   reading.text += choice?.delta?.content ?? choice?.message?.content ?? '';
   // With an Idempotency-Key it is the id of the request that was joined.
-  if (id !== undefined) reading.requestId = id;
+  if (id !== undefined) Object.assign(reading, { requestId: id, hasOwnId: true });
   reading.finishReason ??= choice?.finish_reason ?? undefined;
   reading.errorCode ??= error?.code;
   if (usage !== undefined) reading.usage = { prompt: usage.prompt_tokens, completion: usage.completion_tokens };

@@ -10,15 +10,29 @@ const RENEWAL_MS = 3_000;
 const INTERVAL_TOKENS = Math.ceil((TOKENS / (CHUNKS * CHUNK_MS)) * RENEWAL_MS * 1.5);
 const PROMPT_TOKENS = 40;
 const MICRO = 1_000_000;
+/** The key's answers were short so far, so that admission expects short ones and lets in more than the balance pays. */
+const SHORT_TOKENS = 20;
+const SHORT_ANSWERS = 16;
+/** Of the tier that they are asked of. */
+const SHORT_PRICE = (SHORT_TOKENS + PROMPT_TOKENS) * 4;
 
 /** E7. */
 export const smallBalance: Experiment = {
   name: 'E7',
   title: '200 parallel requests with a balance for 3',
-  lab: { models: { mobius: `sim?tokens=${TOKENS}&chunks=${CHUNKS}&chunk_ms=${CHUNK_MS}` } },
+  lab: {
+    models: {
+      mobius: `sim?tokens=${TOKENS}&chunks=${CHUNKS}&chunk_ms=${CHUNK_MS}`,
+      oloid: `sim?tokens=${SHORT_TOKENS}`,
+    },
+  },
   async run(lab, size) {
     const balance = 3 * (TOKENS + PROMPT_TOKENS);
-    const tenant = await lab.openTenant(balance);
+    const tenant = await lab.openTenant(balance + SHORT_ANSWERS * SHORT_PRICE);
+    for (let index = 0; index < SHORT_ANSWERS; index += 1) {
+      const call = { url: lab.urlOf(index), tenant, words: 8, isEchoed: false, stream: false, model: 'oloid' as const };
+      await lab.caller.send(call).ended;
+    }
     const requests = range(size === 'full' ? 200 : 40, (index) =>
       lab.caller.send({ url: lab.urlOf(index), tenant, words: 8, isEchoed: false, stream: index % 2 === 0 }),
     );

@@ -8,7 +8,12 @@ export const SLACK_MS = 3_000;
 
 export const hasText = ({ readings }: SentRequest): boolean => readings.some(({ text }) => text !== '');
 
-export const isWhole = (sent: SentRequest): boolean => sent.last().finishReason === 'stop';
+/** The whole answer came, over however many connections. */
+export function isWhole({ stream, readings }: SentRequest): boolean {
+  return (
+    readings.some(({ finishReason }) => finishReason === 'stop') && (!stream || readings.some(({ isDone }) => isDone))
+  );
+}
 
 /** Ended by an event of the stream or by an error status. */
 export const hasFailed = (sent: SentRequest): boolean => sent.readings.some(({ errorCode }) => errorCode !== undefined);

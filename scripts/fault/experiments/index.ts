@@ -7,10 +7,12 @@ import { redisKilled } from './e05-redis-killed.ts';
 import { redisPaused } from './e06-redis-paused.ts';
 import { smallBalance } from './e07-small-balance.ts';
 import { mongoAway } from './e08-mongo-away.ts';
+import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
 import { subscribersKilled } from './e12-subscribers-killed.ts';
 import { rollingRestart } from './e13-rolling-restart.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
+import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 
 /** In the order in which they run. */
 export const EXPERIMENTS: readonly Experiment[] = [
@@ -22,8 +24,10 @@ export const EXPERIMENTS: readonly Experiment[] = [
   redisPaused,
   smallBalance,
   mongoAway,
+  clientsThatNeverRead,
   subscribersKilled,
   rollingRestart,
   cutAndResumed,
   oneIdempotencyKey,
+  tenThousandStreams,
 ];

@@ -6,6 +6,8 @@ import { createChance, isWhole, none, range } from './findings.ts';
 const CHUNKS = 40;
 /** An event takes about so much of a stream; a cut may come in the middle of one. */
 const EVENT_BYTES = 210;
+/** A key may resume 600 times a minute. */
+const TENANTS = 5;
 const STREAM_BYTES = CHUNKS * EVENT_BYTES;
 
 const bytesOf = (readings: readonly Reading[]) =>
@@ -17,7 +19,7 @@ export const cutAndResumed: Experiment = {
   title: '200 streams cut at random points, resumed on the other ingress, byte-identical',
   lab: { provider: 'echo=1', models: { mobius: `sim?chunks=${CHUNKS}&chunk_ms=100` } },
   async run(lab, size) {
-    const tenant = await lab.openTenant(1_000_000);
+    const tenants = await Promise.all(range(TENANTS, () => lab.openTenant(1_000_000)));
     const chance = createChance(20_261_121);
     const cut = (of: number) => ({ bytes: 1 + Math.floor(chance() * of) });
     const different: string[] = [];
@@ -25,6 +27,8 @@ export const cutAndResumed: Experiment = {
 
     async function read(index: number): Promise<SentRequest> {
       const times = 1 + Math.floor(chance() * 3);
+      const tenant = tenants[index % TENANTS];
+      if (tenant === undefined) throw new Error('There is no tenant.');
       const sent = lab.caller.send({ url: lab.urlOf(index), tenant, words: CHUNKS * 2, leaveAt: cut(STREAM_BYTES) });
       await sent.ended;
       for (let time = 1; sent.last().end === 'left'; time += 1) {
@@ -33,7 +37,8 @@ export const cutAndResumed: Experiment = {
       }
       for (const ingress of lab.ingresses) {
         const again = await lab.caller.reread(sent, ingress.url);
-        if (bytesOf([again]) !== bytesOf(sent.readings)) different.push(`${sent.id()} on ${ingress.name}`);
+        if (bytesOf([again]) !== bytesOf(sent.readings))
+          different.push(`${sent.id()} on ${ingress.name} (${again.status})`);
       }
       return sent;
     }

@@ -11,6 +11,7 @@ export function streamReading(requestId: string, text: string, more: Partial<Rea
     JSON.stringify({ id: requestId, choices: [{ index: 0, delta: content, finish_reason: reason }] });
   return {
     requestId,
+    hasOwnId: true,
     status: 200,
     sentAt: 0,
     headAt: 1,
