@@ -54,12 +54,15 @@ export const smallBalance: Experiment = {
       ],
       judge: ({ ledger }) => {
         const usage = ledger.filter(({ type }) => type === 'usage');
-        const charged = usage.reduce((sum, { amountMicro }) => sum - amountMicro, 0) / MICRO;
-        const most = balance + usage.length * INTERVAL_TOKENS;
+        const creditsOf = (tier: string) =>
+          usage.filter((line) => line.tier === tier).reduce((sum, { amountMicro }) => sum - amountMicro, 0) / MICRO;
+        const charged = creditsOf('mobius');
+        const paid = balance + SHORT_ANSWERS * SHORT_PRICE - creditsOf('oloid');
+        const most = paid + usage.filter(({ tier }) => tier === 'mobius').length * INTERVAL_TOKENS;
         return [
           {
             name: 'charges are at most the balance and one renewal interval a request',
-            faults: charged <= most ? [] : [`${charged} of ${balance} credits, at most ${most}`],
+            faults: charged <= most ? [] : [`${charged} of ${paid} credits, at most ${most}`],
           },
         ];
       },
