@@ -41,6 +41,8 @@ export interface Lab {
   openTenant(credits: number, more?: Record<string, unknown>): Promise<Tenant>;
   /** The sum of a metric's values on an ingress's metrics page. */
   metric(ingress: Ingress, name: string): Promise<number>;
+  /** What a process still needs after a garbage collection, in bytes. */
+  liveBytes(victim: Victim): Promise<number>;
   providerCounts(): Promise<Map<string, ProviderCount>>;
   /** Waits for a condition; throws with `what` when it does not come true. */
   waitFor(check: () => boolean | Promise<boolean>, what: string, timeoutMs?: number): Promise<void>;

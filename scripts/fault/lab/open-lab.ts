@@ -12,6 +12,7 @@ import type { Tenant } from '../client/caller.ts';
 import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
 import type { Ingress, Lab, LabOptions } from './lab.ts';
+import { liveBytes } from './live-memory.ts';
 import { openGivenMongo, openMongo, openRedis } from './lab-stores.ts';
 import { startProgram } from './program.ts';
 import type { Victim } from './program.ts';
@@ -190,6 +191,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     },
+    liveBytes: ({ name, pid }) => liveBytes(pid, join(logDir, `${name}.stderr.log`)),
     providerCounts,
     async waitFor(check, what, timeoutMs = WAIT_MS) {
       if (!(await until(check, { timeoutMs, signal }))) throw new Error(`Waited in vain for ${what}.`);

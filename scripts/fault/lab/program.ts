@@ -7,6 +7,8 @@ import { ROOT } from '../../service/node-program.ts';
 import type { ProcessExit } from '../checker/evidence.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
+/** An inspector is opened only by SIGUSR1 (live-memory.ts), then on a free port. */
+const NODE_ARGS = ['--inspect-port=0'];
 const READY_TIMEOUT_MS = 60_000;
 /** More than the grace of any process here, so that one that outlasts it is seen to. */
 const STOP_TIMEOUT_MS = 60_000;
@@ -85,7 +87,7 @@ export async function startProgram(options: ProgramOptions, exits: ProcessExit[]
   const server = await startServer({
     name,
     command: '/bin/sh',
-    args: ['-c', LOG_TO_FILES, 'sh', join(logDir, name), process.execPath, QUIET, file],
+    args: ['-c', LOG_TO_FILES, 'sh', join(logDir, name), process.execPath, QUIET, ...NODE_ARGS, file],
     cwd: ROOT,
     // Settings of the user's own service in the environment must not change the experiment.
     env: { PATH, HOME, TMPDIR, LANG, NODE_ENV: 'production', ...env },
