@@ -1,4 +1,4 @@
-/** `npm run test:fault`: the fault experiments against the processes as a user starts them (docs/fault-experiments.md). */
+/** `npm run test:fault`: the fault experiments against the processes as a user starts them (docs/faults.md). */
 import { EXPERIMENTS } from './fault/experiments/index.ts';
 import { parseFaultOptions, USAGE } from './fault/options.ts';
 import type { FaultOptions } from './fault/options.ts';

@@ -10,6 +10,7 @@ import { mongoAway } from './e08-mongo-away.ts';
 import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
 import { subscribersKilled } from './e12-subscribers-killed.ts';
 import { rollingRestart } from './e13-rolling-restart.ts';
+import { windowEdges } from './e14-window-edges.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -27,6 +28,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   clientsThatNeverRead,
   subscribersKilled,
   rollingRestart,
+  windowEdges,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,
