@@ -5,6 +5,7 @@ import { createAdminAuthentication } from './middleware/authenticate-admin.ts';
 import { createErrorHandler, methodNotAllowed, notFound } from './middleware/error-handler.ts';
 import { readJsonBody } from './middleware/read-json-body.ts';
 import { assignRequestId } from './middleware/request-context.ts';
+import { requireHost } from './middleware/require-host.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import { createAdminCreditsRoute } from './routes/admin-credits/route.ts';
 import type { AdminCreditsDeps } from './routes/admin-credits/route.ts';
@@ -70,7 +71,7 @@ export function createAdminApp(deps: AdminDeps): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(assignRequestId, setSafeHeaders);
+  app.use(assignRequestId, requireHost, setSafeHeaders);
 
   app
     .route('/metrics')

@@ -13,10 +13,12 @@ import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
+import type { Recall } from './admission/recall.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
+import { requireHost } from './middleware/require-host.ts';
 import { requireHttps } from './middleware/require-https.ts';
 import { storeFault } from './middleware/store-fault.ts';
 import type { RelayTimes } from './relay/forward.ts';
@@ -41,10 +43,13 @@ export interface AppDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   clock: Clock;
   readiness: Readiness;
   metrics: IngressMetrics;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
   relayTimes: RelayTimes;
   log: Logger;
 }
@@ -71,7 +76,7 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), createHealthRoute(deps.readiness));
+  app.use(assignRequestId, createMeasure(metrics), requireHost, createHealthRoute(deps.readiness));
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));

@@ -3,7 +3,9 @@ import type { Express } from 'express';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
+import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
+import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
@@ -22,6 +24,7 @@ import { listenForAccessChanges } from '../shared/infra/redis/access-channel.ts'
 import { createAccessFlags } from '../shared/infra/redis/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -29,6 +32,7 @@ import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/lane-statistics.ts';
 import { createRecordStore } from '../shared/infra/redis/record-store.ts';
 import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import { inTime } from '../shared/infra/redis/time-limit.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
@@ -40,6 +44,7 @@ import { createRefusalCounter } from './admission/count-refusal.ts';
 import { createEnqueue } from './admission/enqueue.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
@@ -49,6 +54,8 @@ import { createRelayHub } from './relay/hub.ts';
 export interface Ingress {
   app: Express;
   adminApp: Express;
+  /** Answers complete requests that still wait, with a 503: their answers can be looked up elsewhere. */
+  stopWaiting: () => void;
 }
 
 export interface IngressComposeOptions {
@@ -59,9 +66,6 @@ export interface IngressComposeOptions {
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
-
-/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
-const KEPT_MS = 24 * 3_600_000;
 
 /** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
 const BODY_MARGIN_MS = 24 * 3_600_000;
@@ -119,7 +123,7 @@ export async function composeIngress(
   });
   closer.defer('queues', () => queues.close());
 
-  const streams = createStreamReader(redis, keyspace);
+  const streams = createStreamReader(redis, keyspace, inTime);
   const records = createRecordStore(redis, keyspace, { retentionMs });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, keyspace, newId('ing')),
@@ -132,14 +136,22 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
     requestTimeoutMs,
     retentionMs,
   });
-  const accountStore = createAccountStore(redis, keyspace);
+  const accountStore = createAccountStore(redis, keyspace, inTime);
   const accounts = createAccountRepository(mongo, models);
+  const recall = createRecall({
+    answers: createAnswerRepository(models),
+    cache: createAnswerCache(redis, keyspace),
+    retentionMs,
+    clock,
+    log,
+  });
   const enqueue = createEnqueue({
     queues,
     clock,
@@ -162,6 +174,7 @@ export async function composeIngress(
     records,
     streams,
     ledger: createLedgerRepository(models),
+    recall,
     clock,
     accept: createAccept({
       admit: createAdmission({
@@ -176,6 +189,7 @@ export async function composeIngress(
       enqueue,
       hub,
       records,
+      recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
       onVerdict: (verdict) => {
         metrics.admissions.inc({ verdict });
@@ -185,6 +199,7 @@ export async function composeIngress(
     readiness,
     metrics,
     requestTimeoutMs,
+    stopping: stopping.signal,
     relayTimes: options.relayTimes ?? {},
     log,
   });
@@ -208,5 +223,11 @@ export async function composeIngress(
     clock,
     log,
   });
-  return { app, adminApp };
+  return {
+    app,
+    adminApp,
+    stopWaiting: () => {
+      stopping.abort();
+    },
+  };
 }

@@ -3,24 +3,31 @@ import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
 import { serve } from './serve.ts';
 
-/** What closing takes beside the open requests' grace. */
-const CLOSING_MS = 5_000;
+/** Of the grace, what is kept for closing the stores; of a short one, half. */
+const CLOSING_MS = 3_000;
+/** Stores that hang may take this longer. */
+const HANGING_MS = 5_000;
 
 await runProcess({
   kind: 'api',
   name: 'api',
   env: environment,
-  graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + CLOSING_MS,
+  graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + HANGING_MS,
   async start(config, log, closer) {
-    const { app, adminApp } = await composeIngress(config, log, closer);
+    const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
     const { host, port, adminPort, tls } = config.http;
-    const graceMs = config.limits.shutdownGraceSeconds * 1000;
+    const wholeMs = config.limits.shutdownGraceSeconds * 1000;
+    const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
     await serve(
       adminApp,
       { port: adminPort, host, setting: 'ADMIN_PORT', graceMs: 1_000, ...(tls === undefined ? {} : { tls }) },
       closer,
     );
-    await serve(app, { port, host, setting: 'PORT', graceMs, ...(tls === undefined ? {} : { tls }) }, closer);
+    await serve(
+      app,
+      { port, host, setting: 'PORT', graceMs, onGraceOver: stopWaiting, ...(tls === undefined ? {} : { tls }) },
+      closer,
+    );
     log.info(`The ingress listens on ${host}:${port}, its administration on ${host}:${adminPort}.`);
   },
 });

@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { listen } from '../shared/lifecycle/listen.ts';
+import { refuseMalformed } from './refuse-malformed.ts';
 
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
@@ -21,10 +22,18 @@ export interface ServeOptions {
   tls?: Config['http']['tls'];
   /** How long open requests may take to end at closing; milliseconds. */
   graceMs: number;
+  /** Called when the grace is over, just before the connections that are left are cut. */
+  onGraceOver?: () => void;
 }
 
 function create(app: RequestListener, tls: ServeOptions['tls']): Server {
-  const options = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const options = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    // See middleware/require-host.ts.
+    requireHostHeader: false,
+  };
   if (tls === undefined) return createServer(options, app);
   try {
     return createTlsServer({ ...options, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, app);
@@ -35,12 +44,14 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
 
 /** How often connections are looked for whose last answer has been sent. */
 const IDLE_CHECK_MS = 50;
+/** For the answers that say that the grace is over. */
+const LAST_WORDS_MS = 300;
 
 /**
  * `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are
  * cut. A connection that a client would keep is closed as soon as its answer is there.
  */
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();
@@ -51,19 +62,21 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
   }, IDLE_CHECK_MS);
   const cut = setTimeout(() => {
     server.closeAllConnections();
-  }, graceMs);
+  }, graceMs + LAST_WORDS_MS);
+  const over = setTimeout(() => onGraceOver?.(), graceMs);
   await closed;
   clearInterval(idle);
+  clearTimeout(over);
   clearTimeout(cut);
 }
 
 /** Serves an app until `closer` closes it. */
-export async function serve(
-  app: RequestListener,
-  { port, host, setting, tls, graceMs }: ServeOptions,
-  closer: Closer,
-): Promise<void> {
+export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
+  const { port, host, setting, tls } = options;
   const server = create(app, tls);
+  refuseMalformed(server);
+  // An expectation that is not known is ignored (RFC 9110 section 10.1.1); Node's own 417 would be bare.
+  server.on('checkExpectation', app);
   await listen(server, port, host, setting);
-  closer.defer(setting, () => closeServer(server, graceMs));
+  closer.defer(setting, () => closeServer(server, options), { limitMs: Infinity });
 }

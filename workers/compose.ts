@@ -2,18 +2,23 @@ import type { Config } from '../shared/config/load-config.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../shared/infra/mongo/conversation-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { createReconciliationRepository } from '../shared/infra/mongo/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
 import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
+import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
+import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createInflight } from '../shared/infra/redis/inflight.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -28,6 +33,7 @@ import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { createFleet } from './fleet.ts';
 import { createLease } from './lease/lease.ts';
+import { createOpenLeases } from './lease/open-leases.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
 import { createLocalModerator } from './moderation/local/local-moderator.ts';
 import { createOutputWindow } from './moderation/output-window.ts';
@@ -36,6 +42,7 @@ import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
+import { createKeep } from './pipeline/keep.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
 import { createRemember } from './pipeline/remember.ts';
@@ -44,6 +51,9 @@ import { createSelectRoute } from './pipeline/select-route.ts';
 import { createAdapters } from './providers/adapters.ts';
 import { createInferenceWorker } from './processors/inference.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
+import { createReconciler } from './reconciliation/reconcile.ts';
+import { createReconcileHourly } from './reconciliation/run-hourly.ts';
+import { createRecentEndings } from './settlement/recent-endings.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './sweep/sweep.ts';
 
@@ -62,6 +72,8 @@ export interface WorkerComposeOptions {
 /** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
+/** For what has to be settled when the last request has ended. */
+const FLEET_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -83,9 +95,16 @@ export async function composeWorker(
   );
   await connectRedis(redis);
   await assertNoEviction(redis);
-  redis.on('error', (error: Error) => {
-    log.warn('Redis reported an error.', { error });
+  const subscriber = createRedis(config.redisUrl, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
   });
+  await connectRedis(subscriber);
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
@@ -108,6 +127,18 @@ export async function composeWorker(
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
+  const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
+  const cancelChannel = createCancelChannel(subscriber, keyspace, (requestId) => {
+    openLeases.renew(requestId).catch((error: unknown) => {
+      log.warn('A cancelled request stops with its next renewal.', { requestId, error });
+    });
+  });
+  const endings = createRecentEndings({ requests, clock: systemClock, log });
+  redis.on('ready', () => {
+    endings.sayAgain().catch((error: unknown) => {
+      log.error('Redis could not be told what was finished before it went away.', { error });
+    });
+  });
   const conversations = createConversationRepository(models);
   const moderator = createLocalModerator();
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -123,7 +154,7 @@ export async function composeWorker(
         routing,
         log,
         streams: createStreamReader(redis, keyspace),
-        openLease: (lease) => createLease(requests, log, lease),
+        openLease: openLeases.open,
         onClaimed: meter.onClaimed,
       }),
       moderate: createModerate({ moderator, clock: systemClock, onFlagged: meter.onInputFlagged, log }),
@@ -142,7 +173,13 @@ export async function composeWorker(
         log,
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),
-      finish: createFinish({ requests, clock: systemClock, onFinished: meter.onFinished, log }),
+      finish: createFinish({ requests: endings, clock: systemClock, onFinished: meter.onFinished, log }),
+      keep: createKeep({
+        answers: createAnswerRepository(models),
+        cache: createAnswerCache(redis, keyspace),
+        retentionMs,
+        log,
+      }),
       conclude: createConclude({ conversations, log }),
     },
     conversations,
@@ -150,13 +187,14 @@ export async function composeWorker(
 
   const leases = createLeaderLease(redis, keyspace, workerId);
   const outbox = createOutbox(redis, keyspace);
+  const accountStore = createAccountStore(redis, keyspace);
   const settler = createSettler({
     outbox,
     leases,
     log,
     clock: systemClock,
     ledger: createSettlementRepository(mongo, models),
-    accounts: createAccountStore(redis, keyspace),
+    accounts: accountStore,
     onSettled: (count) => {
       metrics.settled.inc(count);
     },
@@ -168,7 +206,6 @@ export async function composeWorker(
     retentionMs,
     leases,
     runPipeline,
-    clock: systemClock,
     log,
   });
   const queues = createChatQueues(redis, keyspace, (error) => {
@@ -176,11 +213,20 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
 
+  const reconciler = createReconciler({
+    books: createReconciliationRepository(mongo, models),
+    audit: createAccountAudit(redis, keyspace),
+    accounts: accountStore,
+    clock: systemClock,
+    log,
+  });
   const fleet = createFleet({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
+    reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
     log,
+    listen: (shard) => cancelChannel.subscribe(shard),
     openWorker: (shard, shards) =>
       createInferenceWorker({
         client: redis,
@@ -197,7 +243,8 @@ export async function composeWorker(
     },
   });
   await fleet.start();
-  closer.defer('fleet', () => fleet.close());
+  closer.defer('fleet', () => fleet.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('running requests', () => fleet.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({
     redis: () => redis.ping(),

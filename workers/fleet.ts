@@ -11,7 +11,10 @@ export interface FleetDeps {
   directory: ShardDirectory;
   settler: Settler;
   sweep: Sweep;
+  /** Hears what concerns the shard's requests. */
+  listen: (shard: number) => Promise<void>;
   openWorker: (shard: number, shards: number) => InferenceWorker;
+  reconcile: (shard: number) => Promise<void>;
   onOutboxLength: (shard: number) => Promise<void>;
   log: Logger;
 }
@@ -20,6 +23,9 @@ export interface Fleet {
   start(): Promise<void>;
   /** Rejects when a shard's worker has taken nothing for too long. */
   assertWorking(): Promise<void>;
+  /** Takes nothing new; resolves when the last request has ended, with Redis reachable or not. */
+  drain(): Promise<void>;
+  /** Settles what is left and gives every task up; needs Redis. */
   close(): Promise<void>;
 }
 
@@ -28,6 +34,8 @@ const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
 /** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
 const SETTLE_MS = 150;
+/** How often a shard's hourly reconciliation is thought of. */
+const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may go astray. */
 const QUIET_MAX_MS = 45_000;
 
@@ -36,12 +44,14 @@ interface ShardTasks {
   sweeping: Repeating;
   settling: Repeating;
   watching: Repeating;
+  reconciling: Repeating;
 }
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
-export function createFleet({ directory, settler, sweep, openWorker, onOutboxLength, log }: FleetDeps): Fleet {
+export function createFleet(deps: FleetDeps): Fleet {
+  const { directory, settler, sweep, reconcile, listen, openWorker, onOutboxLength, log } = deps;
   const shards = new Map<number, ShardTasks>();
-  let watching: Repeating | undefined;
+  let directoryWatch: Repeating | undefined;
 
   const warn = (what: string, shard: number) => (error: unknown) => {
     log.warn(`${what} failed; the next round tries again.`, { shard, error });
@@ -49,6 +59,7 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
 
   function open(shard: number, count: number): void {
     log.info('A shard is served.', { shard });
+    listen(shard).catch(warn('Listening for cancelled requests', shard));
     shards.set(shard, {
       worker: openWorker(shard, count),
       settling: repeat(
@@ -66,19 +77,29 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
         () => SWEEP_MS,
         warn('Reading the outbox length', shard),
       ),
+      reconciling: repeat(
+        () => reconcile(shard),
+        () => RECONCILE_LOOK_MS,
+        warn('Reconciliation', shard),
+      ),
     });
   }
 
   /** Nothing new is taken; resolves when the last request has ended. */
   async function drain(shard: number, { worker, sweeping }: ShardTasks): Promise<void> {
-    await Promise.all([worker.close(), sweeping.stop()]);
-    await sweep.release(shard).catch(warn('Giving up the sweep', shard));
+    void sweeping.stop();
+    await worker.drain();
     await sweep.idle();
+    log.info('No request runs any more.', { shard });
   }
 
   /** Settlement goes on until the last request has finished, then once more for what that left. */
-  async function endSettlement(shard: number, { settling, watching }: ShardTasks): Promise<void> {
-    await Promise.all([settling.stop(), watching.stop()]);
+  async function endTasks(
+    shard: number,
+    { worker, sweeping, settling, watching, reconciling }: ShardTasks,
+  ): Promise<void> {
+    await Promise.all([worker.close(), sweeping.stop(), settling.stop(), watching.stop(), reconciling.stop()]);
+    await sweep.release(shard).catch(warn('Giving up the sweep', shard));
     await settler.settleShard(shard).catch(warn('Settlement', shard));
     await settler.release(shard).catch(warn('Giving up settlement', shard));
   }
@@ -91,7 +112,7 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
   return {
     async start() {
       await serveAll();
-      watching = repeat(
+      directoryWatch = repeat(
         serveAll,
         () => DIRECTORY_MS,
         (error) => {
@@ -109,10 +130,13 @@ export function createFleet({ directory, settler, sweep, openWorker, onOutboxLen
       return Promise.resolve();
     },
 
-    async close() {
-      await watching?.stop();
+    async drain() {
+      await directoryWatch?.stop();
       await Promise.all([...shards].map(([shard, tasks]) => drain(shard, tasks)));
-      await Promise.all([...shards].map(([shard, tasks]) => endSettlement(shard, tasks)));
+    },
+
+    async close() {
+      await Promise.all([...shards].map(([shard, tasks]) => endTasks(shard, tasks)));
     },
   };
 }

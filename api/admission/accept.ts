@@ -15,12 +15,14 @@ import type { Enqueue } from './enqueue.ts';
 import { idempotencyOf } from './idempotency.ts';
 import { ignoredFieldsHeader } from './ignored-fields.ts';
 import { setKeyHeaders } from './limit-headers.ts';
+import type { Recall } from './recall.ts';
 
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
   hub: RelayHub;
   records: Pick<RecordStore, 'attach'>;
+  recall: Recall;
   retention: { ordinaryMs: number; keptMs: number };
   onVerdict: (verdict: string) => void;
 }
@@ -60,7 +62,9 @@ export type Accept = ReturnType<typeof createAccept>;
  * relay opens before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
  * request that is there: running or ended, complete or streamed.
  */
-export function createAccept({ admit, enqueue, hub, records, retention, onVerdict }: AcceptDeps) {
+export function createAccept(deps: AcceptDeps) {
+  const { admit, enqueue, hub, records, recall, retention, onVerdict } = deps;
+
   async function join<R>(
     admitted: Admitted & { kind: 'joined' },
     fingerprint: string,
@@ -74,7 +78,9 @@ export function createAccept({ admit, enqueue, hub, records, retention, onVerdic
       );
     }
     const { shard } = principal;
-    const record = await records.attach(principal, admitted.requestId, hub.channelOf(shard));
+    const attach = () => records.attach(principal, admitted.requestId, hub.channelOf(shard));
+    let record = await attach();
+    if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
     if (record === undefined) {
       throw new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
     }
@@ -98,6 +104,7 @@ export function createAccept({ admit, enqueue, hub, records, retention, onVerdic
     // Where Redis gives no answer there is no counting either: the refusal must not ask it again.
     context.counted = true;
     await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
+    if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
     const admitted = await admit({
       requestId,
@@ -108,6 +115,7 @@ export function createAccept({ admit, enqueue, hub, records, retention, onVerdic
       channel: async ? '' : hub.channelOf(shard),
       idempotency,
       onDisconnect: isKept ? 'finish' : principal.onDisconnect,
+      isKept,
       retentionMs: isKept ? retention.keptMs : retention.ordinaryMs,
       onFigures: (figures) => {
         setKeyHeaders(res, principal, figures);

@@ -1,5 +1,6 @@
 import type { ChatRequest, Tier } from '../../shared/contracts/chat-request.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { IdempotencyName } from '../../shared/contracts/kept-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -29,9 +30,11 @@ export interface AdmissionCall {
   request: ChatRequest;
   /** Empty: nobody waits for the answer. */
   channel: string;
-  idempotency: { name: string; fingerprint: string } | undefined;
+  idempotency: IdempotencyName | undefined;
   /** How long the answer is kept after the end; milliseconds. */
   retentionMs: number;
+  /** The answer is kept for a day. */
+  isKept: boolean;
   /** Whether the request goes on when its last reader has gone. */
   onDisconnect: 'cancel' | 'finish';
   /** Hears the figures for the rate-limit headers, whether the request is let in or not. */
@@ -52,7 +55,7 @@ function estimatePromptTokens(request: ChatRequest): number {
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
   tier: Tier,
   acceptedAt: number,
 ): RequestEnvelope {
@@ -67,6 +70,7 @@ function toEnvelope(
     stream,
     acceptedAt,
     retentionMs,
+    ...(isKept ? { kept: idempotency === undefined ? {} : { idempotency } } : {}),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

@@ -34,7 +34,7 @@ export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
-        return await store.void(requestId, principal, clock.now());
+        return await store.void(requestId, principal);
       } catch {
         await delay(RETRY_MS);
       }

@@ -9,24 +9,35 @@ function resetSeconds(resetMs: number): number {
   return Math.max(0, Math.ceil(resetMs / 1000));
 }
 
-function setFamily(res: Response, family: 'Requests' | 'Tokens', limit: number, used: number, resetMs: number): void {
-  res.setHeader(`X-RateLimit-Limit-${family}`, limit);
-  res.setHeader(`X-RateLimit-Remaining-${family}`, Math.max(0, limit - used));
-  res.setHeader(`X-RateLimit-Reset-${family}`, resetSeconds(resetMs));
+type Headers = Record<string, number>;
+
+function familyOf(family: 'Requests' | 'Tokens', limit: number, used: number, resetMs: number): Headers {
+  return {
+    [`X-RateLimit-Limit-${family}`]: limit,
+    [`X-RateLimit-Remaining-${family}`]: Math.max(0, limit - used),
+    [`X-RateLimit-Reset-${family}`]: resetSeconds(resetMs),
+  };
+}
+
+function setAll(res: Response, headers: Headers): void {
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
 }
 
 const UNKNOWN: WindowFigures = { requests: 0, requestsResetMs: 0, tokens: 0, tokensResetMs: 0 };
 
 /** Without `figures` (Redis is away) the headers name the limits as if nothing had been used. */
 export function setKeyHeaders(res: Response, { limits }: Principal, figures: WindowFigures = UNKNOWN): void {
-  setFamily(res, 'Requests', limits.rpm, figures.requests, figures.requestsResetMs);
-  setFamily(res, 'Tokens', limits.tpm, figures.tokens, figures.tokensResetMs);
+  setAll(res, familyOf('Requests', limits.rpm, figures.requests, figures.requestsResetMs));
+  setAll(res, familyOf('Tokens', limits.tpm, figures.tokens, figures.tokensResetMs));
 }
 
+type AddressFigures = Pick<WindowFigures, 'requests' | 'requestsResetMs'>;
+
 /** For a request without a valid key: the limit on failed authentications of its address. */
-export function setAddressHeaders(
-  res: Response,
-  figures: Pick<WindowFigures, 'requests' | 'requestsResetMs'> = UNKNOWN,
-): void {
-  setFamily(res, 'Requests', ADDRESS_FAILURES_PER_MINUTE, figures.requests, figures.requestsResetMs);
+export function addressHeaders({ requests, requestsResetMs }: AddressFigures = UNKNOWN): Headers {
+  return familyOf('Requests', ADDRESS_FAILURES_PER_MINUTE, requests, requestsResetMs);
+}
+
+export function setAddressHeaders(res: Response, figures?: AddressFigures): void {
+  setAll(res, addressHeaders(figures));
 }

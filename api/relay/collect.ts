@@ -27,11 +27,13 @@ export interface CollectOptions {
   /** The stream may have begun. */
   existing?: boolean;
   timeoutMs: number;
+  /** Aborts when this ingress can wait no longer: the request goes on without it. */
+  stopping: AbortSignal;
 }
 
 /** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
-  const { shard, requestId, existing, timeoutMs } = options;
+  const { shard, requestId, existing, timeoutMs, stopping } = options;
   const literals: string[] = [];
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
@@ -43,7 +45,18 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   const timer = setTimeout(() => {
     collected.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
   }, timeoutMs + DEADLINE_MARGIN_MS);
+  const onStopping = () => {
+    collected.reject(
+      new ServiceError(
+        'model_unavailable',
+        'This server restarts and can wait no longer; GET /chat/{request_id} has the answer when it is ready.',
+        { retryAfterSeconds: 1 },
+      ),
+    );
+  };
+  stopping.addEventListener('abort', onStopping, { once: true });
   const close = () => {
+    stopping.removeEventListener('abort', onStopping);
     clearTimeout(timer);
     reader.close();
   };

@@ -12,7 +12,7 @@ import { errorOf } from './terminal-error.ts';
 /** interface.md section 8. */
 const PING_MS = 15_000;
 /** A client that has read nothing for so long has gone (design.md section 4). */
-const DRAIN_MS = 30_000;
+export const DRAIN_MS = 30_000;
 const DEADLINE_MARGIN_MS = 20_000;
 
 const SSE_HEADERS = {

@@ -1,5 +1,5 @@
 import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
-import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/chunk-channel.ts';
 import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
@@ -69,6 +69,17 @@ const POLL_MS = 1_000;
 const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
+
+/** What a reader hears when Redis has come back without its request, whose worker can write nothing any more either. */
+const LOST: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: {
+    code: 'model_unavailable',
+    message: 'The request was lost before its answer was complete; send it again.',
+    retryAfterSeconds: 1,
+  },
+};
 
 export function createRelayHub(deps: {
   channel: ChunkChannel;
@@ -143,12 +154,20 @@ export function createRelayHub(deps: {
 
   /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
   const ignore = () => undefined;
+  async function renew(group: ReadonlySet<OpenReader>): Promise<void> {
+    const open = [...group].filter(({ ended }) => !ended);
+    const [reader] = open;
+    if (reader === undefined) return;
+    const isKnown = await records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard));
+    if (isKnown) return;
+    log.warn('A request that a client waits for is unknown to Redis; the client is told.', {
+      requestId: reader.requestId,
+    });
+    for (const lost of open) deliver(lost, { lastSeq: lost.nextSeq, deltas: [], terminal: LOST });
+  }
+
   const renewal = setInterval(() => {
-    for (const group of readers.values()) {
-      const [reader] = group;
-      if (reader !== undefined && !reader.ended)
-        records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
-    }
+    for (const group of readers.values()) renew(group).catch(ignore);
   }, RENEW_READERS_MS);
   renewal.unref();
 

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
+import { dropUnread } from './drop-unread.ts';
+
 /** Writes to a client no faster than it reads. */
 export interface PacedWriter {
   write(text: string): void;
@@ -21,15 +23,11 @@ export function createPacedWriter(
   { onBlocked, onDrained }: { onBlocked: () => void; onDrained: () => void },
 ): PacedWriter {
   let dropping: NodeJS.Timeout | undefined;
-  const dropLater = () => {
-    dropping ??= setTimeout(() => res.destroy(), drainMs);
-  };
-
   return {
     write(text) {
       if (res.write(text) || dropping !== undefined) return;
       onBlocked();
-      dropLater();
+      dropping = setTimeout(() => res.destroy(), drainMs);
       res.once('drain', () => {
         clearTimeout(dropping);
         dropping = undefined;
@@ -37,8 +35,9 @@ export function createPacedWriter(
       });
     },
     end(text) {
+      clearTimeout(dropping);
       res.end(text);
-      dropLater();
+      dropUnread(res, drainMs);
     },
     isBlocked: () => dropping !== undefined,
     close() {

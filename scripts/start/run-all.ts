@@ -51,6 +51,7 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
   const state = await loadState(stateFile);
   await saveState(stateFile, state);
   const stores = await startStores(supervisor, settings, log);
+  await saveState(stateFile, Object.assign(state, { stores }));
   const adminToken = settings.env['ADMIN_TOKEN'] ?? state.adminToken;
   const env: Environment = {
     CREDENTIALS_KEY: state.credentialsKey,

@@ -27,6 +27,8 @@ export interface StartState {
   tenantId?: string;
   liveKey?: DemoKey;
   testKey?: DemoKey;
+  /** The servers of the last start: what works on them later has to find them. */
+  stores?: { REDIS_URL: string; MONGODB_URI: string };
   providers: Record<string, PutProvider>;
   tiers: Record<string, PutTier>;
 }

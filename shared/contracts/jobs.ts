@@ -1,4 +1,5 @@
 import type { ChatRequest, Tier } from './chat-request.ts';
+import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 
 /** Which public route a request came through; its throttle and its row in the ledger follow from it. */
@@ -22,6 +23,8 @@ export interface RequestEnvelope {
   acceptedAt: number;
   /** How long the answer is kept after the end; milliseconds. */
   retentionMs: number;
+  /** Present where the answer is kept for a day, under an Idempotency-Key if there is one. */
+  kept?: { idempotency?: IdempotencyName };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type request from 'supertest';
+import request from 'supertest';
 
-import { chatOf, postChat, postStream, waitFor } from '../support/chat.ts';
+import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
@@ -75,6 +75,32 @@ describe('with Redis away', () => {
     expect(refusalOf(badBody.response)).toMatchObject({ status: 400, code: 'invalid_request', limit: 100_000 });
     expect(refusalOf(badKey.response)).toMatchObject({ status: 401, code: 'invalid_api_key', limit: 60 });
     for (const { tookMs } of [badBody, badKey]) expect(tookMs).toBeLessThan(LIMIT_MS);
+  });
+
+  it.each(['cut', 'stall'] as const)('(%s) every other endpoint is 503 in time, with Retry-After', async (how) => {
+    const { key } = await service.startTenant();
+    const answered = await postChat(service.app, key, chatOf('Hi'));
+    const path = `/platform/v1/chat`;
+    const id = requestIdOf(answered);
+    const calls = {
+      lookUp: () => request(service.app).get(`${path}/${id}`),
+      cancel: () => request(service.app).post(`${path}/${id}/cancel`),
+      resume: () => request(service.app).get(`${path}/stream/${id}`),
+      models: () => request(service.app).get('/platform/v1/models'),
+      completions: () =>
+        request(service.app)
+          .post(`${path}/completions`)
+          .send(chatOf('Hi', { model: 'mobius' })),
+    };
+    redis[how]();
+
+    for (const call of Object.values(calls)) {
+      const { response, tookMs } = await timed(call().auth(key, { type: 'bearer' }));
+
+      expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable', limit: 100_000 });
+      expect(response.headers['retry-after']).toBe('1');
+      expect(tookMs).toBeLessThan(LIMIT_MS);
+    }
   });
 
   it('nothing that was refused is held or charged afterwards', async () => {

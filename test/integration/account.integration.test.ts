@@ -34,7 +34,7 @@ describe('the three numbers of a balance', () => {
     const request = await lab.admit({ principal, promptTokens: 10, maxTokens: 90 });
     expect(await numbers(principal)).toEqual([1_000, 0, 100, 900]);
     await lab.run(request, 1);
-    await lab.requests.renew(request.ref(1), { micro: 150 * RATE, tokens: 150 });
+    await lab.requests.renew(request.ref(1), { micro: 150 * RATE, tokens: 150, usedMicro: 0 });
     expect(await numbers(principal)).toEqual([1_000, 0, 150, 850]);
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', { prompt: 12, completion: 30 }));
     expect(await numbers(principal)).toEqual([1_000, 42, 0, 958]);
@@ -47,7 +47,7 @@ describe('the three numbers of a balance', () => {
     const [lost, failed] = [await lab.admit({ principal }), await lab.admit({ principal })];
     await lab.run(failed, 1);
 
-    await lab.admissions.void(lost.requestId, principal, Date.now());
+    await lab.admissions.void(lost.requestId, principal);
     await lab.requests.finish(failed.ref(1), 0, FAILED);
 
     expect(await numbers(principal)).toEqual([1_000, 0, 0, 1_000]);
@@ -60,7 +60,7 @@ describe('the three numbers of a balance', () => {
 
     await Promise.all(
       requests.map(async (request, index) => {
-        if (index % 3 === 0) return lab.admissions.void(request.requestId, principal, Date.now());
+        if (index % 3 === 0) return lab.admissions.void(request.requestId, principal);
         await lab.run(request, 1);
         const answer = endingOf(request, 'Hi', { prompt: 12, completion: 30 });
         return lab.requests.finish(request.ref(1), 0, index % 3 === 1 ? answer : FAILED);

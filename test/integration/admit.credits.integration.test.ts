@@ -102,7 +102,7 @@ describe('the balance', () => {
     ]) {
       const requestId = `req_${String(rates.promptMicro)}`;
       expect((await key.admit({ requestId, rates })).verdict).toBe('admitted');
-      expect(await lab.store.void(requestId, key.principal, Date.now())).toBe('accepted');
+      expect(await lab.store.void(requestId, key.principal)).toBe('accepted');
     }
     expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
   });

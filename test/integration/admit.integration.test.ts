@@ -159,7 +159,7 @@ describe('an admission that is taken back', () => {
     const key = await lab.key({ monthlyTokenBudget: 1_000 });
     await key.admit({ requestId: 'req_void' });
 
-    expect(await lab.store.void('req_void', key.principal, Date.now())).toBe('accepted');
+    expect(await lab.store.void('req_void', key.principal)).toBe('accepted');
 
     expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
     expect(await lab.store.count('req_look', key.principal, false)).toMatchObject({ requests: 1, tokens: 0 });
@@ -170,10 +170,10 @@ describe('an admission that is taken back', () => {
     const key = await lab.key();
     await key.admit();
     await key.admit({ requestId: 'req_void_twice' });
-    await lab.store.void('req_void_twice', key.principal, Date.now());
+    await lab.store.void('req_void_twice', key.principal);
     const before = await lab.snapshot();
 
-    expect(await lab.store.void('req_void_twice', key.principal, Date.now())).toBe('void');
+    expect(await lab.store.void('req_void_twice', key.principal)).toBe('void');
 
     expect(await lab.snapshot()).toEqual(before);
     expect((await key.figures()).heldMicro).toBe(20_000_000);
@@ -182,7 +182,7 @@ describe('an admission that is taken back', () => {
   it('leaves a tombstone that a late admission cannot pass, whichever comes first', async () => {
     const key = await lab.key();
 
-    expect(await lab.store.void('req_late', key.principal, Date.now())).toBe('missing');
+    expect(await lab.store.void('req_late', key.principal)).toBe('missing');
     expect((await key.admit({ requestId: 'req_late' })).verdict).toBe('void');
 
     expect(await key.figures()).toMatchObject({ heldMicro: 0 });
@@ -195,7 +195,7 @@ describe('an admission that is taken back', () => {
     await key.admit({ requestId: 'req_claimed' });
     await lab.redis.hset(lab.keys.record('req_claimed'), 'state', 'running');
 
-    expect(await lab.store.void('req_claimed', key.principal, Date.now())).toBe('running');
+    expect(await lab.store.void('req_claimed', key.principal)).toBe('running');
 
     expect((await key.figures()).heldMicro).toBe(20_000_000);
   });

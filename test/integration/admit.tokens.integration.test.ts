@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
 import { fill, openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';
 
@@ -87,7 +88,7 @@ describe('the tokens of a minute', () => {
     await key.pass(30_000);
     const voided = 'req_voided';
     await key.admitWith(limits, { requestId: voided });
-    await lab.store.void(voided, key.principal, Date.now());
+    await lab.store.void(voided, key.principal);
 
     const { retryAfterMs } = await key.admitWith(limits, { promptTokens: 500 });
 
@@ -99,7 +100,7 @@ describe('the tokens of a minute', () => {
   it('are right again when a request without any has left the window', async () => {
     const key = await lab.key();
     await key.admit({ requestId: 'req_nothing' });
-    await lab.store.void('req_nothing', key.principal, Date.now());
+    await lab.store.void('req_nothing', key.principal);
     await key.admit();
     await key.pass(MINUTE_MS);
 
@@ -155,9 +156,24 @@ describe('the daily allowance of test keys', () => {
     for (const requestId of ['req_a', 'req_b', 'req_c']) await key.admit({ requestId });
     expect((await key.admit()).verdict).toBe('test_tokens');
 
-    await lab.store.void('req_b', key.principal, Date.now());
+    await lab.store.void('req_b', key.principal);
 
     expect((await key.admit()).verdict).toBe('admitted');
+  });
+
+  it.each(['void', 'cancel'] as const)('gets back on its own day what %s ends after midnight', async (way) => {
+    const key = await lab.key(test, 0);
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: 60_000 });
+    const yesterday = Date.now() - 86_400_000;
+    const allowanceOf = (time: number) => lab.redis.get(lab.keys.testAllowance(key.principal.tenantId, dayOf(time)));
+    await key.admit({ requestId: `req_today_${way}` });
+    await key.admit({ requestId: `req_midnight_${way}` }, yesterday);
+    expect([await allowanceOf(yesterday), await allowanceOf(Date.now())]).toEqual(['20', '20']);
+
+    if (way === 'void') await lab.store.void(`req_midnight_${way}`, key.principal);
+    else await records.cancel(key.principal, `req_midnight_${way}`);
+
+    expect([await allowanceOf(yesterday), await allowanceOf(Date.now())]).toEqual(['0', '20']);
   });
 
   it('does not lower the rpm of live keys', async () => {

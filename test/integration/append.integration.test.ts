@@ -102,7 +102,7 @@ it('reaches every ingress that reads the stream', async () => {
 it('refuses text before the claim and after the end', async () => {
   const request = await lab.admit();
   expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
-  await lab.admissions.void(request.requestId, request.principal, Date.now());
+  await lab.admissions.void(request.requestId, request.principal);
   expect(await lab.requests.append(request.ref(0), 1, ['a'])).toBe('superseded');
 
   expect(await lab.redis.exists(lab.keys.stream(request.requestId))).toBe(0);

@@ -41,7 +41,7 @@ describe('two deliveries of one request', () => {
     const heardBefore = lab.heard.length;
 
     expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
-    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6 })).toBe('superseded');
+    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6, usedMicro: 0 })).toBe('superseded');
     const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
     expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
 
@@ -139,7 +139,7 @@ describe('claiming', () => {
 
   it('drops a request that was taken back', async () => {
     const { requestId, principal } = await lab.admit();
-    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
 
     expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 1)).toMatchObject({ reason: 'drop void' });
   });
@@ -159,6 +159,6 @@ describe('claiming', () => {
     const claim = await lab.requests.claim(SHARD, requestId, principal.tenantId, 1);
 
     expect(claim).toEqual({ kind: 'drop', reason: 'no_body accepted' });
-    expect(await lab.admissions.void(requestId, principal, Date.now())).toBe('accepted');
+    expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
   });
 });

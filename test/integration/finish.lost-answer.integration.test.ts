@@ -37,7 +37,7 @@ async function warmUp(): Promise<void> {
   const request = await lab.admit();
   await requests.claim(SHARD, request.requestId, request.principal.tenantId, 1);
   await requests.append(request.ref(1), 1, ['a']);
-  await requests.renew(request.ref(1), { micro: 0, tokens: 0 });
+  await requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
   await requests.finish(request.ref(1), 1, endingOf(request, '', TOKENS));
   await settled(request);
 }
@@ -87,7 +87,9 @@ it('raises a hold once', async () => {
   const request = await lab.admit({ maxTokens: 90 });
   await lab.run(request, 1);
 
-  expect(await losingTheAnswer(() => requests.renew(request.ref(1), { micro: 300 * RATE, tokens: 300 }))).toBe('ok');
+  expect(
+    await losingTheAnswer(() => requests.renew(request.ref(1), { micro: 300 * RATE, tokens: 300, usedMicro: 0 })),
+  ).toBe('ok');
 
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 300 * RATE, budgetHeldTokens: 300 });
 });

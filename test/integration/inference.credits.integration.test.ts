@@ -53,6 +53,31 @@ describe('credits that run out', () => {
     },
   );
 
+  it('do not end an answer that they cover, however little is left beside it', async () => {
+    // Four seconds: the renewal after three asks for 100 tokens more than there are.
+    service.provider.change({ tokens: 40, chunks: 40, chunk_ms: 100 });
+    const { key, tenantId } = await service.startTenant({ credits: 60 });
+
+    const response = await postStream(service.app, key, chatOf('A short story'));
+
+    expect(response.status).toBe(200);
+    expect(String(response.body)).toContain('"finish_reason":"stop"');
+    expect((await atRest(tenantId)).balance).toBeGreaterThan(0);
+  });
+
+  it('admit one request whatever it costs, and end it with finish_reason length when its text has come', async () => {
+    service.provider.change({ tokens: 2_000, chunks: 100, chunk_ms: 150, first_token_ms: 3_300 });
+    const { key, tenantId } = await service.startTenant({ credits: 1 });
+
+    const response = await postStream(service.app, key, chatOf('Forty bytes of prompt make ten tokens.'));
+
+    expect(response.status).toBe(200);
+    expect(String(response.body)).toContain('"finish_reason":"length"');
+    const { balance, spent } = await atRest(tenantId);
+    expect(spent).toBeGreaterThan(10);
+    expect(balance).toBeCloseTo(1 - spent, 6);
+  });
+
   it('before any text are a 402, and nothing is charged', async () => {
     const { key, tenantId } = await service.startTenant({ credits: 5_000 });
     const talk = (content: string) =>

@@ -59,7 +59,12 @@ describe('a client that has gone before its relay is opened', () => {
     const { requestId } = await relay.start();
     const res = await responseWithoutClient();
 
-    openCollector(relay.hub, res, { shard: SHARD, requestId, timeoutMs: 60_000 });
+    openCollector(relay.hub, res, {
+      shard: SHARD,
+      requestId,
+      timeoutMs: 60_000,
+      stopping: new AbortController().signal,
+    });
 
     expect(relay.hub.size()).toBe(0);
   });

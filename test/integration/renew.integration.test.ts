@@ -19,8 +19,10 @@ async function running(balanceCredits = 1_000): Promise<LabRequest> {
   return request;
 }
 
-const renew = (request: LabRequest, tokens: number) =>
-  lab.requests.renew(request.ref(1), { micro: tokens * RATE, tokens });
+/** `usedTokens`: what the request has really used so far. */
+const renew = (request: LabRequest, tokens: number, usedTokens = 0) =>
+  lab.requests.renew(request.ref(1), { micro: tokens * RATE, tokens, usedMicro: usedTokens * RATE });
+const holdOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'hold').then(Number);
 const weightOf = (request: LabRequest) =>
   lab.redis.hget(lab.keys.tpmWeights(request.principal.keyId), request.requestId).then(Number);
 const sumOf = (request: LabRequest) => lab.redis.hget(lab.keys.tpmWeights(request.principal.keyId), 'sum').then(Number);
@@ -57,15 +59,36 @@ it('never lowers what admission has taken', async () => {
   expect(await weightOf(request)).toBe(100);
 });
 
-it('holds what is left and says so when the credits do not reach', async () => {
+it('holds what is left, and lets a request go on whose use that still covers', async () => {
   const request = await running(130);
 
-  expect(await renew(request, 200)).toBe('exhausted');
+  expect(await renew(request, 200, 129)).toBe('ok');
 
   const { bookMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
   expect(heldMicro).toBe(130 * RATE);
   expect(bookMicro - pendingMicro - heldMicro).toBe(0);
-  expect(await renew(request, 130)).toBe('ok');
+});
+
+it('says so when a request has used all that it holds and there is no more to hold', async () => {
+  const request = await running(130);
+
+  expect(await renew(request, 200, 130)).toBe('exhausted');
+  expect(await holdOf(request)).toBe(130 * RATE);
+});
+
+it('lets a request that has used all that it holds go on where there is more to hold', async () => {
+  const request = await running(1_000);
+
+  expect(await renew(request, 200, 100)).toBe('ok');
+  expect(await holdOf(request)).toBe(200 * RATE);
+});
+
+it('lets a request go on that needs more than is left, in the middle of its answer, and ends it later', async () => {
+  const request = await running(250);
+
+  expect(await renew(request, 240, 140)).toBe('ok');
+  expect(await renew(request, 340, 240)).toBe('ok');
+  expect(await renew(request, 440, 340)).toBe('exhausted');
 });
 
 it('leaves to other requests what they hold', async () => {
@@ -73,10 +96,10 @@ it('leaves to other requests what they hold', async () => {
   const other = await lab.admit({ principal: request.principal, maxTokens: 90 });
 
   expect(other.admission.verdict).toBe('admitted');
-  expect(await renew(request, 200)).toBe('exhausted');
+  expect(await renew(request, 200, 150)).toBe('exhausted');
 
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE });
-  expect(await lab.redis.hget(lab.keys.record(request.requestId), 'hold')).toBe(String(150 * RATE));
+  expect(await holdOf(request)).toBe(150 * RATE);
 });
 
 it('gives back at the end all that it has ever raised', async () => {

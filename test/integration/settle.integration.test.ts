@@ -56,6 +56,24 @@ describe('booking a batch', () => {
     ]);
   });
 
+  it('adds the request to the usage of its minute, hour and day, with and without its entity', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const record = recordOf(tenantId, { entityId: 'pupil 7', costMicro: 5 });
+    await book.ledger.settle([record], NOW);
+    await book.ledger.settle([recordOf(tenantId, { keyId: record.keyId, costMicro: 6 })], NOW);
+
+    const rows = await book.models.usageRollUps.find({ tenantId, width: '1h' }).sort({ scope: 1, entityId: 1 }).lean();
+    const startMs = Date.UTC(2026, 10, 21, 12);
+    expect(rows).toMatchObject([
+      { scope: 'all', entityId: '', startMs, requests: 2, promptTokens: 20, completionTokens: 40, costMicro: 11 },
+      { scope: 'entity', entityId: '', startMs, requests: 1, costMicro: 6 },
+      { scope: 'entity', entityId: 'pupil 7', startMs, requests: 1, costMicro: 5 },
+    ]);
+    expect(await book.models.usageRollUps.distinct('width', { tenantId, expiresAt: { $exists: true } })).toEqual([
+      '1m',
+    ]);
+  });
+
   it('counts the tokens of live requests by the month of acceptance', async () => {
     const tenantId = await book.tenant(GRANT);
     const october = Date.UTC(2026, 9, 31, 23, 59, 59);

@@ -128,6 +128,10 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
   for (const tenantId of tenants) {
     const spent = records.reduce((sum, record) => sum + (record.tenantId === tenantId ? record.costMicro : 0), 0);
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - spent, ledger: GRANT - spent });
+    const usage = await book.usageOf(tenantId);
+    const tokens = usage.reduce((sum, row) => sum + (row.promptTokens ?? 0) + (row.completionTokens ?? 0), 0);
+    const sum = { requests: usage.length, tokens, costMicro: spent };
+    expect(await book.rolledUp(tenantId)).toEqual(Array.from({ length: 6 }, () => sum));
     expect(await lab.accounts.read(SHARD, tenantId, '202611')).toMatchObject({
       bookMicro: GRANT - spent,
       pendingMicro: 0,

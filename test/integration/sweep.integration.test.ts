@@ -41,7 +41,6 @@ function newSweep(processId: string): Sweep {
     retentionMs: RETENTION_MS,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
-    clock: { now: () => Date.now() },
     log: createRecordingLog(),
   });
 }
@@ -135,7 +134,7 @@ describe('an admission', () => {
 describe('a running request', () => {
   it('is left alone while its worker renews the lease', async () => {
     const request = await abandoned();
-    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0 });
+    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
 
     await sweep.sweepShard(SHARD);
 

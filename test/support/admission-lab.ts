@@ -9,7 +9,7 @@ import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/i
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import type { ShardKeys } from '../../shared/infra/redis/keyspace.ts';
+import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 
 const SHARD = 2;
@@ -24,7 +24,7 @@ export type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
 export interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
-  admit(asked?: Asked): Promise<Admission>;
+  admit(asked?: Asked, now?: number): Promise<Admission>;
   /** As `admit`, with further limits of the key. */
   admitWith(limits: Partial<Principal['limits']>, asked?: Asked): Promise<Admission>;
   publish(book: Partial<PublishedBook>): Promise<void>;
@@ -35,6 +35,7 @@ export interface LabKey {
 
 export interface AdmissionLab {
   redis: RedisClient;
+  keyspace: Keyspace;
   keys: ShardKeys;
   store: AdmissionStore;
   /** A live key with limits that are out of the way and a balance of a million credits. */
@@ -103,7 +104,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
   function labKey(principal: Principal): LabKey {
     const { keyId, tenantId } = principal;
     let version = 0;
-    const admitAs = (as: Principal, asked: Asked) =>
+    const admitAs = (as: Principal, asked: Asked, now = Date.now()) =>
       store.admit(
         {
           requestId: newId('req'),
@@ -120,11 +121,11 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
           idempotency: undefined,
           ...asked,
         },
-        Date.now(),
+        now,
       );
     return {
       principal,
-      admit: (asked = {}) => admitAs(principal, asked),
+      admit: (asked = {}, now) => admitAs(principal, asked, now),
       admitWith: (limits, asked = {}) => admitAs({ ...principal, limits: { ...principal.limits, ...limits } }, asked),
       async publish(book) {
         version += 1;
@@ -146,6 +147,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
 
   return {
     redis,
+    keyspace,
     keys,
     store,
     async key(more = {}, balanceTokens = 1_000_000) {

@@ -9,6 +9,8 @@ import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
+import { createReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
+import type { ReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
 import type { LedgerRow } from '../../shared/infra/mongo/rows.ts';
 import { createSettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
@@ -19,6 +21,7 @@ export interface BookLab {
   models: Models;
   ledger: SettlementRepository;
   accounts: AccountRepository;
+  reconciliation: ReconciliationRepository;
   /** The repository over another way to the same database, such as a proxy's port. */
   ledgerThrough(port: number): Promise<SettlementRepository>;
   /** A tenant's account with a grant in its ledger. */
@@ -26,7 +29,15 @@ export interface BookLab {
   usageOf(tenantId: string): Promise<LedgerRow[]>;
   /** The balance as the account has it, and as the ledger adds up; the two must never differ. */
   balanceOf(tenantId: string): Promise<{ account: number; ledger: number }>;
+  /** What the roll-ups of a tenant add up to, by width and scope: six sums that must all say what the ledger says. */
+  rolledUp(tenantId: string): Promise<UsageSum[]>;
   close(): Promise<void>;
+}
+
+export interface UsageSum {
+  requests: number;
+  tokens: number;
+  costMicro: number;
 }
 
 /** What a finished request owes. */
@@ -75,6 +86,7 @@ export async function openBookLab(): Promise<BookLab> {
   return {
     models,
     accounts,
+    reconciliation: createReconciliationRepository(connection, models),
     ledger: createSettlementRepository(connection, models),
     async ledgerThrough(port) {
       const other = await connectMongo(databaseUrl(name, port), { callTimeoutMs: 2_000 });
@@ -92,6 +104,18 @@ export async function openBookLab(): Promise<BookLab> {
       const account = await models.accounts.findById(tenantId).lean();
       const rows = await models.ledger.find({ tenantId }).lean();
       return { account: account?.balanceMicro ?? NaN, ledger: rows.reduce((sum, row) => sum + row.amountMicro, 0) };
+    },
+    async rolledUp(tenantId) {
+      const sums = new Map<string, UsageSum>();
+      for (const row of await models.usageRollUps.find({ tenantId }).lean()) {
+        const name = `${row.width} ${row.scope}`;
+        const sum = sums.get(name) ?? { requests: 0, tokens: 0, costMicro: 0 };
+        sums.set(name, sum);
+        sum.requests += row.requests;
+        sum.tokens += row.promptTokens + row.completionTokens;
+        sum.costMicro += row.costMicro;
+      }
+      return [...sums.values()];
     },
     async close() {
       await connection.dropDatabase();

@@ -108,7 +108,7 @@ export const FAILED: Ending = {
   costMicro: 0,
 };
 
-function principalOf(more: Partial<Principal>): Principal {
+export function principalOf(more: Partial<Principal>): Principal {
   return {
     keyId: newId('key'),
     tenantId: newId('ten'),
@@ -126,8 +126,8 @@ function principalOf(more: Partial<Principal>): Principal {
   };
 }
 
-function labRequest(requestId: string, principal: Principal, admission: Admission): LabRequest {
-  const { tenantId, keyId, mode } = principal;
+export function labRequest(requestId: string, principal: Principal, admission: Admission): LabRequest {
+  const { tenantId, keyId, mode, shard } = principal;
   const common = { requestId, tenantId, keyId, mode, tier: 'mobius', endpoint: 'chat.stream' } as const;
   const acceptedAt = admission.now;
   return {
@@ -142,7 +142,7 @@ function labRequest(requestId: string, principal: Principal, admission: Admissio
       tenant: {},
       request: { messages: [{ role: 'user', content: 'Hello' }], maxTokens: 100, jsonMode: false },
     },
-    ref: (fence) => ({ shard: SHARD, requestId, tenantId, keyId, acceptedAt, fence }),
+    ref: (fence) => ({ shard, requestId, tenantId, keyId, fence }),
     settlement: (costMicro, completionTokens) => ({
       ...common,
       provider: 'simulated',
@@ -162,7 +162,9 @@ async function readAll(redis: RedisClient, pattern: string): Promise<Record<stri
   const values: Record<string, string> = {};
   for (const key of (await redis.keys(pattern)).sort()) {
     // DUMP has the whole value whatever its type; times to live are not part of it.
-    values[key] = (await redis.dumpBuffer(key)).toString('base64');
+    // A key may end between the two calls: the types of ioredis do not say so.
+    const value = (await redis.dumpBuffer(key)) as Buffer | null;
+    if (value !== null) values[key] = value.toString('base64');
   }
   return values;
 }

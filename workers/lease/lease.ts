@@ -40,17 +40,23 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     return { promptTokens: used.promptTokens, completionTokens: Math.min(maxTokens, used.completionTokens + interval) };
   }
 
-  async function renew(): Promise<void> {
+  /** Nothing is charged for a request without text: until its first text it has used nothing. */
+  function chargeableMicro(): number {
+    return used.completionTokens === 0 ? 0 : priceUsage(used, rates);
+  }
+
+  async function renew(usedMicro: number): Promise<void> {
     const next = neededNext();
     const outcome = await requests.renew(ref, {
       micro: priceUsage(next, rates),
       tokens: next.promptTokens + next.completionTokens,
+      usedMicro,
     });
     if (outcome !== 'ok') stop(outcome);
   }
 
   const timer = setInterval(() => {
-    renew().catch((error: unknown) => {
+    renew(chargeableMicro()).catch((error: unknown) => {
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
   }, RENEW_MS);
@@ -74,7 +80,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     need(usage) {
       used = usage;
     },
-    renew,
+    renew: () => renew(priceUsage(used, rates)),
     release() {
       clearInterval(timer);
       clearTimeout(deadline);

@@ -29,8 +29,8 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 }
 
 function refOf(claimed: ClaimedRequest): AttemptRef {
-  const { requestId, tenantId, keyId, acceptedAt } = claimed.envelope;
-  return { shard: claimed.shard, requestId, tenantId, keyId, acceptedAt, fence: claimed.fence };
+  const { requestId, tenantId, keyId } = claimed.envelope;
+  return { shard: claimed.shard, requestId, tenantId, keyId, fence: claimed.fence };
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */

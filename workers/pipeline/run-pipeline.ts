@@ -3,6 +3,7 @@ import type { createClaim } from './claim.ts';
 import { interruption } from './conclude.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
+import type { createKeep } from './keep.ts';
 import { Stopped } from './stage.ts';
 import type { Assembled, Claimed, Delivery, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
 
@@ -15,6 +16,7 @@ export interface Stages {
   generate: Stage<Routed, Generated>;
   remember: Stage<Generated, Generated>;
   finish: ReturnType<typeof createFinish>;
+  keep: ReturnType<typeof createKeep>;
   conclude: ReturnType<typeof createConclude>;
 }
 
@@ -50,7 +52,11 @@ export function createPipeline(stages: Stages, conversations: Pick<ConversationR
       } catch (error) {
         outcome = await stages.conclude(claimed, error);
       }
-      if (outcome === undefined || (await stages.finish(claimed, outcome))) return;
+      if (outcome === undefined) return;
+      if (await stages.finish(claimed, outcome)) {
+        await stages.keep(claimed);
+        return;
+      }
       const { tenantId, requestId, request } = claimed.envelope;
       const turn = { requestId, attempt: claimed.ref.fence };
       if (remembered && request.entityId !== undefined) await conversations.forget(tenantId, request.entityId, turn);

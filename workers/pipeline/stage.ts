@@ -43,7 +43,7 @@ export interface Lease {
   signal: AbortSignal;
   /** Tells what the request will have used, for hold and token weight. */
   need(usage: Usage): void;
-  /** Renews at once, for a need that should not wait for the next interval. */
+  /** Renews at once, for a need that should not wait for the next interval; credits that do not cover it end the request. */
   renew(): Promise<void>;
   stop(reason: StopReason): void;
   release(): void;

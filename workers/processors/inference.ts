@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { Worker } from 'bullmq';
 import type { Queue } from 'bullmq';
 
@@ -32,7 +34,9 @@ export interface InferenceTimings {
 export interface InferenceWorker {
   /** Milliseconds since this worker took or ended anything, a canary included; 0 while all its places are taken. */
   quietMs(): number;
-  /** Takes nothing new and waits for what runs. */
+  /** Takes nothing new; resolves when nothing runs any more, with Redis reachable or not. */
+  drain(): Promise<void>;
+  /** Waits for Redis as well. */
   close(): Promise<void>;
 }
 
@@ -44,6 +48,9 @@ const TIMINGS: InferenceTimings = {
   canaryMs: 10_000,
 };
 const CANARY = 'canary';
+/** A job that was being fetched when the worker was told to stop has begun by then. */
+const IDLE_MS = 1_000;
+const IDLE_CHECK_MS = 50;
 
 /** Runs one shard's interactive lane. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
@@ -98,8 +105,21 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   }, timings.canaryMs);
   canary.unref();
 
+  async function idle(): Promise<void> {
+    let since = performance.now();
+    while (performance.now() - since < IDLE_MS) {
+      await pause(IDLE_CHECK_MS);
+      if (running > 0) since = performance.now();
+    }
+  }
+
   return {
     quietMs: () => (running >= concurrency ? 0 : performance.now() - lastWorkAt),
+    async drain() {
+      clearInterval(canary);
+      // BullMQ's own `close` hangs while Redis is away (design.md section 5): what counts is that nothing runs.
+      await Promise.race([worker.close(), idle()]);
+    },
     async close() {
       clearInterval(canary);
       await worker.close();

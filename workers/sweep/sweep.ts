@@ -4,7 +4,6 @@ import type { Inflight, Overdue } from '../../shared/infra/redis/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
 import type { RequestStore } from '../../shared/infra/redis/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 
 export interface SweepDeps {
@@ -15,7 +14,6 @@ export interface SweepDeps {
   runPipeline: RunPipeline;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
-  clock: Clock;
   log: Logger;
 }
 
@@ -52,7 +50,7 @@ export interface Sweep {
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, retentionMs, clock, log } = deps;
+  const { inflight, admissions, requests, leases, runPipeline, retentionMs, log } = deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -69,13 +67,13 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
   async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, acceptedAt, fence, sent } = overdue;
+    const { requestId, state, tenantId, keyId, fence, sent } = overdue;
     log.warn('A request without a body is ended.', { requestId, tenantId });
     if (state === 'accepted') {
-      await admissions.void(requestId, { shard, tenantId, keyId }, clock.now(), LOST);
+      await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
       const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs } as const;
-      await requests.finish({ shard, requestId, tenantId, keyId, acceptedAt, fence }, sent, ending);
+      await requests.finish({ shard, requestId, tenantId, keyId, fence }, sent, ending);
     }
     await inflight.forget(shard, requestId);
   }

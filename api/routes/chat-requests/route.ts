@@ -1,16 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Router } from 'express';
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
 
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/stream-reader.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { Recall } from '../../admission/recall.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
 import { requireScope } from '../../middleware/require-scope.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
 import { findRequest } from './find-request.ts';
 import { toRequestResource } from './resource.ts';
 
@@ -21,7 +25,9 @@ export interface ChatRequestsDeps {
   records: RecordStore;
   streams: StreamReader;
   ledger: LedgerRepository;
+  recall: Recall;
   clock: Clock;
+  relayTimes: RelayTimes;
 }
 
 /** A running request stops at its next write or renewal; the answer to a cancel waits that long for it. */
@@ -30,7 +36,7 @@ const CANCEL_POLL_MS = 50;
 
 /** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
-  const { authenticate, identify, countLookup, records, streams, ledger, clock } = deps;
+  const { authenticate, identify, countLookup, records, streams, ledger, clock, relayTimes } = deps;
   const router = Router();
   const guards = [authenticate, requireScope('chat', 'chat.stream'), countLookup];
 
@@ -40,6 +46,12 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     const settledAt =
       state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
     return toRequestResource(record, entries, settledAt);
+  }
+
+  /** With the answer in it, it may be as large as the answer. */
+  function send(res: Response, resource: object): void {
+    res.json(resource);
+    dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   }
 
   async function untilDone(principal: Principal, requestId: string): Promise<RequestRecord | undefined> {
@@ -56,8 +68,8 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .get(...guards, async (req, res) => {
       const principal = principalOf(res);
       const { requestId } = req.params;
-      const record = await findRequest(ledger, principal, requestId, () => records.find(principal, requestId));
-      res.json(await describe(principal, record));
+      const record = await findRequest(deps, principal, requestId, () => records.find(principal, requestId));
+      send(res, await describe(principal, record));
     })
     .all(identify, methodNotAllowed('GET'));
 
@@ -66,11 +78,11 @@ export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
     .post(...guards, async (req, res) => {
       const principal = principalOf(res);
       const { requestId } = req.params;
-      const record = await findRequest(ledger, principal, requestId, async () => {
-        const known = await records.cancel(principal, requestId, clock.now());
+      const record = await findRequest(deps, principal, requestId, async () => {
+        const known = await records.cancel(principal, requestId);
         return known ? untilDone(principal, requestId) : undefined;
       });
-      res.json(await describe(principal, record));
+      send(res, await describe(principal, record));
     })
     .all(identify, methodNotAllowed('POST'));
   return router;

@@ -2,7 +2,6 @@ import { Router } from 'express';
 import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { LedgerRepository } from '../../../shared/infra/mongo/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
 import { methodNotAllowed } from '../../middleware/error-handler.ts';
 import { principalOf } from '../../middleware/request-context.ts';
@@ -12,13 +11,13 @@ import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import { findRequest } from '../chat-requests/find-request.ts';
+import type { FindRequestDeps } from '../chat-requests/find-request.ts';
 
-export interface ResumeDeps {
+export interface ResumeDeps extends FindRequestDeps {
   authenticate: RequestHandler;
   identify: RequestHandler;
   countLookup: RequestHandler;
   records: Pick<RecordStore, 'attach'>;
-  ledger: Pick<LedgerRepository, 'settledAt'>;
   hub: RelayHub;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
@@ -52,7 +51,7 @@ function assertReached(position: number, { sentSeq }: RequestRecord): void {
 
 /** `GET /chat/stream/{request_id}`: the same bytes again, from any event, on any ingress (contract.md section 3). */
 export function createResumeRoute(deps: ResumeDeps): Router {
-  const { authenticate, identify, countLookup, records, ledger, hub, requestTimeoutMs, relayTimes } = deps;
+  const { authenticate, identify, countLookup, records, hub, requestTimeoutMs, relayTimes } = deps;
   const router = Router();
   router
     .route('/chat/stream/:requestId')
@@ -63,9 +62,7 @@ export function createResumeRoute(deps: ResumeDeps): Router {
       const position = positionOf(req);
       await hub.ensureShard(shard);
       const channel = hub.channelOf(shard);
-      const record = await findRequest(ledger, principal, requestId, () =>
-        records.attach(principal, requestId, channel),
-      );
+      const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
       assertReached(position, record);
       if (record.state === 'done' && position === record.sentSeq) {
         res.status(204).end();

@@ -4,7 +4,8 @@ import type { ParsedChatBody } from '../../../shared/contracts/parse-chat-body.t
 import type { Accept } from '../../admission/accept.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { openCollector } from '../../relay/collect.ts';
-import { openForwarder } from '../../relay/forward.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 
@@ -12,6 +13,8 @@ export interface RespondDeps {
   accept: Accept;
   hub: RelayHub;
   requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
   relayTimes: RelayTimes;
 }
 
@@ -25,7 +28,7 @@ function wantsAsync(req: Request): boolean {
 const NO_RELAY = { close: () => undefined };
 
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
-export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, relayTimes }: RespondDeps) {
+export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
   /** 202 at once; the answer is looked up or streamed later. */
   async function later(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
     const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
@@ -42,7 +45,7 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, relayT
       if (wantsAsync(req)) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
-        openCollector(hub, res, { shard, requestId, existing, timeoutMs }),
+        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       const json = await relay.answer(head);
@@ -51,6 +54,7 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, relayT
         'Content-Length': Buffer.byteLength(json),
       });
       res.end(json);
+      dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
     },
 
     /** The answer as Server-Sent Events. */

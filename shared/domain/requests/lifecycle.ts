@@ -76,10 +76,22 @@ export interface World {
   account: Account;
 }
 
-export function admit(world: World, hold: number): { world: World; outcome: 'admitted' | 'void' } {
+/** The book less what has finished and is not in it yet. */
+function balanceOf({ book, pending }: Account): number {
+  return [...pending.values()].reduce((balance, cost) => balance - cost, book);
+}
+
+export type AdmitOutcome = 'admitted' | 'void' | 'credits' | 'credits_in_flight';
+
+/** The one request that a balance always admits holds no more than the balance. */
+export function admit(world: World, estimate: number): { world: World; outcome: AdmitOutcome } {
   const { request, account } = world;
   if (request.state === 'accepted') return { world, outcome: 'admitted' };
   if (request.state !== 'absent') return { world, outcome: 'void' };
+  const balance = balanceOf(account);
+  if (balance <= 0) return { world, outcome: 'credits' };
+  if (account.held > 0 && balance - account.held < estimate) return { world, outcome: 'credits_in_flight' };
+  const hold = Math.min(estimate, balance);
   return {
     world: {
       request: { ...request, state: 'accepted', hold },
@@ -89,14 +101,15 @@ export function admit(world: World, hold: number): { world: World; outcome: 'adm
   };
 }
 
-/** Takes an admission back. Returns the state that was found. */
-export function takeBack(world: World, guards: Guards): { world: World; outcome: Request['state'] } {
+/** Takes an admission back; `told`: whoever reads hears of it. Returns the state that was found. */
+export function takeBack(world: World, guards: Guards, told = false): { world: World; outcome: Request['state'] } {
   const { request, account } = world;
   const { state } = request;
   if (guards.voidAcceptedOnly && state !== 'accepted' && state !== 'absent') return { world, outcome: state };
+  const end = told && state !== 'absent' ? { sentSeq: 1, terminals: request.terminals + 1 } : {};
   return {
     world: {
-      request: { ...request, state: 'void', hold: 0 },
+      request: { ...request, ...end, state: 'void', hold: 0 },
       account: { ...account, held: account.held - request.hold },
     },
     outcome: state,
@@ -135,6 +148,23 @@ export function append(
   return { world: { ...world, request: { ...request, sentSeq: call.lastSeq } }, outcome, written: true };
 }
 
+/** Raises the hold to what is needed; `used`: what a request has really used so far. */
+export function renew(
+  world: World,
+  call: { fence: number; needed: number; used: number },
+): { world: World; outcome: WriteOutcome | 'exhausted' } {
+  const { request, account } = world;
+  if (request.state !== 'running' || request.fence !== call.fence) return { world, outcome: 'superseded' };
+  const wanted = Math.max(0, call.needed - request.hold);
+  const granted = Math.min(wanted, Math.max(0, balanceOf(account) - account.held));
+  const hold = request.hold + granted;
+  const isExhausted = granted < wanted && call.used >= hold;
+  return {
+    world: { request: { ...request, hold }, account: { ...account, held: account.held + granted } },
+    outcome: request.cancelled ? 'cancelled' : isExhausted ? 'exhausted' : 'ok',
+  };
+}
+
 /** `cost` undefined: the request ended without text and nothing is charged. */
 export function finish(
   world: World,
@@ -158,13 +188,13 @@ export function finish(
   };
 }
 
-/** Ends an accepted request; a running one is told to stop. */
-export function cancel(world: World): World {
+/** Ends an accepted request, with `lastSeq` for its end; a running one is told to stop. */
+export function cancel(world: World, lastSeq: number): World {
   const { request, account } = world;
   if (request.state === 'running') return { ...world, request: { ...request, cancelled: true } };
   if (request.state !== 'accepted') return world;
   return {
-    request: { ...request, state: 'done', hold: 0, terminals: request.terminals + 1 },
+    request: { ...request, state: 'done', hold: 0, sentSeq: lastSeq, terminals: request.terminals + 1 },
     account: { ...account, held: account.held - request.hold },
   };
 }

@@ -22,6 +22,8 @@ export interface LogFields {
   categories?: string[];
   count?: number;
   path?: string;
+  /** Differences that reconciliation found, by name. */
+  drift?: Readonly<Record<string, number>>;
   signal?: string;
   error?: unknown;
 }

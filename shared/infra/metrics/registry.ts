@@ -83,6 +83,17 @@ export function createWorkerMetrics() {
       'side',
     ]),
     settled: count('parley_settled_total', 'Settlement records booked.', []),
+    ledgerDrift: new Gauge({
+      name: 'parley_ledger_drift',
+      help: 'What the last reconciliation left wrong, by part; anything but 0 needs an operator.',
+      labelNames: ['shard', 'part'],
+      registers,
+    }),
+    driftRepaired: count(
+      'parley_ledger_drift_repaired_total',
+      'Differences that reconciliation has repaired, by part.',
+      ['part'],
+    ),
     unsettled: new Gauge({
       name: 'parley_outbox_length',
       help: 'Settlement records waiting, by shard.',

@@ -12,6 +12,8 @@ import type {
   LedgerRow,
   StoredMessage,
   EntityRow,
+  UsageRollUpRow,
+  AnswerRow,
 } from './rows.ts';
 
 const text = { type: String };
@@ -128,6 +130,46 @@ const ledgerSchema = new Schema<LedgerRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
+const usageRollUpSchema = new Schema<UsageRollUpRow>(
+  {
+    _id: required,
+    tenantId: required,
+    width: required,
+    startMs: count,
+    keyId: required,
+    tier: required,
+    mode: required,
+    endpoint: required,
+    scope: required,
+    entityId: { type: String },
+    requests: count,
+    promptTokens: count,
+    completionTokens: count,
+    costMicro: count,
+    estimatedRequests: count,
+    expiresAt: { type: Date },
+  },
+  options,
+)
+  .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const answerSchema = new Schema<AnswerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    entityId: text,
+    idempotencyName: text,
+    fingerprint: text,
+    fields: { type: Schema.Types.Mixed, required: true },
+    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
 const storedMessage = new Schema<StoredMessage>(
   { role: required, content: required, requestId: required, seq: count, attempt: count },
   { _id: false },
@@ -154,6 +196,8 @@ export interface Models {
   tiers: Model<TierRow>;
   tierVersions: Model<TierVersionRow>;
   ledger: Model<LedgerRow>;
+  usageRollUps: Model<UsageRollUpRow>;
+  answers: Model<AnswerRow>;
   entities: Model<EntityRow>;
 }
 
@@ -166,6 +210,8 @@ export function createModels(connection: Connection): Models {
     tiers: connection.model<TierRow>('Tier', tierSchema, 'tiers'),
     tierVersions: connection.model<TierVersionRow>('TierVersion', tierVersionSchema, 'tier_versions'),
     ledger: connection.model<LedgerRow>('Ledger', ledgerSchema, 'ledger'),
+    usageRollUps: connection.model<UsageRollUpRow>('UsageRollUp', usageRollUpSchema, 'usage_rollups'),
+    answers: connection.model<AnswerRow>('Answer', answerSchema, 'answers'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
   };
 }

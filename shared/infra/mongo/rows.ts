@@ -3,6 +3,7 @@ import type { FinishReason } from '../../contracts/events.ts';
 import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
 import type { ProviderKind } from '../../domain/routing/routing.ts';
+import type { RollUpKey, UsageCounts } from '../../domain/usage/roll-up.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
 export interface TenantRow {
@@ -118,6 +119,26 @@ export interface LedgerRow {
   estimated?: boolean;
   finishReason?: FinishReason;
   acceptedAt?: number;
+}
+
+/** The usage of one bucket of time by key, tier, mode and endpoint; `_id` names all of them (rollUpIdOf). */
+export interface UsageRollUpRow extends RollUpKey, UsageCounts {
+  _id: string;
+  /** Rows of a minute only: MongoDB deletes them then. */
+  expiresAt?: Date;
+}
+
+/** An answer that is kept for a day; `_id` is its request's id. */
+export interface AnswerRow {
+  _id: string;
+  tenantId: string;
+  entityId?: string;
+  idempotencyName?: string;
+  fingerprint?: string;
+  fields: Record<string, string>;
+  entries: { lastSeq: number; payload: string }[];
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
 }
 
 export interface StoredMessage {

@@ -7,6 +7,7 @@ import type { Book } from './account-repository.ts';
 import { isMongoAway } from './connection.ts';
 import type { Models } from './models.ts';
 import type { LedgerRow } from './rows.ts';
+import { addUsage } from './usage-roll-ups.ts';
 
 /** A batch that MongoDB could have booked and did not: one of its records is at fault. */
 export class UnbookableError extends Error {
@@ -16,7 +17,7 @@ export class UnbookableError extends Error {
 export interface SettlementRepository {
   /**
    * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
-   * tenant's balance by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+   * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
    * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
    */
   settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
@@ -81,6 +82,7 @@ export function createSettlementRepository(connection: Connection, models: Model
       const { matchedCount } = await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
       if (matchedCount === 0) throw new UnbookableError(`Tenant ${tenantId} has no account`);
     }
+    await addUsage(models, fresh, session);
   }
 
   return {

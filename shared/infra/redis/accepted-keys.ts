@@ -1,4 +1,3 @@
-import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { Principal } from '../../domain/keys/principal.ts';
 import type { Keyspace } from './keyspace.ts';
 
@@ -7,7 +6,6 @@ export function acceptedKeys(
   keyspace: Keyspace,
   requestId: string,
   { shard, keyId, tenantId }: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>,
-  now: number,
 ): string[] {
   const keys = keyspace.shard(shard);
   return [
@@ -15,7 +13,6 @@ export function acceptedKeys(
     keys.body(requestId),
     keys.inflight,
     keys.account(tenantId),
-    keys.testAllowance(tenantId, dayOf(now)),
     keys.tpmLog(keyId),
     keys.tpmWeights(keyId),
     keys.stream(requestId),

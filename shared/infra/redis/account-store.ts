@@ -1,6 +1,8 @@
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
 import type { RedisClient } from './connection.ts';
+import { unlimited } from './time-limit.ts';
+import type { TimeLimit } from './time-limit.ts';
 
 /** The book as MongoDB has it; see `Book` in shared/infra/mongo/account-repository.ts. */
 export interface PublishedBook {
@@ -25,21 +27,27 @@ export interface AccountStore {
   read(shard: number, tenantId: string, month: string): Promise<AccountFigures>;
 }
 
-export function createAccountStore(client: RedisClient, keyspace: Keyspace): AccountStore {
+export function createAccountStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): AccountStore {
   const publish = defineScript(client, 'publish-book', ['window', 'account']);
   const read = defineScript(client, 'read-account');
   return {
     async publishBook(shard, tenantId, book, settledIds = []) {
       const keys = keyspace.shard(shard);
       const months = Object.entries(book.tokensByMonth);
-      await publish(
-        [keys.account(tenantId), keys.pending(tenantId)],
-        [book.version, book.balanceMicro, months.length, ...months.flat(), ...settledIds],
+      await limit(
+        publish(
+          [keys.account(tenantId), keys.pending(tenantId)],
+          [book.version, book.balanceMicro, months.length, ...months.flat(), ...settledIds],
+        ),
       );
     },
 
     async read(shard, tenantId, month) {
-      const reply = await read([keyspace.shard(shard).account(tenantId)], [month]);
+      const reply = await limit(read([keyspace.shard(shard).account(tenantId)], [month]));
       const values = Array.isArray(reply) ? reply.map(String) : [];
       const figure = (index: number) => Number(values[index] ?? 0);
       return {

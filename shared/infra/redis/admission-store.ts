@@ -84,12 +84,7 @@ export interface AdmissionStore {
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
    * reads it. Safe to repeat.
    */
-  void(
-    requestId: string,
-    owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>,
-    now: number,
-    last?: Terminal,
-  ): Promise<string>;
+  void(requestId: string, owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, last?: Terminal): Promise<string>;
   /** Counts one request that is not a chat request; `take: false` only looks. */
   count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
   /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
@@ -224,8 +219,8 @@ export function createAdmissionStore(
       return toAdmission(reply);
     },
 
-    async void(requestId, owner, now, last) {
-      const state = await takeBack(acceptedKeys(keyspace, requestId, owner, now), [
+    async void(requestId, owner, last) {
+      const state = await takeBack(acceptedKeys(keyspace, requestId, owner), [
         requestId,
         TOMBSTONE_MS,
         last === undefined ? '' : encodeEntry([], last),

@@ -10,8 +10,6 @@ export interface Overdue {
   tenantId: string;
   keyId: string;
   fence: number;
-  /** Milliseconds since the epoch. */
-  acceptedAt: number;
   /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
   sent: number;
   /** Milliseconds until the request's deadline; negative when it has passed. */
@@ -39,20 +37,19 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     const jobPrefix = `${keys.tag}:${queue}`;
     const [values, exists, completed, failed, body] = await Promise.all([
-      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'acceptedAt'),
+      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline'),
       client.exists(`${jobPrefix}:${requestId}`),
       client.zscore(`${jobPrefix}:completed`, requestId),
       client.zscore(`${jobPrefix}:failed`, requestId),
       client.exists(keys.body(requestId)),
     ]);
-    const [state, tenantId, keyId, fence, sent, deadline, acceptedAt] = values;
+    const [state, tenantId, keyId, fence, sent, deadline] = values;
     return {
       requestId,
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
       fence: Number(fence ?? 0),
-      acceptedAt: Number(acceptedAt ?? 0),
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,

@@ -47,6 +47,8 @@ function shardKeys(tag: string) {
     lease: (task: string) => `${tag}:lease:${task}`,
     /** BullMQ's list of waiting jobs, for the lane's length at admission. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
+    /** Channel: ids of cancelled requests, for the workers that run them. */
+    cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,
   };
 }

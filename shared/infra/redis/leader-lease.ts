@@ -6,8 +6,10 @@ import { defineScript } from './scripts.ts';
 export interface LeaderLease {
   /** True while this process leads `task` on the shard; renews with every call. */
   hold(shard: number, task: string): Promise<boolean>;
-  /** Gives the lease up, so that another process need not wait for its end. */
+  /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
   release(shard: number, task: string): Promise<void>;
+  /** True for one call of one process in `everyMs`: a task whose pace is the fleet's, restarts or not. */
+  takeTurn(shard: number, task: string, everyMs: number): Promise<boolean>;
 }
 
 const LEASE_MS = 5_000;
@@ -20,6 +22,9 @@ export function createLeaderLease(client: RedisClient, keyspace: Keyspace, proce
     },
     async release(shard, task) {
       await lead([keyspace.shard(shard).lease(task)], [processId, 0]);
+    },
+    async takeTurn(shard, task, everyMs) {
+      return (await client.set(keyspace.shard(shard).lease(task), processId, 'PX', everyMs, 'NX')) === 'OK';
     },
   };
 }

@@ -6,6 +6,8 @@ import { acceptedKeys } from './accepted-keys.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
+import type { Script } from './scripts.ts';
+import { inTime } from './time-limit.ts';
 
 export type RequestState = 'accepted' | 'running' | 'done';
 
@@ -30,12 +32,12 @@ export interface RecordStore {
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
-  /** Says that the ingress still reads. */
-  renewReader(shard: number, requestId: string, channel: string): Promise<void>;
+  /** Says that the ingress still reads. False: Redis knows nothing of the request, it has come back without it. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Says that the ingress reads no more. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
-  /** False: unknown. A finished request is unchanged; a running one stops at its next write. Safe to repeat. */
-  cancel(principal: Principal, requestId: string, now: number): Promise<boolean>;
+  /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+  cancel(principal: Principal, requestId: string): Promise<boolean>;
 }
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
@@ -73,9 +75,13 @@ export function createRecordStore(
   keyspace: Keyspace,
   { retentionMs }: { retentionMs: number },
 ): RecordStore {
-  const attach = defineScript(client, 'attach', ['window']);
-  const reader = defineScript(client, 'reader', ['window']);
-  const cancel = defineScript(client, 'cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+  const define = (name: string, parts: readonly string[]): Script => {
+    const script = defineScript(client, name, parts);
+    return (keys, args) => inTime(script(keys, args));
+  };
+  const attach = define('attach', ['window']);
+  const reader = define('reader', ['window']);
+  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
 
   async function look(
     { shard, tenantId }: Principal,
@@ -90,19 +96,18 @@ export function createRecordStore(
     find: (principal, requestId) => look(principal, requestId, ''),
     attach: look,
     async renewReader(shard, requestId, channel) {
-      await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
+      const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
+      return state !== 'missing';
     },
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
-    async cancel(principal, requestId, now) {
-      const found = await cancel(acceptedKeys(keyspace, requestId, principal, now), [
-        requestId,
-        principal.tenantId,
-        encodeEntry([], CANCELLED),
-        eventsOf(CANCELLED),
-        retentionMs,
-      ]);
+    async cancel(principal, requestId) {
+      const { cancelled } = keyspace.shard(principal.shard);
+      const found = await cancel(
+        [...acceptedKeys(keyspace, requestId, principal), cancelled],
+        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
+      );
       return found !== '';
     },
   };

@@ -3,11 +3,10 @@ import { encodeEntry, eventsOf } from '../../contracts/events.ts';
 import type { RequestEnvelope } from '../../contracts/jobs.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
-import { dayOf } from '../../domain/pricing/pricing.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
-import type { Script } from './scripts.ts';
+import type { Script, ScriptReply } from './scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
 export interface Claimed {
@@ -55,8 +54,16 @@ export interface AttemptRef {
   requestId: string;
   tenantId: string;
   keyId: string;
-  acceptedAt: number;
   fence: number;
+}
+
+/** What a running request must hold. */
+export interface Needed {
+  /** For what is used so far and the next interval. */
+  micro: number;
+  tokens: number;
+  /** What is used so far: once that is all the request holds and no more is left, it is exhausted. */
+  usedMicro: number;
 }
 
 export interface RequestStore {
@@ -64,9 +71,15 @@ export interface RequestStore {
   /** `lastSeq`: sequence number of the last of `deltas`. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
   /** Renews the lease and raises hold and token weight to what is needed next. */
-  renew(ref: AttemptRef, needed: { micro: number; tokens: number }): Promise<RenewOutcome>;
+  renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
+  /**
+   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `told`: it
+   * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
+   * `superseded`: it knows another attempt, which ends the request.
+   */
+  finishAgain(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'told' | 'superseded'>;
 }
 
 export interface RequestStoreSettings {
@@ -106,6 +119,44 @@ export function createRequestStore(
   const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
   const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+
+  /** Returns what finish.lua says. */
+  function end(
+    ref: AttemptRef,
+    sentSeq: number,
+    { status, deltas, terminal, costMicro, settlement, retentionMs }: Ending,
+  ): Promise<ScriptReply> {
+    const keys = keyspace.shard(ref.shard);
+    const { promptTokens, completionTokens } = terminal.usage;
+    return finish(
+      [
+        keys.record(ref.requestId),
+        keys.stream(ref.requestId),
+        keys.body(ref.requestId),
+        keys.inflight,
+        keys.account(ref.tenantId),
+        keys.pending(ref.tenantId),
+        keys.outbox,
+        keys.tpmLog(ref.keyId),
+        keys.tpmWeights(ref.keyId),
+        keys.meanCompletion(ref.keyId),
+        keys.laneStatistics('interactive'),
+        keys.answer(ref.requestId),
+      ],
+      [
+        ref.requestId,
+        ref.fence,
+        sentSeq + deltas.length + eventsOf(terminal),
+        encodeEntry(deltas, terminal),
+        status,
+        costMicro,
+        promptTokens + completionTokens,
+        completionTokens,
+        settlement === undefined ? '' : JSON.stringify(settlement),
+        retentionMs,
+      ],
+    );
+  }
 
   return {
     async claim(shard, requestId, tenantId, attempt) {
@@ -153,7 +204,6 @@ export function createRequestStore(
           keys.account(ref.tenantId),
           keys.tpmLog(ref.keyId),
           keys.tpmWeights(ref.keyId),
-          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
         ],
         [
           ref.requestId,
@@ -162,45 +212,24 @@ export function createRequestStore(
           Math.ceil(needed.micro),
           Math.ceil(needed.tokens),
           settings.disconnectGraceMs,
+          Math.ceil(needed.usedMicro),
         ],
       );
       // renew.lua knows no other outcome.
       return outcome as RenewOutcome;
     },
 
-    async finish(ref, sentSeq, { status, deltas, terminal, costMicro, settlement, retentionMs }) {
-      const keys = keyspace.shard(ref.shard);
-      const { promptTokens, completionTokens } = terminal.usage;
-      const outcome = await finish(
-        [
-          keys.record(ref.requestId),
-          keys.stream(ref.requestId),
-          keys.body(ref.requestId),
-          keys.inflight,
-          keys.account(ref.tenantId),
-          keys.pending(ref.tenantId),
-          keys.outbox,
-          keys.tpmLog(ref.keyId),
-          keys.tpmWeights(ref.keyId),
-          keys.meanCompletion(ref.keyId),
-          keys.testAllowance(ref.tenantId, dayOf(ref.acceptedAt)),
-          keys.laneStatistics('interactive'),
-          keys.answer(ref.requestId),
-        ],
-        [
-          ref.requestId,
-          ref.fence,
-          sentSeq + deltas.length + eventsOf(terminal),
-          encodeEntry(deltas, terminal),
-          status,
-          costMicro,
-          promptTokens + completionTokens,
-          completionTokens,
-          settlement === undefined ? '' : JSON.stringify(settlement),
-          retentionMs,
-        ],
-      );
-      return outcome === 'finished';
+    finish: async (...ending) => (await end(...ending)) === 'finished',
+
+    async finishAgain(ref, sentSeq, ending) {
+      const { record, outbox } = keyspace.shard(ref.shard);
+      const state = await client.hget(record(ref.requestId), 'state');
+      if (state === 'done') return 'known';
+      const outcome = await end(ref, sentSeq, ending);
+      if (outcome === 'finished') return 'told';
+      if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
+      if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+      return 'told';
     },
   };
 }

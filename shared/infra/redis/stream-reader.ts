@@ -2,6 +2,8 @@ import { decodeEntry } from '../../contracts/events.ts';
 import type { StreamEntry } from '../../contracts/events.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
+import { unlimited } from './time-limit.ts';
+import type { TimeLimit } from './time-limit.ts';
 
 export interface StreamReader {
   /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
@@ -17,14 +19,20 @@ function toEntry(whole: string): StreamEntry {
   return decodeEntry(Number(whole.slice(0, lineEnd)), whole.slice(lineEnd + 1));
 }
 
-export function createStreamReader(client: RedisClient, keyspace: Keyspace): StreamReader {
+export function createStreamReader(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): StreamReader {
   return {
     async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
       const keys = keyspace.shard(shard);
-      const [rows, whole] = await Promise.all([
-        client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
-        client.get(keys.answer(requestId)),
-      ]);
+      const [rows, whole] = await limit(
+        Promise.all([
+          client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
+          client.get(keys.answer(requestId)),
+        ]),
+      );
       if (whole !== null) return [toEntry(whole)].filter(({ lastSeq }) => lastSeq >= fromSeq);
       return rows.map(([id, fields]) => decodeEntry(Number(id.split('-')[0]), fields[1] ?? ''));
     },

@@ -46,6 +46,18 @@ it('goes on past a step that fails and says which one it was', async () => {
   ]);
 });
 
+it('goes on past a step that hangs', async () => {
+  const closed: string[] = [];
+  const failed: string[] = [];
+  const closer = createCloser((name) => failed.push(name));
+  closer.defer('store', () => closed.push('store'));
+  closer.defer('hangs', () => new Promise(() => undefined), { limitMs: 1 });
+
+  await closer.close();
+
+  expect([failed, closed]).toEqual([['hangs'], ['store']]);
+});
+
 it('closes each thing once, however often it is told to close', async () => {
   let count = 0;
   const closer = createCloser(() => undefined);

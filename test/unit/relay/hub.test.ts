@@ -28,7 +28,7 @@ function openHub() {
         return Promise.resolve(entries);
       },
     },
-    records: { renewReader: () => Promise.resolve(), detach: () => Promise.resolve() },
+    records: { renewReader: () => Promise.resolve(true), detach: () => Promise.resolve() },
     now: () => Date.now(),
     log: createRecordingLog(),
   });

@@ -129,8 +129,8 @@ log_tokens(KEYS[4], KEYS[5], id, used, estimate, now)
 if billed then
   redis.call('HSET', KEYS[7], 'held', int(number_of(account[3]) + micro), 'ht:' .. month, int(number_of(account[6]) + estimate))
 else
-  redis.call('INCRBY', KEYS[8], int(estimate))
-  redis.call('PEXPIRE', KEYS[8], 2 * 86400000)
+  use_allowance(KEYS[8], estimate)
+  redis.call('HSET', KEYS[1], 'allowance', KEYS[8])
 end
 requests, used = requests + 1, used + estimate
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],

@@ -1,14 +1,14 @@
 -- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
---      10 mean completion, 11 test allowance, 12 lane statistics, 13 whole answer
+--      10 mean completion, 11 lane statistics, 12 whole answer
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms
 -- Returns 'finished', or the state found when this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
 local SAMPLE = 8
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance')
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return 'finished' end
@@ -16,7 +16,7 @@ if values[1] ~= 'running' then return values[1] or 'missing' end
 local now = now_ms()
 local cost, tokens, completion = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 if values[10] == '0' then
-  emit_whole(KEYS[13], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
 else
   emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
 end
@@ -26,14 +26,13 @@ local settles, is_sampled = ARGV[9] ~= '', string.byte(ARGV[1], -1) % SAMPLE == 
 if values[4] == '1' and settles then
   charge(KEYS[5], KEYS[6], ARGV[1], values[5], number_of(values[7]), number_of(values[8]), cost, tokens)
 else
-  free_holds(KEYS[1], KEYS[5], KEYS[11])
+  free_holds(KEYS[1], KEYS[5])
 end
 if values[4] == '1' and is_sampled then
   local duration, mine = number_of(redis.call('HGET', KEYS[5], 'duration')), now - number_of(values[6])
   redis.call('HSET', KEYS[5], 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
 elseif values[4] ~= '1' and tokens > 0 then
-  redis.call('INCRBY', KEYS[11], int(tokens))
-  redis.call('PEXPIRE', KEYS[11], 2 * MEAN_LIFETIME_MS)
+  use_allowance(values[11], tokens)
 end
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
 if settles then redis.call('XADD', KEYS[7], '*', 's', ARGV[9]) end
@@ -45,9 +44,9 @@ if completion > 0 then
   end
 end
 if is_sampled then
-  local lane = redis.call('HMGET', KEYS[12], 'last', 'gap')
+  local lane = redis.call('HMGET', KEYS[11], 'last', 'gap')
   local gap = math.min(60000, now - (tonumber(lane[1]) or now)) / SAMPLE
-  redis.call('HSET', KEYS[12], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.7 + gap * 0.3))
+  redis.call('HSET', KEYS[11], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.7 + gap * 0.3))
 end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
   'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)

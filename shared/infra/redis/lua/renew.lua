@@ -1,9 +1,9 @@
 -- Renews a running request's lease and raises its hold and its token weight to what it needs next.
--- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights, 6 test allowance
+-- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 needed micro-credits, 5 needed tokens,
---      6 disconnect grace in ms
--- Returns 'superseded', 'cancelled', 'exhausted' (no credits for what it needs next) or 'ok'.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed')
+--      6 disconnect grace in ms, 7 micro-credits used so far
+-- Returns 'superseded', 'cancelled', 'exhausted' (it has used all that it holds, and no more is left) or 'ok'.
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed', 'allowance')
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
 redis.call('ZADD', KEYS[2], int(now_ms() + tonumber(ARGV[3])), ARGV[1])
 -- Nobody reads any more, and nobody came back within the grace (contract.md section 3, Disconnect).
@@ -20,15 +20,16 @@ local verdict = (values[3] or is_abandoned(now_ms())) and 'cancelled' or 'ok'
 local tokens = tonumber(ARGV[5])
 local more_tokens = math.max(0, tokens - number_of(values[5]))
 if values[7] == '1' then
-  local wanted = math.max(0, tonumber(ARGV[4]) - number_of(values[4]))
+  local held = number_of(values[4])
+  local wanted = math.max(0, tonumber(ARGV[4]) - held)
   local granted = math.min(wanted, math.max(0, spendable(KEYS[3])))
-  if granted < wanted and verdict == 'ok' then verdict = 'exhausted' end
+  if granted < wanted and tonumber(ARGV[7]) >= held + granted and verdict == 'ok' then verdict = 'exhausted' end
   if granted > 0 or more_tokens > 0 then
     hold(KEYS[3], values[6], granted, more_tokens)
     redis.call('HINCRBY', KEYS[1], 'hold', int(granted))
   end
 elseif more_tokens > 0 then
-  redis.call('INCRBY', KEYS[6], int(more_tokens))
+  use_allowance(values[8], more_tokens)
 end
 if more_tokens > 0 then
   redis.call('HINCRBY', KEYS[1], 'holdTokens', int(more_tokens))

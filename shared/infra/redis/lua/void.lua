@@ -1,15 +1,16 @@
 -- Takes back an admission whose job never started: frees its holds and leaves a tombstone, so that neither a late
 -- admission nor a late job of the same id can run. Safe to repeat.
--- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 test allowance, 6 token log, 7 token weights,
---      8 stream
+-- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 token log, 6 token weights, 7 stream
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('' none: nobody does)
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged.
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])
+  redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
-    emit(KEYS[8], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2])
+    redis.call('HSET', KEYS[1], 'sent', 1)
+    emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2])
   end
 end
 redis.call('HSET', KEYS[1], 'state', 'void')

@@ -233,7 +233,7 @@ export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): 
       return;
     }
     case 'cancel':
-      fleet.world = cancel(fleet.world);
+      fleet.world = cancel(fleet.world, 2);
       return;
     case 'settler':
       if (settler !== undefined) stepSettler(fleet, settler, guards, fault);

@@ -1,0 +1,53 @@
+import type { Config } from '../../shared/config/load-config.ts';
+import { createLogger } from '../../shared/infra/logging/logger.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/models.ts';
+import { createReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
+import { createShardDirectory } from '../../shared/infra/mongo/shard-directory.ts';
+import { createAccountAudit } from '../../shared/infra/redis/account-audit.ts';
+import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createCloser } from '../../shared/lifecycle/closer.ts';
+import { createReconciler, isDrifting } from '../../workers/reconciliation/reconcile.ts';
+
+/** Goes through every shard once and says what it found; returns the exit code. Safe beside a running service. */
+export async function runReconcile(config: Config, { repair }: { repair: boolean }): Promise<number> {
+  const closer = createCloser((name, error) => {
+    console.error(`Closing ${name} failed: ${String(error)}`);
+  });
+  try {
+    const redis = createRedis(config.redisUrl, 'producer');
+    closer.defer('redis', () => {
+      redis.disconnect();
+    });
+    redis.on('error', () => undefined);
+    await connectRedis(redis);
+    const mongo = await connectMongo(config.mongodbUri);
+    closer.defer('mongo', () => mongo.close());
+    const models = createModels(mongo);
+    const keyspace = createKeyspace();
+    const reconciler = createReconciler({
+      books: createReconciliationRepository(mongo, models),
+      audit: createAccountAudit(redis, keyspace),
+      accounts: createAccountStore(redis, keyspace),
+      clock: systemClock,
+      log: createLogger('reconcile', config.logLevel),
+    });
+    let isRight = true;
+    for (const shard of await createShardDirectory(models, config.queue.shards).list()) {
+      const { tenants, found, left } = await reconciler.reconcileShard(shard, { repair });
+      const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
+      console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);
+      if (isDrifting(found)) console.table({ found, left });
+      isRight &&= !isDrifting(left);
+    }
+    return isRight ? 0 : 1;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return 1;
+  } finally {
+    await closer.close();
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put
+ * back, it reads the same, byte for byte.
+ */
+export interface EndedAnswer {
+  requestId: string;
+  tenantId: string;
+  fields: Record<string, string>;
+  /** Last sequence number and payload of each entry, in order (shared/contracts/events.ts). */
+  entries: { lastSeq: number; payload: string }[];
+}
+
+/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
+export interface IdempotencyName {
+  name: string;
+  fingerprint: string;
+}
+
+/** An answer that may be asked for again for a day (contract.md section 3). */
+export interface KeptAnswer extends EndedAnswer {
+  entityId?: string;
+  /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
+  idempotency?: IdempotencyName;
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+}
+
+/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
+export const KEPT_MS = 24 * 3_600_000;

@@ -1,0 +1,108 @@
+import type { Tier } from '../../contracts/chat-request.ts';
+import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
+import type { SettlementRecord } from '../../contracts/settlement.ts';
+
+/** The bucket widths of `GET /usage` (contract.md section 6). */
+export const BUCKET_MS = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 } as const;
+export type BucketWidth = keyof typeof BUCKET_MS;
+
+/** Buckets of a minute are as many as requests, so they are not kept for ever. */
+export const MINUTES_KEPT_MS = 35 * BUCKET_MS['1d'];
+
+/** What is counted of the requests of one bucket. */
+export interface UsageCounts {
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+  costMicro: number;
+  /** How many of the requests have counters that are our own estimate. */
+  estimatedRequests: number;
+}
+
+/**
+ * Which requests a row sums up. Every request is in two rows of each width: one of scope `all`, which knows no entities
+ * and so stays small, and one of scope `entity`.
+ */
+export interface RollUpKey {
+  tenantId: string;
+  width: BucketWidth;
+  /** Start of the bucket (UTC) by the time of acceptance; milliseconds since the epoch. */
+  startMs: number;
+  keyId: string;
+  tier: Tier;
+  mode: KeyMode;
+  endpoint: Endpoint;
+  scope: 'all' | 'entity';
+  /** Empty where the request had none, and in scope `all`. */
+  entityId: string;
+}
+
+export interface RollUp {
+  key: RollUpKey;
+  counts: UsageCounts;
+}
+
+/** One name for one row; entity ids may hold any character, so they stand last. */
+export function rollUpIdOf({
+  tenantId,
+  width,
+  startMs,
+  keyId,
+  tier,
+  mode,
+  endpoint,
+  scope,
+  entityId,
+}: RollUpKey): string {
+  return [tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId].join(' ');
+}
+
+/** What a booked request says of itself: the outbox's record, or its entry in the ledger. */
+export type BookedRequest = Pick<
+  SettlementRecord,
+  | 'tenantId'
+  | 'keyId'
+  | 'tier'
+  | 'mode'
+  | 'endpoint'
+  | 'entityId'
+  | 'acceptedAt'
+  | 'promptTokens'
+  | 'completionTokens'
+  | 'costMicro'
+  | 'estimated'
+>;
+
+function keysOf(record: BookedRequest): RollUpKey[] {
+  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' } = record;
+  // The three widths, in the order of BUCKET_MS.
+  return (Object.keys(BUCKET_MS) as BucketWidth[]).flatMap((width) => {
+    const startMs = acceptedAt - (acceptedAt % BUCKET_MS[width]);
+    const row = { tenantId, width, startMs, keyId, tier, mode, endpoint };
+    return [
+      { ...row, scope: 'all' as const, entityId: '' },
+      { ...row, scope: 'entity' as const, entityId },
+    ];
+  });
+}
+
+/** What a batch of settled requests adds to the usage, one item per row. */
+export function rollUp(records: readonly BookedRequest[]): RollUp[] {
+  const rows = new Map<string, RollUp>();
+  for (const record of records) {
+    for (const key of keysOf(record)) {
+      const id = rollUpIdOf(key);
+      const row = rows.get(id) ?? {
+        key,
+        counts: { requests: 0, promptTokens: 0, completionTokens: 0, costMicro: 0, estimatedRequests: 0 },
+      };
+      rows.set(id, row);
+      row.counts.requests += 1;
+      row.counts.promptTokens += record.promptTokens;
+      row.counts.completionTokens += record.completionTokens;
+      row.counts.costMicro += record.costMicro;
+      row.counts.estimatedRequests += record.estimated ? 1 : 0;
+    }
+  }
+  return [...rows.values()];
+}

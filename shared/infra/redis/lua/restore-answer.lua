@@ -1,0 +1,17 @@
+-- Puts an ended request back that Redis has let go, for a while. One that is there is left alone. Safe to repeat.
+-- KEYS 1 record, 2 stream, 3 idempotency record (the record where there is none)
+-- ARGV 1 lifetime in ms, 2 value of the idempotency record ('' none), 3 its lifetime in ms, 4 number of fields of the
+--      record, then names and values in turn, then sequence number and payload of each entry in turn
+if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3], 'NX') end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local first_entry = 5 + tonumber(ARGV[4]) * 2
+local fields = {}
+for index = 5, first_entry - 1 do fields[#fields + 1] = ARGV[index] end
+redis.call('HSET', KEYS[1], unpack(fields))
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+redis.call('DEL', KEYS[2])
+for index = first_entry, #ARGV, 2 do
+  redis.call('XADD', KEYS[2], ARGV[index] .. '-0', 'd', ARGV[index + 1])
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[1])
+return 1

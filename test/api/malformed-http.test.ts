@@ -1,0 +1,141 @@
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { refuseMalformed } from '../../api/refuse-malformed.ts';
+import { serve } from '../../api/serve.ts';
+import { createCloser } from '../../shared/lifecycle/closer.ts';
+import { expectUniformHeaders } from '../support/refusal.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.once('listening', resolve));
+  // A TCP server that listens has such an address.
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** Everything that comes until the server ends the connection. */
+function exchange(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (part: string) => (answer += part));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      resolve(answer);
+    });
+    socket.write(text);
+  });
+}
+
+function parse(answer: string) {
+  const [head = '', body = '', ...more] = answer.split('\r\n\r\n');
+  expect(more).toEqual([]);
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  );
+  const { error } = JSON.parse(body) as { error: Record<string, string> };
+  return { status: Number(statusLine.split(' ')[1]), headers, error };
+}
+
+function expectRefusal(answer: string, status: number): void {
+  const refusal = parse(answer);
+  expect(refusal.status).toBe(status);
+  expectUniformHeaders(refusal);
+  expect(refusal.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json; charset=utf-8' });
+  expect(refusal.error).toMatchObject({
+    code: 'invalid_request',
+    type: 'invalid_request_error',
+    request_id: refusal.headers['x-request-id'],
+  });
+  expect(refusal.error['message']).toMatch(/^\S.*[.]$/);
+}
+
+const FINE = 'GET /nothing HTTP/1.1\r\nHost: parley\r\n\r\n';
+
+describe('what is no HTTP request is refused in the form of every refusal, and the connection closed:', () => {
+  const closer = createCloser(() => undefined);
+  let service: TestService;
+  let port: number;
+  beforeAll(async () => {
+    service = await startService({ workers: 0 });
+    port = await freePort();
+    await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+  });
+  afterAll(async () => {
+    await closer.close();
+    await service.close();
+  });
+
+  it.each([
+    ['no request line', 400, 'hello\r\n\r\n'],
+    ['an unknown method', 400, 'FETCH / HTTP/1.1\r\nHost: parley\r\n\r\n'],
+    ['a header without a name', 400, 'GET / HTTP/1.1\r\nHost: parley\r\n: nothing\r\n\r\n'],
+    [
+      'two ways of telling the length',
+      400,
+      'POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+    ['headers without end', 431, `GET / HTTP/1.1\r\nHost: parley\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`],
+    ['no Host', 400, 'GET /platform/v1/models HTTP/1.1\r\n\r\n'],
+  ])('%s', async (_what, status, text) => {
+    expectRefusal(await exchange(port, text), status);
+  });
+
+  it('a body that breaks off into nonsense, with one answer', async () => {
+    const head = 'POST /platform/v1/chat HTTP/1.1\r\nHost: parley\r\nTransfer-Encoding: chunked\r\n';
+    const answer = await exchange(port, `${head}Content-Type: application/json\r\n\r\nnonsense\r\n`);
+
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect([400, 401]).toContain(parse(answer).status);
+  });
+
+  it('nonsense after a good request, which has its own answer', async () => {
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      let text = '';
+      socket.setEncoding('utf8').on('error', () => undefined);
+      socket.on('data', (part: string) => {
+        if (text === '') socket.write('nonsense\r\n\r\n');
+        text += part;
+      });
+      socket.on('close', () => {
+        resolve(text);
+      });
+      socket.write(FINE);
+    });
+
+    const second = answer.lastIndexOf('HTTP/1.1 ');
+    expect(answer.startsWith('HTTP/1.1 404 ')).toBe(true);
+    expectRefusal(answer.slice(second), 400);
+  });
+
+  it('an expectation that is not known is no reason to refuse', async () => {
+    const answer = await exchange(
+      port,
+      'GET /nothing HTTP/1.1\r\nHost: parley\r\nExpect: more\r\nConnection: close\r\n\r\n',
+    );
+
+    expect(parse(answer)).toMatchObject({ status: 404, error: { code: 'not_found' } });
+  });
+});
+
+it('a request that does not arrive in time is told so', async () => {
+  const server = createServer({ headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 20 });
+  refuseMalformed(server);
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+
+  const answer = await exchange((server.address() as AddressInfo).port, 'GET / HTTP/1.1\r\nHost: par');
+
+  expectRefusal(answer, 408);
+  await new Promise((resolve) => server.close(resolve));
+});

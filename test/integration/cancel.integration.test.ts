@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { createCancelChannel } from '../../shared/infra/redis/cancel-channel.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
+import { createLease } from '../../workers/lease/lease.ts';
+import { createOpenLeases } from '../../workers/lease/open-leases.ts';
+import type { OpenLeases } from '../../workers/lease/open-leases.ts';
+import { Stopped } from '../../workers/pipeline/stage.ts';
+import type { Lease } from '../../workers/pipeline/stage.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+let subscriber: RedisClient;
+let leases: OpenLeases;
+beforeAll(async () => {
+  lab = await openRequestLab();
+  subscriber = createRedis(process.env['TEST_REDIS_URL'] ?? '', 'subscriber');
+  await connectRedis(subscriber);
+  leases = createOpenLeases((options) => createLease(lab.requests, createRecordingLog(), options));
+  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.renew(requestId));
+  await channel.subscribe(SHARD);
+});
+afterAll(async () => {
+  subscriber.disconnect();
+  await lab.close();
+});
+
+async function run(): Promise<{ request: LabRequest; lease: Lease }> {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  const lease = leases.open({
+    ref: request.ref(1),
+    rates: { promptMicro: 1, completionMicro: 1 },
+    maxTokens: 100,
+    remainingMs: 60_000,
+    admitted: { promptTokens: 0, completionTokens: 0 },
+    delivery: new AbortController().signal,
+  });
+  return { request, lease };
+}
+
+it('stops a running request at once, long before its next renewal, and no other', async () => {
+  const [cancelled, other] = [await run(), await run()];
+  const stopped = new Promise((resolve) => {
+    cancelled.lease.signal.addEventListener('abort', () => {
+      resolve(cancelled.lease.signal.reason);
+    });
+  });
+  const startedAt = performance.now();
+
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  await records.cancel(cancelled.request.principal, cancelled.request.requestId);
+
+  expect(await stopped).toMatchObject({ name: 'Stopped', reason: 'cancelled' });
+  // A renewal comes every 3 s.
+  expect(performance.now() - startedAt).toBeLessThan(2_500);
+  expect(other.lease.signal.aborted).toBe(false);
+  for (const { lease } of [cancelled, other]) lease.release();
+});
+
+it('asks nothing of a lease that was released, and keeps that of a later attempt', async () => {
+  const { request, lease } = await run();
+  const later = leases.open({
+    ref: request.ref(2),
+    rates: { promptMicro: 1, completionMicro: 1 },
+    maxTokens: 100,
+    remainingMs: 60_000,
+    admitted: { promptTokens: 0, completionTokens: 0 },
+    delivery: new AbortController().signal,
+  });
+  lease.release();
+
+  await leases.renew(request.requestId);
+
+  expect(lease.signal.aborted).toBe(false);
+  // Nobody has claimed the second attempt, so Redis refuses it: it was asked.
+  expect(later.signal.reason).toEqual(new Stopped('superseded'));
+  later.release();
+  await leases.renew(request.requestId);
+});

@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+
+import { openConformanceLab } from '../support/conformance/conformance-lab.ts';
+import type { ConformanceLab } from '../support/conformance/conformance-lab.ts';
+import { ACTORS, startConformanceRun } from '../support/conformance/conformance-run.ts';
+import type { Choice } from '../support/conformance/conformance-run.ts';
+
+const SEED = 20_261_121;
+const INTERLEAVINGS = 400;
+/** Balances in micro-credits: for all requests, for two, for one and for less than one of them. */
+const BALANCES = [10_000, 65, 45, 20];
+
+/** Half of the time a request gets on as it should: otherwise most would end before a worker has written anything. */
+const choice: fc.Arbitrary<Choice> = fc.record({
+  actor: fc.oneof(
+    { weight: 2, arbitrary: fc.constantFrom(...ACTORS) },
+    { weight: 2, arbitrary: fc.constantFrom<Choice['actor']>('deliver', 'twin', 'sweep') },
+    { weight: 6, arbitrary: fc.constant<Choice['actor']>('work') },
+  ),
+  subject: fc.nat(1),
+  pick: fc.nat(5),
+  fault: fc.oneof(
+    { weight: 7, arbitrary: fc.constant<Choice['fault']>('none') },
+    { weight: 2, arbitrary: fc.constantFrom<Choice['fault']>('lost', 'gaveUp') },
+    { weight: 1, arbitrary: fc.constant<Choice['fault']>('crash') },
+  ),
+});
+const onTheWay = (subject: number): Choice[] =>
+  (['admit', 'enqueue', 'deliver', 'work'] as const).map((actor) => ({ actor, subject, pick: 0, fault: 'none' }));
+const beginnings = [[], onTheWay(0), [...onTheWay(0), ...onTheWay(1)]];
+const interleaving = fc
+  .tuple(
+    fc.constantFrom(...BALANCES),
+    fc.constantFrom(...beginnings),
+    fc.array(choice, { minLength: 10, maxLength: 50 }),
+  )
+  .map(([balance, beginning, choices]) => [balance, [...beginning, ...choices]] as const);
+
+let lab: ConformanceLab | undefined;
+afterEach(async () => {
+  await lab?.close();
+});
+
+async function explore(edit?: (lua: string) => string) {
+  const opened = await openConformanceLab(edit);
+  lab = opened;
+  return fc.check(
+    fc.asyncProperty(interleaving, async ([balance, choices]) => {
+      const run = await startConformanceRun(opened, balance);
+      for (const next of choices) await run.step(next);
+      await run.comeToRest();
+      const broken = await run.brokenPromises();
+      if (broken.length > 0) throw new Error(broken.join('\n'));
+    }),
+    // A changed script is found out by its first failure; only the real ones deserve a shorter counterexample.
+    { seed: SEED, numRuns: INTERLEAVINGS, endOnFailure: edit !== undefined },
+  );
+}
+
+describe('the scripts in Redis', () => {
+  it(`answer and leave what the model says, under ${INTERLEAVINGS} interleavings of two requests of a tenant`, async () => {
+    const result = await explore();
+
+    expect(result.failed ? [String(result.errorInstance), JSON.stringify(result.counterexample)] : []).toEqual([]);
+    expect(result.numRuns).toBe(INTERLEAVINGS);
+  }, 60_000);
+});
+
+/** Each a guard of a script, and the script without it. */
+const GUARDS: [guard: string, text: string, without: string][] = [
+  ['an admission that is sent again takes nothing', 'if existing[1] then', 'if false then'],
+  ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
+  ['only a higher attempt may claim', 'if fence >= tonumber(ARGV[2]) and values[9] ~= ARGV[4] then', 'if false then'],
+  ['a claim that is sent again is the same claim', 'and values[9] ~= ARGV[4] then', 'then'],
+  [
+    'only the attempt with the fence may append',
+    "or values[2] ~= ARGV[2] then return 'superseded' end\n-- Sent",
+    "then return 'superseded' end\n-- Sent",
+  ],
+  [
+    'a batch that is sent again is not written again',
+    'if tonumber(values[6]) >= tonumber(ARGV[3]) then',
+    'if false then',
+  ],
+  [
+    'only the attempt with the fence may renew',
+    "or values[2] ~= ARGV[2] then return 'superseded' end\nredis",
+    "then return 'superseded' end\nredis",
+  ],
+  ['a request whose use is covered goes on', 'tonumber(ARGV[7]) >= held + granted and ', ''],
+  [
+    'only the attempt with the fence may finish',
+    "if values[2] and values[2] ~= ARGV[2] then return 'superseded' end",
+    '',
+  ],
+  [
+    'a request ends once',
+    "if values[1] == 'done' then return 'finished' end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
+    '',
+  ],
+  ['an end gives the hold back', "'held', -held,", "'held', 0,"],
+  ['a cancel ends an accepted request only', "if values[2] ~= 'accepted' then return values[2] end", ''],
+  ['only a higher version of the book replaces a lower one', 'if tonumber(ARGV[1]) > version then', 'if true then'],
+  ['a charge that is settled twice is taken from pending once', 'if owed then\n', 'owed = owed or "7:1:1"\n  do\n'],
+];
+
+describe('a script without its guard is found out:', () => {
+  it.each(GUARDS)(
+    '%s',
+    async (_guard, text, without) => {
+      let found = false;
+      const result = await explore((lua) => {
+        found ||= lua.includes(text);
+        return lua.replace(text, without);
+      });
+
+      expect(found).toBe(true);
+      expect(result.failed).toBe(true);
+    },
+    60_000,
+  );
+});

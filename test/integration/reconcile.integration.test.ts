@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { createAccountAudit } from '../../shared/infra/redis/account-audit.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
+import { createReconciler, noDrift } from '../../workers/reconciliation/reconcile.ts';
+import type { Reconciler } from '../../workers/reconciliation/reconcile.ts';
+import { createReconcileHourly } from '../../workers/reconciliation/run-hourly.ts';
+import { openBookLab, recordOf } from '../support/book-lab.ts';
+import type { BookLab } from '../support/book-lab.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+const GRANT = 1_000 * RATE;
+const REPAIR = { repair: true };
+
+let lab: RequestLab;
+let book: BookLab;
+let reconciler: Reconciler;
+let principal: Principal;
+let tenantId: string;
+beforeAll(async () => {
+  lab = await openRequestLab();
+  book = await openBookLab();
+  reconciler = createReconciler({
+    books: book.reconciliation,
+    audit: createAccountAudit(lab.redis, lab.keyspace),
+    accounts: lab.accounts,
+    clock: { now: Date.now },
+    log: createRecordingLog(),
+  });
+});
+afterAll(async () => {
+  await lab.close();
+  await book.close();
+});
+beforeEach(async () => {
+  await book.models.tenants.deleteMany({});
+  tenantId = await book.tenant(GRANT);
+  await book.models.tenants.collection.insertOne({ _id: tenantId, shard: SHARD } as never);
+  principal = await lab.tenant(GRANT, { tenantId });
+  await publish();
+});
+
+async function publish(): Promise<void> {
+  const account = await book.accounts.read(tenantId);
+  if (account === undefined) throw new Error('The tenant has no account.');
+  await lab.accounts.publishBook(SHARD, tenantId, account);
+}
+
+/** A finished request: its record in the outbox, its charge pending. */
+async function finished(): Promise<LabRequest> {
+  const request = await lab.admit({ principal });
+  await lab.run(request, 1);
+  await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', { prompt: 10, completion: 5 }));
+  return request;
+}
+
+describe('a book that agrees with itself', () => {
+  it('shows no drift, whatever is running, pending or settled', async () => {
+    await book.ledger.settle(
+      [recordOf(tenantId, { costMicro: 7 }), recordOf(tenantId, { mode: 'test', costMicro: 0 })],
+      1,
+    );
+    await publish();
+    await lab.run(await lab.admit({ principal }), 1);
+    await finished();
+
+    expect(await reconciler.reconcileShard(SHARD, REPAIR)).toMatchObject({
+      tenants: 1,
+      found: noDrift(),
+      left: noDrift(),
+    });
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT - 7, pendingMicro: 15 * RATE });
+  });
+});
+
+describe('a book that does not', () => {
+  it('gets the balance of its ledger again, in MongoDB and in Redis', async () => {
+    await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500, version: 1 } });
+    await publish();
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(found).toEqual({ ...noDrift(), balance: 500 });
+    expect(left).toEqual(noDrift());
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT, ledger: GRANT });
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT });
+  });
+
+  it('gets its tokens by month and its roll-ups again', async () => {
+    const record = recordOf(tenantId, { costMicro: 7 });
+    await book.ledger.settle([record], 1);
+    await book.models.accounts.updateOne({ _id: tenantId }, { $set: { 'tokensByMonth.202611': 99 } });
+    await book.models.usageRollUps.updateOne({ tenantId, width: '1h', scope: 'all' }, { $inc: { promptTokens: 3 } });
+    await book.models.usageRollUps.deleteOne({ tenantId, width: '1d', scope: 'entity' });
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(found).toEqual({ ...noDrift(), budgetTokens: 69, usageTokens: 33 });
+    expect(left).toEqual(noDrift());
+    expect((await book.accounts.read(tenantId))?.tokensByMonth).toEqual({ '202611': 30 });
+    const sum = { requests: 1, tokens: 30, costMicro: 7 };
+    expect(await book.rolledUp(tenantId)).toEqual(Array.from({ length: 6 }, () => sum));
+  });
+
+  it('changes nothing where it is only checked', async () => {
+    await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, { repair: false });
+
+    expect(found.balance).toBe(500);
+    expect(left).toEqual(found);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT + 500, ledger: GRANT });
+  });
+});
+
+describe('a Redis that does not', () => {
+  it.each([
+    ['of the same version', 1],
+    ['of a version that MongoDB never had', 40],
+  ])('takes the book again where its own is wrong and %s', async (_name, version) => {
+    await lab.redis.hset(lab.keys.account(tenantId), { book: GRANT + 5, version });
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(found).toEqual({ ...noDrift(), cachedBook: 5 });
+    expect(left).toEqual(noDrift());
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT });
+  });
+
+  it('counts its holds and pending charges again', async () => {
+    const running = await lab.admit({ principal });
+    const held = (await lab.figures(principal)).heldMicro;
+    await finished();
+    await lab.redis.hincrby(lab.keys.account(tenantId), 'held', 11);
+    await lab.redis.hincrby(lab.keys.account(tenantId), 'pend', -4);
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(found).toEqual({ ...noDrift(), held: 11, pending: 4 });
+    expect(left).toEqual(noDrift());
+    expect(await lab.figures(principal)).toMatchObject({ heldMicro: held, pendingMicro: 15 * RATE });
+    expect(running.requestId).toMatch(/^req_/);
+  });
+
+  it('keeps what is pending no longer than until the ledger has it', async () => {
+    const request = await finished();
+    await book.ledger.settle([{ ...request.settlement(15 * RATE, 5), tenantId }], 1);
+
+    await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT - 15 * RATE, pendingMicro: 0 });
+  });
+
+  it('drops a charge whose settlement is lost, only when nobody can bring it again', async () => {
+    const request = await finished();
+    await lab.redis.del(lab.keys.outbox);
+    expect((await reconciler.reconcileShard(SHARD, REPAIR)).found).toEqual(noDrift());
+    await lab.redis.del(lab.keys.record(request.requestId));
+
+    const { found, left } = await reconciler.reconcileShard(SHARD, REPAIR);
+
+    expect(found).toEqual({ ...noDrift(), lostRequests: 1 });
+    expect(left).toEqual(noDrift());
+    expect(await lab.figures(principal)).toMatchObject({ bookMicro: GRANT, pendingMicro: 0 });
+  });
+});
+
+describe('the hourly run', () => {
+  it('is made by one worker of many and shows what is left in the gauge', async () => {
+    await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
+    const metrics = createWorkerMetrics();
+    const log = createRecordingLog();
+    const hourly = ['first', 'second'].map((name) =>
+      createReconcileHourly({ reconciler, leases: createLeaderLease(lab.redis, lab.keyspace, name), metrics, log }),
+    );
+    for (const run of hourly) await run(SHARD);
+    await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 1 } });
+    for (const run of hourly) await run(SHARD);
+
+    const page = await metrics.page.render();
+    expect(page).toMatch(/parley_ledger_drift{shard="3",part="balance",process="worker"} 0/);
+    expect(page).toMatch(/parley_ledger_drift_repaired_total{part="balance",process="worker"} 500\n/);
+    expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT + 1, ledger: GRANT });
+  });
+});
