@@ -35,7 +35,10 @@ function postUnread({ url }: Ingress, { key }: Tenant, prompt: string): Socket {
   return socket;
 }
 
-/** E11. */
+/**
+ * E11. The kernel takes about 4 MB for a client on this machine that reads nothing, so these answers end without
+ * back-pressure; that a client which blocks its stream is dropped is shown by relay-backpressure.integration.test.ts.
+ */
 export const clientsThatNeverRead: Experiment = {
   name: 'E11',
   title: '200 clients that never read answers of 1 MB, beside others that do',
@@ -86,7 +89,7 @@ export const clientsThatNeverRead: Experiment = {
         },
         verdicts: [
           expectThat('ingress memory grows by less than 100 MB', growth < GROWTH_MAX, `${growth} bytes`),
-          expectThat('slow clients are dropped', left === 0, `${left} are still served`),
+          expectThat('no relay stays open', left === 0, `${left} are still served`),
           none(
             'other clients are answered',
             lab.caller.requests.filter((sent) => sent.last().finishReason !== 'length'),
