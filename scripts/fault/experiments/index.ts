@@ -7,6 +7,8 @@ import { redisKilled } from './e05-redis-killed.ts';
 import { redisPaused } from './e06-redis-paused.ts';
 import { smallBalance } from './e07-small-balance.ts';
 import { mongoAway } from './e08-mongo-away.ts';
+import { breakerOpens } from './e09-breaker-opens.ts';
+import { providersBreak } from './e10-providers-break.ts';
 import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
 import { subscribersKilled } from './e12-subscribers-killed.ts';
 import { rollingRestart } from './e13-rolling-restart.ts';
@@ -25,6 +27,8 @@ export const EXPERIMENTS: readonly Experiment[] = [
   redisPaused,
   smallBalance,
   mongoAway,
+  breakerOpens,
+  providersBreak,
   clientsThatNeverRead,
   subscribersKilled,
   rollingRestart,

@@ -1,5 +1,6 @@
 import type { Evidence, ProviderCount } from '../checker/evidence.ts';
 import type { Caller, Tenant } from '../client/caller.ts';
+import type { AdminApi } from '../../start/admin-api.ts';
 import type { RedisInspector } from './inspect-redis.ts';
 import type { Store } from './lab-stores.ts';
 import type { Victim } from './program.ts';
@@ -39,6 +40,10 @@ export interface Lab {
   urlOf(index: number): string;
   /** A tenant that no limit but its credits stops, with a live key. */
   openTenant(credits: number, more?: Record<string, unknown>): Promise<Tenant>;
+  /** The administration of the ingress that was started last. */
+  admin(): AdminApi;
+  /** Where the simulated provider answers, for providers of another name. */
+  providerUrl: string;
   /** The sum of a metric's values on an ingress's metrics page. */
   metric(ingress: Ingress, name: string): Promise<number>;
   /** What a process still needs after a garbage collection, in bytes. */

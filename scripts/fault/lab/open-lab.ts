@@ -191,6 +191,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     },
+    admin,
+    providerUrl,
     liveBytes: ({ name, pid }) => liveBytes(pid, join(logDir, `${name}.stderr.log`)),
     providerCounts,
     async waitFor(check, what, timeoutMs = WAIT_MS) {
