@@ -1,4 +1,5 @@
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AuditRepository } from '../../shared/infra/mongo/audit-repository.ts';
 import type {
@@ -23,7 +24,10 @@ export interface BookPaymentDeps {
 
 /** Books what a payment says, exactly once, and brings the new book to Redis. `requestId` is for the audit log. */
 export interface BookPayment {
-  /** Whether this call was the one that credited. */
+  /**
+   * Whether this call was the one that credited. One that comes again brings the book to Redis again, so a payment
+   * whose book did not get there is answered 503, and counts once the payment repeats its word.
+   */
   complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<boolean>;
   /** `unpaid`: the payment is to say it again later. */
   refund(refund: Refund, requestId: string, notice: PaymentNotice): Promise<'unpaid' | 'heard'>;
@@ -35,20 +39,14 @@ const ACTOR = 'payment';
 export function createBookPayment(deps: BookPaymentDeps): BookPayment {
   const { purchases, tenants, accountStore, audit, clock, log } = deps;
 
-  /** What is booked is booked: nothing that fails here makes the payment say it again. */
-  async function announce({ purchase, amountMicro, book }: Moved, requestId: string, action: string): Promise<void> {
+  async function publish({ purchase: { tenantId }, book }: Pick<Moved, 'purchase' | 'book'>): Promise<void> {
+    const tenant = await tenants.find(tenantId);
+    if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
+    await accountStore.publishBook(tenant.shard, tenantId, book);
+  }
+
+  async function note({ purchase, amountMicro }: Moved, requestId: string, action: string): Promise<void> {
     const { tenantId, _id: target, amount, currency } = purchase;
-    try {
-      const tenant = await tenants.find(tenantId);
-      if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
-      await accountStore.publishBook(tenant.shard, tenantId, book);
-    } catch (error) {
-      log.error('A payment is booked but Redis does not know it yet; npm run reconcile repairs it.', {
-        tenantId,
-        requestId,
-        error,
-      });
-    }
     const details = { credits: toCredits(amountMicro), amount, currency };
     await audit
       .append({ tenantId, createdAt: clock.now(), actor: ACTOR, action, target, requestId, details })
@@ -60,15 +58,33 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
   return {
     async complete(paid, requestId, notice) {
       const moved = await purchases.complete(paid, clock.now(), notice);
-      if (moved === undefined) return false;
-      await announce(moved, requestId, 'credits.purchased');
-      return true;
+      if (moved !== undefined) await note(moved, requestId, 'credits.purchased');
+      const booked = moved ?? (await purchases.completed(paid.checkoutId));
+      if (booked === undefined) return false;
+      try {
+        await publish(booked);
+      } catch (cause) {
+        throw new ServiceError('model_unavailable', 'The payment is booked but does not count yet; send it again.', {
+          cause,
+          retryAfterSeconds: 1,
+        });
+      }
+      return moved !== undefined;
     },
 
     async refund(refund, requestId, notice) {
       const moved = await purchases.refund(refund, clock.now(), notice);
       if (moved === 'unpaid') return 'unpaid';
-      if (moved !== undefined) await announce(moved, requestId, 'credits.refunded');
+      if (moved === undefined) return 'heard';
+      await note(moved, requestId, 'credits.refunded');
+      await publish(moved).catch((error: unknown) => {
+        const { tenantId } = moved.purchase;
+        log.error('A refund is booked but Redis does not know it yet; npm run reconcile repairs it.', {
+          tenantId,
+          requestId,
+          error,
+        });
+      });
       return 'heard';
     },
   };

@@ -99,13 +99,15 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
     },
 
     readCallback(body, signature) {
+      let event: Stripe.Event;
       try {
-        return toNotice(stripe.webhooks.constructEvent(body, signature, settings.webhookSecret));
+        event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
       } catch (cause) {
         throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
           cause,
         });
       }
+      return toNotice(event);
     },
   };
 }

@@ -49,6 +49,8 @@ export interface PurchaseRepository {
   list(tenantId: string, query: ListQuery): Promise<PurchaseRow[]>;
   /** Credits what a checkout has bought. */
   complete(payment: PaidCheckout, now: number, notice?: PaymentNotice): Promise<Moved | undefined>;
+  /** What a completed checkout has bought, and its tenant's book as it is now. */
+  completed(checkoutId: string): Promise<Pick<Moved, 'purchase' | 'book'> | undefined>;
   /** Ends an unpaid checkout, or says that its payment takes longer. */
   change(checkoutId: string, status: CheckoutStatus, now: number, notice: PaymentNotice): Promise<void>;
   /** Takes credits back in proportion. `unpaid`: the purchase it is about is not booked yet. */
@@ -145,6 +147,12 @@ export function createPurchaseRepository(connection: Connection, models: Models)
         const entry = { _id: purchase.transactionId, type: 'purchase', amountMicro: row.creditsMicro } as const;
         return book(purchase, entry, now, session);
       }),
+
+    async completed(checkoutId) {
+      const purchase = await purchases.findById(withPrefix('pur', checkoutId)).lean();
+      const account = purchase === null ? null : await models.accounts.findById(purchase.tenantId).lean();
+      return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };
+    },
 
     async change(checkoutId, status, now, notice) {
       await once(notice, now, async (session) => {
