@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express from 'express';
-import type { Express, RequestHandler } from 'express';
+import type { Express, RequestHandler, Router } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
@@ -26,6 +26,8 @@ import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createAuditLogRoute } from './routes/audit-log/route.ts';
 import type { AuditLogRouteDeps } from './routes/audit-log/route.ts';
+import { createBillingRoute } from './routes/billing/route.ts';
+import type { BillingRouteDeps } from './routes/billing/route.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
 import { createRespond } from './routes/chat/respond.ts';
 import { createChatRoute } from './routes/chat/route.ts';
@@ -43,7 +45,7 @@ import type { UsageRouteDeps } from './routes/usage/route.ts';
 
 /** What the routes of the tenant's own resources use. */
 type TenantRoutesDeps = Omit<
-  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & ReplayDeps,
+  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & BillingRouteDeps & AuditLogRouteDeps & ReplayDeps,
   'serve'
 >;
 
@@ -65,6 +67,8 @@ export interface AppDeps extends TenantRoutesDeps {
   /** Aborts when this ingress can wait for answers no longer. */
   stopping: AbortSignal;
   relayTimes: RelayTimes;
+  /** Where payments come in without a key; undefined: none do. */
+  paymentRoute: Router | undefined;
 }
 
 /** Headers a page of another origin may read. */
@@ -98,6 +102,7 @@ export function createApp(deps: AppDeps): Express {
   const respond = createRespond(deps);
   const serve = createServeEndpoints({ ...deps, identify, replay: createReplay(deps) });
   const routes = { ...deps, serve, respond };
+  if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   app.use(
     '/platform/v1',
     createChatRoute(routes),
@@ -109,6 +114,7 @@ export function createApp(deps: AppDeps): Express {
     createKeysRoute(routes),
     createEntitiesRoute(routes),
     createUsageRoute(routes),
+    createBillingRoute(routes),
     createAuditLogRoute(routes),
     identify,
   );

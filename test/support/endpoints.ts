@@ -17,6 +17,8 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 /** Every `:name` of the table's paths. */
 export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
 
+const CHECKOUT = { credits: 1_000, success_url: 'https://shop.test/ok', cancel_url: 'https://shop.test/no' };
+
 /** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
 const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
   requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
@@ -25,6 +27,10 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     await apiOf(service, key)('put', '/entities/pupil%2F1', {});
     return 'pupil/1';
   },
+  checkoutId: async (service, { key }) => {
+    const { body } = await apiOf(service, key)('post', '/billing/checkout', CHECKOUT);
+    return String(body.id);
+  },
 };
 
 /** The least valid body of an endpoint that needs more than `{}`. */
@@ -32,6 +38,7 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   createChat: chatOf('Hi'),
   streamChat: chatOf('Hi'),
   createEntity: { entity_id: 'pupil' },
+  createCheckout: CHECKOUT,
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 

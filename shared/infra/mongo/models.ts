@@ -2,6 +2,8 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { BreakerSettings } from '../../domain/routing/breaker.ts';
+import { createBillingModels } from './billing-models.ts';
+import type { BillingModels } from './billing-models.ts';
 import type {
   TenantRow,
   AccountRow,
@@ -50,7 +52,13 @@ const tenantSchema = new Schema<TenantRow>(
 );
 
 const accountSchema = new Schema<AccountRow>(
-  { _id: required, balanceMicro: count, version: count, tokensByMonth: { type: Schema.Types.Mixed, default: {} } },
+  {
+    _id: required,
+    balanceMicro: count,
+    version: count,
+    tokensByMonth: { type: Schema.Types.Mixed, default: {} },
+    lastEntryAt: number,
+  },
   options,
 );
 
@@ -121,8 +129,10 @@ const ledgerSchema = new Schema<LedgerRow>(
     tenantId: required,
     type: required,
     amountMicro: count,
+    balanceAfterMicro: count,
     createdAt: count,
     reason: text,
+    purchaseId: text,
     requestId: text,
     keyId: text,
     mode: text,
@@ -236,7 +246,7 @@ const auditSchema = new Schema<AuditRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
-export interface Models {
+export interface Models extends BillingModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -265,6 +275,7 @@ export function createModels(connection: Connection): Models {
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
+    ...createBillingModels(connection),
   };
 }
 

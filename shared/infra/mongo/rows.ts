@@ -40,6 +40,8 @@ export interface AccountRow {
   version: number;
   /** Billed tokens by month, `202611`. */
   tokensByMonth: Record<string, number>;
+  /** Time of the latest ledger entry: the next one's is later. */
+  lastEntryAt?: number;
 }
 
 /** A value that a rotated key had before. */
@@ -116,8 +118,13 @@ export interface LedgerRow {
   type: 'purchase' | 'grant' | 'usage' | 'adjustment';
   /** Signed micro-credits: usage is negative or zero. */
   amountMicro: number;
+  /** The account's balance with this entry and all before it. */
+  balanceAfterMicro: number;
+  /** Rises with every booking of a tenant (move-account.ts). */
   createdAt: number;
   reason?: string;
+  /** The purchase that was paid, or paid back. */
+  purchaseId?: string;
   requestId?: string;
   keyId?: string;
   mode?: KeyMode;
