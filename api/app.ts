@@ -40,10 +40,12 @@ import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
 import { createUsageRoute } from './routes/usage/route.ts';
 import type { UsageRouteDeps } from './routes/usage/route.ts';
+import { createWebhooksRoute } from './routes/webhooks/route.ts';
+import type { WebhooksRouteDeps } from './routes/webhooks/route.ts';
 
 /** What the routes of the tenant's own resources use. */
 type TenantRoutesDeps = Omit<
-  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & ReplayDeps,
+  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & WebhooksRouteDeps & ReplayDeps,
   'serve'
 >;
 
@@ -110,6 +112,7 @@ export function createApp(deps: AppDeps): Express {
     createEntitiesRoute(routes),
     createUsageRoute(routes),
     createAuditLogRoute(routes),
+    createWebhooksRoute(routes),
     identify,
   );
 

@@ -58,6 +58,7 @@ import { createAuditTrail } from './audit/audit-trail.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
+import { openWebhooks } from './webhooks/open-webhooks.ts';
 
 export interface Ingress {
   app: Express;
@@ -122,7 +123,19 @@ export async function composeIngress(
 
   const principalRepository = createPrincipalRepository(models);
   const principals = createPrincipalCache(principalRepository);
+  const webhooks = openWebhooks({
+    mongo,
+    models,
+    redis,
+    keyspace,
+    cipher,
+    allowPrivate: config.webhooks.allowPrivate,
+    clock,
+    closer,
+    log,
+  });
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
+  await listenForAccessChanges(subscriber, webhooks.subscriptions.forget, webhooks.subscriptions.forgetAll);
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -177,7 +190,7 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo, models);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(models);
-  const auditTrail = createAuditTrail({ audit, clock, log });
+  const auditTrail = createAuditTrail({ audit, onNoted: webhooks.tellAct, clock, log });
 
   const app = createApp({
     keys,
@@ -189,6 +202,7 @@ export async function composeIngress(
     entities: createEntityRepository(models),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
+    webhooks: webhooks.parts,
     idempotency: createIdempotencyRepository(models),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),

@@ -42,6 +42,7 @@ function newSettler(faults: Partial<SettleDeps> = {}): Settler {
     leases: createLeaderLease(lab.redis, lab.keyspace, `process-${processes}`),
     clock: { now: () => time },
     onSettled: () => undefined,
+    onBooked: () => Promise.resolve(),
     log,
     ...faults,
   });

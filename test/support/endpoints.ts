@@ -17,6 +17,14 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 /** Every `:name` of the table's paths. */
 export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
 
+/** A receiver that no resolver knows. */
+const WEBHOOK = { url: 'https://receiver.invalid/hook', events: ['key.created'] };
+
+async function makeWebhook(service: TestService, { key }: TestTenant): Promise<string> {
+  const { body } = await apiOf(service, key)('post', '/webhooks', WEBHOOK);
+  return String(body.id);
+}
+
 /** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
 const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
   requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
@@ -25,6 +33,12 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     await apiOf(service, key)('put', '/entities/pupil%2F1', {});
     return 'pupil/1';
   },
+  webhookId: makeWebhook,
+  deliveryId: async (service, owner) => {
+    const webhookId = await makeWebhook(service, owner);
+    const { body } = await apiOf(service, owner.key)('post', `/webhooks/${webhookId}/test`);
+    return String(body.id);
+  },
 };
 
 /** The least valid body of an endpoint that needs more than `{}`. */
@@ -32,6 +46,7 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   createChat: chatOf('Hi'),
   streamChat: chatOf('Hi'),
   createEntity: { entity_id: 'pupil' },
+  createWebhook: WEBHOOK,
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 

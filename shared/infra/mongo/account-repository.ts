@@ -62,6 +62,10 @@ export function createAccountRepository(connection: Connection, models: Models):
           )
           .lean();
         if (row === null) throw new Error(`Tenant ${entry.tenantId} has no account`);
+        if (entry.amountMicro > 0) {
+          const lastTopUp = { transactionId, balanceMicro: row.balanceMicro };
+          await models.accounts.updateOne({ _id: entry.tenantId }, { $set: { lastTopUp } }, { session });
+        }
         return toBook(row);
       });
       return { transactionId, book };

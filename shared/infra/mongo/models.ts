@@ -18,6 +18,8 @@ import type {
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
+import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from './webhook-rows.ts';
+import { webhookDeliverySchema, webhookEventSchema, webhookSchema } from './webhook-schemas.ts';
 
 const text = { type: String };
 const required = { type: String, required: true };
@@ -44,13 +46,20 @@ const tenantSchema = new Schema<TenantRow>(
     onDisconnect: required,
     moderation: { type: Schema.Types.Mixed },
     keysIssued: number,
+    webhooksMade: number,
     createdAt: count,
   },
   options,
 );
 
 const accountSchema = new Schema<AccountRow>(
-  { _id: required, balanceMicro: count, version: count, tokensByMonth: { type: Schema.Types.Mixed, default: {} } },
+  {
+    _id: required,
+    balanceMicro: count,
+    version: count,
+    tokensByMonth: { type: Schema.Types.Mixed, default: {} },
+    lastTopUp: { type: new Schema({ transactionId: required, balanceMicro: count }, { _id: false }), required: false },
+  },
   options,
 );
 
@@ -249,6 +258,9 @@ export interface Models {
   entities: Model<EntityRow>;
   idempotency: Model<IdempotencyRow>;
   audit: Model<AuditRow>;
+  webhooks: Model<WebhookRow>;
+  webhookEvents: Model<WebhookEventRow>;
+  webhookDeliveries: Model<WebhookDeliveryRow>;
 }
 
 export function createModels(connection: Connection): Models {
@@ -265,6 +277,13 @@ export function createModels(connection: Connection): Models {
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
+    webhooks: connection.model<WebhookRow>('Webhook', webhookSchema, 'webhooks'),
+    webhookEvents: connection.model<WebhookEventRow>('WebhookEvent', webhookEventSchema, 'webhook_events'),
+    webhookDeliveries: connection.model<WebhookDeliveryRow>(
+      'WebhookDelivery',
+      webhookDeliverySchema,
+      'webhook_deliveries',
+    ),
   };
 }
 
