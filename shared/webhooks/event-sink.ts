@@ -111,7 +111,7 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       } catch (error) {
         const { tenantId } = events[0] ?? {};
         const fields = { count: events.length, error, ...(tenantId === undefined ? {} : { tenantId }) };
-        log.error('Webhook events are lost: they could not be noted.', fields);
+        log.warn('Webhook events are lost, if anybody wants them: MongoDB could not be asked.', fields);
       }
     },
 

@@ -27,9 +27,12 @@ export function createSubscriptions({
 }): Subscriptions {
   const known = new Map<string, { loaded: Promise<Loaded>; until: number }>();
 
-  function load(tenantId: string): Promise<Loaded> {
+  /** Where MongoDB is away, what was known before is still the best guess. */
+  function load(tenantId: string, before: Promise<Loaded> | undefined): Promise<Loaded> {
     if (known.size >= TENANTS_MAX) known.clear();
-    const entry = { loaded: webhooks.subscriptions(tenantId), until: clock.now() + KEPT_MS };
+    const fresh: Promise<Loaded> = webhooks.subscriptions(tenantId);
+    const loaded = before === undefined ? fresh : fresh.catch(() => before);
+    const entry = { loaded, until: clock.now() + KEPT_MS };
     known.set(tenantId, entry);
     entry.loaded.catch(() => {
       if (known.get(tenantId) === entry) known.delete(tenantId);
@@ -40,7 +43,9 @@ export function createSubscriptions({
   return {
     async of(tenantId, type) {
       const entry = known.get(tenantId);
-      const loaded = await (entry !== undefined && entry.until > clock.now() ? entry.loaded : load(tenantId));
+      const loaded = await (entry !== undefined && entry.until > clock.now()
+        ? entry.loaded
+        : load(tenantId, entry?.loaded));
       return loaded.get(type) ?? NONE;
     },
     forget(tenantId) {

@@ -107,6 +107,22 @@ describe('a delivery', () => {
     await receiver.next('ping', 3);
   });
 
+  it('comes though Redis has forgotten that it is due', async () => {
+    const idle = await startService({ workers: 0, env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+    const { key } = await idle.startTenant();
+    const call = apiOf(idle, key);
+    const { body } = await call('post', '/webhooks', { url: receiver.url, events: ['ping'] });
+    await call('post', `/webhooks/${String(body.id)}/test`);
+    const queued = await idle.redis.keys(`${idle.keyspace.webhooks}:*`);
+    expect(queued).not.toEqual([]);
+    await idle.redis.del(...queued);
+
+    await idle.startWorker();
+
+    expect((await receiver.next('ping')).body.data).toEqual({ webhook_id: body.id });
+    await idle.close();
+  });
+
   it('does not follow a redirect', async () => {
     const other = await startWebhookReceiver();
     const { id } = await subscribe(['ping']);

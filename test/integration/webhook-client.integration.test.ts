@@ -1,3 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createWebhookClient } from '../../shared/infra/http/webhook-client.ts';
@@ -87,6 +92,23 @@ describe('a receiver', () => {
     receiver.answerWith(() => undefined);
 
     expect(await client.send(receiver.url, {}, BODY)).toEqual({ error: 'The receiver did not answer within 1 s.' });
+  });
+
+  it('whose certificate nobody vouches for is not sent anything', async () => {
+    const file = (name: string) => readFileSync(join(import.meta.dirname, '..', 'support', 'tls', name));
+    let requests = 0;
+    const server = createServer({ cert: file('localhost.cert.pem'), key: file('localhost.key.pem') }, (_req, res) => {
+      requests += 1;
+      res.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    // A server that listens on a port has an address of this kind.
+    const { port } = server.address() as AddressInfo;
+
+    const named = createWebhookClient({ allowPrivate: true, ...at('127.0.0.1') });
+    expect((await named.send(`https://localhost:${port}/`, {}, BODY)).error).toMatch(/TLS certificate/);
+    expect(requests).toBe(0);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('that is not there is a sentence', async () => {

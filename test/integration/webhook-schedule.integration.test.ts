@@ -163,6 +163,21 @@ describe('a delivery', () => {
   });
 });
 
+describe('a webhook', () => {
+  it('whose secret was encrypted with another key is not sent anything, and its owner is told why', async () => {
+    const webhook = await subscribe('key.revoked');
+    const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret());
+    await webhooks.change(tenantId, webhook._id, { encryptedSecret: other });
+    await revoke('key_1');
+
+    expect(await deliverNext(tenantId, webhook._id)).toBe('failed');
+
+    expect(sent).toEqual([]);
+    const [delivery] = await deliveries.list(tenantId, webhook._id, { limit: 10, order: 'desc' });
+    expect(delivery?.attempts[0]?.error).toMatch(/rotate it/);
+  });
+});
+
 describe('a receiver', () => {
   it('that fails for five days is disabled, what waits for it ends, and the others are told once', async () => {
     const webhook = await subscribe('key.revoked');

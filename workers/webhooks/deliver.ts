@@ -50,14 +50,23 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   const { webhooks, deliveries, client, cipher, events, announce, random, clock, onAttempt, log } = deps;
 
+  /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
+  function readSecrets(encrypted: readonly string[]): string[] | undefined {
+    try {
+      return encrypted.map((one) => cipher.decrypt(one));
+    } catch (error) {
+      log.error('The secret of a webhook cannot be decrypted; is CREDENTIALS_KEY another one?', { error });
+      return undefined;
+    }
+  }
+
   async function send(webhook: WebhookRow, { tenantId, eventId }: WebhookDeliveryRow): Promise<WebhookReply> {
     const event = await deliveries.findEvent(tenantId, eventId);
     if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
     const now = clock.now();
     const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
-    const secrets = [webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)].map((encrypted) =>
-      cipher.decrypt(encrypted),
-    );
+    const secrets = readSecrets([webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
+    if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Parley-Webhooks/1.0',
