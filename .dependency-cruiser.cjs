@@ -56,6 +56,7 @@ module.exports = {
     door('undici', ['shared/infra/http']),
     door('winston', ['shared/infra/logging']),
     door('prom-client', ['shared/infra/metrics']),
+    door('stripe', ['api/payments/stripe']),
     only(
       'stages-do-not-call-stages',
       'A stage imports stage.ts only; the order stands in run-pipeline.ts.',

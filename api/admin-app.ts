@@ -13,6 +13,8 @@ import { createAdminCreditsRoute } from './routes/admin-credits/route.ts';
 import type { AdminCreditsDeps } from './routes/admin-credits/route.ts';
 import { createAdminKeysRoute } from './routes/admin-keys/route.ts';
 import type { AdminKeysDeps } from './routes/admin-keys/route.ts';
+import { createAdminPackagesRoute } from './routes/admin-packages/route.ts';
+import type { AdminPackagesDeps } from './routes/admin-packages/route.ts';
 import { createAdminProvidersRoute } from './routes/admin-providers/route.ts';
 import type { AdminProvidersDeps } from './routes/admin-providers/route.ts';
 import { BOARD_PATH, createQueuesBoard } from './routes/admin-queues-board/board.ts';
@@ -27,6 +29,7 @@ import type { AdminTiersDeps } from './routes/admin-tiers/route.ts';
 export type AdminDeps = AdminTenantsDeps &
   AdminKeysDeps &
   AdminCreditsDeps &
+  AdminPackagesDeps &
   AdminProvidersDeps &
   AdminTiersDeps &
   AdminBreakersDeps &
@@ -62,6 +65,7 @@ function createAdminInterface(deps: AdminDeps): Router {
   router.use(createAdminTenantsRoute(deps));
   router.use(createAdminKeysRoute(deps));
   router.use(createAdminCreditsRoute(deps));
+  router.use(createAdminPackagesRoute(deps));
   router.use(createAdminProvidersRoute(deps));
   router.use(createAdminTiersRoute(deps));
   router.use(createAdminQueuesRoute(deps));

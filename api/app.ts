@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express from 'express';
-import type { Express, RequestHandler } from 'express';
+import type { Express, RequestHandler, Router } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
@@ -26,6 +26,8 @@ import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createAuditLogRoute } from './routes/audit-log/route.ts';
 import type { AuditLogRouteDeps } from './routes/audit-log/route.ts';
+import { createBillingRoute } from './routes/billing/route.ts';
+import type { BillingRouteDeps } from './routes/billing/route.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
 import { createRespond } from './routes/chat/respond.ts';
 import { createChatRoute } from './routes/chat/route.ts';
@@ -45,7 +47,7 @@ import type { WebhooksRouteDeps } from './routes/webhooks/route.ts';
 
 /** What the routes of the tenant's own resources use. */
 type TenantRoutesDeps = Omit<
-  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & AuditLogRouteDeps & WebhooksRouteDeps & ReplayDeps,
+  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & BillingRouteDeps & AuditLogRouteDeps & WebhooksRouteDeps & ReplayDeps,
   'serve'
 >;
 
@@ -67,6 +69,8 @@ export interface AppDeps extends TenantRoutesDeps {
   /** Aborts when this ingress can wait for answers no longer. */
   stopping: AbortSignal;
   relayTimes: RelayTimes;
+  /** Where payments come in without a key; undefined: none do. */
+  paymentRoute: Router | undefined;
 }
 
 /** Headers a page of another origin may read. */
@@ -100,6 +104,7 @@ export function createApp(deps: AppDeps): Express {
   const respond = createRespond(deps);
   const serve = createServeEndpoints({ ...deps, identify, replay: createReplay(deps) });
   const routes = { ...deps, serve, respond };
+  if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   app.use(
     '/platform/v1',
     createChatRoute(routes),
@@ -111,6 +116,7 @@ export function createApp(deps: AppDeps): Express {
     createKeysRoute(routes),
     createEntitiesRoute(routes),
     createUsageRoute(routes),
+    createBillingRoute(routes),
     createAuditLogRoute(routes),
     createWebhooksRoute(routes),
     identify,

@@ -9,6 +9,7 @@ import { createAccountRepository } from '../shared/infra/mongo/account-repositor
 import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createAuditRepository } from '../shared/infra/mongo/audit-repository.ts';
+import { createCheckoutRepository } from '../shared/infra/mongo/checkout-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createEntityRepository } from '../shared/infra/mongo/entity-repository.ts';
 import { createIdempotencyRepository } from '../shared/infra/mongo/idempotency-repository.ts';
@@ -16,8 +17,10 @@ import { createKeyRepository } from '../shared/infra/mongo/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/ledger-repository.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { createPriceRepository } from '../shared/infra/mongo/price-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/principal-repository.ts';
 import { createProviderRepository } from '../shared/infra/mongo/provider-repository.ts';
+import { createPurchaseRepository } from '../shared/infra/mongo/purchase-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
@@ -56,8 +59,10 @@ import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuditTrail } from './audit/audit-trail.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
+import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
+import { createPaymentRoute } from './routes/payment-route.ts';
 import { openWebhooks } from './webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -71,6 +76,8 @@ export interface IngressComposeOptions {
   /** Tests give each file its own. */
   namespace?: string;
   relayTimes?: RelayTimes;
+  /** Where Stripe's API is. */
+  stripeApiUrl?: string;
 }
 
 /** A caller waits for these calls. */
@@ -123,19 +130,9 @@ export async function composeIngress(
 
   const principalRepository = createPrincipalRepository(models);
   const principals = createPrincipalCache(principalRepository);
-  const webhooks = openWebhooks({
-    mongo,
-    models,
-    redis,
-    keyspace,
-    cipher,
-    allowPrivate: config.webhooks.allowPrivate,
-    clock,
-    closer,
-    log,
-  });
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
-  await listenForAccessChanges(subscriber, webhooks.subscriptions.forget, webhooks.subscriptions.forgetAll);
+  const stores = { mongo, models, redis, subscriber, keyspace };
+  const webhooks = await openWebhooks({ ...stores, cipher, config: config.webhooks, clock, closer, log });
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -190,7 +187,12 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo, models);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(models);
-  const auditTrail = createAuditTrail({ audit, onNoted: webhooks.tellAct, clock, log });
+  const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
+
+  const checkouts = createCheckoutRepository(models);
+  const purchases = createPurchaseRepository(mongo, models);
+  const prices = createPriceRepository(models, pricesUnset(config));
+  const opened = openPayment(config, log, options.stripeApiUrl);
 
   const app = createApp({
     keys,
@@ -203,6 +205,19 @@ export async function composeIngress(
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
     webhooks: webhooks.parts,
+    ...{ accounts, accountStore, checkouts, purchases, prices },
+    payment: opened?.payment,
+    paymentRoute:
+      opened &&
+      createPaymentRoute(opened, {
+        checkouts,
+        purchases,
+        tenants,
+        accountStore,
+        audit: webhooks.telling(audit),
+        clock,
+        log,
+      }),
     idempotency: createIdempotencyRepository(models),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
@@ -249,6 +264,7 @@ export async function composeIngress(
     shards: config.queue.shards,
     tenants,
     keys,
+    prices,
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
     accessFlags,

@@ -30,6 +30,7 @@ const TASKS = {
   test: (args) => script('scripts/test.ts', args),
   'test:providers': (args) => script('scripts/test-providers.ts', args),
   bench: (args) => script('scripts/bench.ts', args),
+  'test:fault': (args) => script('scripts/fault.ts', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   drive: (args) => script('scripts/drive.ts', args),
   build,

@@ -25,6 +25,7 @@ import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/red
 import { createInflight } from '../shared/infra/redis/inflight.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leader-lease.ts';
+import { watchOutages } from '../shared/infra/redis/outage-watch.ts';
 import { createOutbox } from '../shared/infra/redis/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/request-store.ts';
 import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
@@ -35,6 +36,7 @@ import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { createBreakers } from './breakers/breakers.ts';
 import { createFleet } from './fleet.ts';
+import { createAwaitTurn } from './lease/await-turn.ts';
 import { createLease } from './lease/lease.ts';
 import { createOpenLeases } from './lease/open-leases.ts';
 import { createChunkWriter } from './chunks/chunk-writer.ts';
@@ -155,11 +157,13 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
-  const cancelChannel = createCancelChannel(subscriber, keyspace, (requestId) => {
+  const renewNow = (requestId: string) => {
     openLeases.renew(requestId).catch((error: unknown) => {
-      log.warn('A cancelled request stops with its next renewal.', { requestId, error });
+      log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
     });
-  });
+  };
+  const cancelChannel = createCancelChannel(subscriber, keyspace, renewNow);
+  const { isJustBack } = watchOutages(redis);
   const endings = createRecentEndings({ requests, clock: systemClock, log });
   redis.on('ready', () => {
     endings.sayAgain().catch((error: unknown) => {
@@ -182,6 +186,7 @@ export async function composeWorker(
         log,
         streams: createStreamReader(redis, keyspace),
         openLease: openLeases.open,
+        awaitTurn: createAwaitTurn({ requests, isJustBack }),
         onClaimed: meter.onClaimed,
       }),
       moderate: createModerate({ moderator, clock: systemClock, onFlagged: meter.onInputFlagged, log }),
@@ -240,6 +245,7 @@ export async function composeWorker(
     admissions,
     requests,
     retentionMs,
+    isJustBack,
     leases,
     runPipeline,
     log,
@@ -269,6 +275,7 @@ export async function composeWorker(
         keyspace,
         shard,
         workerId,
+        onLockLost: renewNow,
         runPipeline,
         log,
         concurrency: Math.max(1, Math.floor(config.worker.concurrency / shards)),

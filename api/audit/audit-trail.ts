@@ -24,13 +24,11 @@ export interface AuditTrail {
 
 export interface AuditTrailDeps {
   audit: Pick<AuditRepository, 'append'>;
-  /** Hears of every act; must not reject. */
-  onNoted?: (entry: AuditEntry) => Promise<void>;
   clock: Clock;
   log: Logger;
 }
 
-export function createAuditTrail({ audit, onNoted, clock, log }: AuditTrailDeps): AuditTrail {
+export function createAuditTrail({ audit, clock, log }: AuditTrailDeps): AuditTrail {
   async function note(res: Response, tenantId: string, actor: string, act: AuditedAct): Promise<void> {
     const { requestId } = contextOf(res);
     const { action, target, details = {} } = act;
@@ -40,7 +38,6 @@ export function createAuditTrail({ audit, onNoted, clock, log }: AuditTrailDeps)
     } catch (error) {
       log.error(`The audit log lacks a line: ${action} of ${target} by ${actor}.`, { requestId, tenantId, error });
     }
-    await onNoted?.(entry);
   }
 
   return {

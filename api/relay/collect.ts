@@ -61,6 +61,8 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     reader.close();
   };
   res.once('close', close);
+  // A client that left while its key was looked up has had its event.
+  if (res.closed) close();
 
   return {
     close,

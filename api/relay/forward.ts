@@ -97,6 +97,8 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     done.resolve(undefined);
   }
   res.once('close', close);
+  // A client that left while its key was looked up has had its event.
+  if (res.closed) close();
   // A write that races with the client's leaving is no fault of anybody's.
   res.on('error', close);
 

@@ -9,16 +9,16 @@ export function pathParam(req: Request, name: string): string {
   return value;
 }
 
-const NOUNS = { ten: 'tenant', key: 'API key', whk: 'webhook', dlv: 'delivery' } as const;
+const NAMES = { ten: 'tenant', key: 'API key', cs: 'checkout', whk: 'webhook', dlv: 'delivery' } as const;
 
 /**
  * The id in the path, checked for its form: what cannot be an id is as unknown as one that does not exist, and never
  * reaches a database.
  */
-export function pathId(req: Request, name: string, prefix: keyof typeof NOUNS): string {
+export function pathId(req: Request, name: string, prefix: keyof typeof NAMES): string {
   const value = req.params[name];
   if (typeof value !== 'string' || !new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`).test(value)) {
-    throw new ServiceError('not_found', `There is no ${NOUNS[prefix]} with this id.`);
+    throw new ServiceError('not_found', `There is no ${NAMES[prefix]} with this id.`);
   }
   return value;
 }

@@ -62,6 +62,13 @@ export const ENDPOINTS = {
   getUsage: { ...READ, path: '/usage', scopes: ['usage'] },
   listUsageRequests: { ...READ, path: '/usage/requests', scopes: ['usage'] },
 
+  getBilling: { ...READ, path: '/billing', scopes: ['billing'] },
+  listBillingPackages: { ...READ, path: '/billing/packages', scopes: ['billing'] },
+  createCheckout: { ...WRITE, method: 'POST', path: '/billing/checkout', scopes: ['billing'] },
+  getCheckout: { ...READ, path: '/billing/checkout/:checkoutId', scopes: ['billing'] },
+  listPurchases: { ...READ, path: '/billing/purchases', scopes: ['billing'] },
+  listTransactions: { ...READ, path: '/billing/transactions', scopes: ['billing'] },
+
   createWebhook: { ...WRITE, method: 'POST', path: '/webhooks', scopes: ['webhooks'] },
   listWebhooks: { ...READ, path: '/webhooks', scopes: ['webhooks'] },
   getWebhook: { ...READ, path: '/webhooks/:webhookId', scopes: ['webhooks'] },

@@ -42,7 +42,7 @@ export interface WebhookEventData {
   /** `error_code` is null where the worker that knew it died before it could tell. */
   'chat.failed': EndedChatData & { error_code: string | null };
   'batch.completed': { batch_id: string; total: number; succeeded: number; failed: number };
-  'credits.purchased': BalanceData & { purchase_id: string; credits: number };
+  'credits.purchased': { purchase_id: string; credits: number };
   /** At most a tenth of the balance after the last grant or purchase is left. */
   'credits.low': BalanceData & { balance_after_last_top_up: number };
   'credits.depleted': BalanceData;

@@ -15,7 +15,8 @@ import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 import { openStream } from '../support/stream-client.ts';
 
-const PING_MS = 150;
+/** Long enough that an error comes before the first ping, also on a busy machine. */
+const PING_MS = 1_500;
 const BETWEEN_TOKENS_MS = 300;
 
 describe('a stream that fails', () => {
@@ -26,7 +27,7 @@ describe('a stream that fails', () => {
       relayTimes: { pingMs: PING_MS },
       betweenTokensMs: BETWEEN_TOKENS_MS,
     });
-    await service.setProvider({ max_retries: 0, first_token_timeout_ms: 700 });
+    await service.setProvider({ max_retries: 0, first_token_timeout_ms: 5_000 });
     await service.startWorker();
   });
   afterEach(async () => {
@@ -59,7 +60,7 @@ describe('a stream that fails', () => {
 
   describe('after a ping', () => {
     it('has sent the head with the first ping, and a ping at every interval until then', async () => {
-      service.provider.change({ first_token_ms: 500, words: 5 });
+      service.provider.change({ first_token_ms: 4_000, words: 5 });
       const { key } = await service.startTenant();
 
       const stream = await openStream(service.url, key, chatOf('Wait for it'));
@@ -68,13 +69,13 @@ describe('a stream that fails', () => {
 
       expect(atHead).not.toContain('data:');
       const pings = text.slice(0, text.indexOf('id: 1')).match(/: ping\n\n/g) ?? [];
+      // 4 s at an interval of 1.5 s; a busy machine takes longer, and then there are more.
       expect(pings.length).toBeGreaterThanOrEqual(2);
-      expect(pings.length).toBeLessThanOrEqual(3);
       expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
     });
 
     it.each([
-      ['resets the connection', { fail: 'reset', first_token_ms: 400 } as const, 'model_unavailable'],
+      ['resets the connection', { fail: 'reset', first_token_ms: 3_000 } as const, 'model_unavailable'],
       ['sends nothing', { fail: 'stall' } as const, 'timeout'],
     ])('ends with the typed error when the provider %s', async (_what, settings, code) => {
       service.provider.change(settings);

@@ -16,7 +16,7 @@ let owner: TestTenant;
 let other: TestTenant;
 let resources: Record<PathParam, string>;
 beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback' } });
+  service = await startService({ env: { TRUST_PROXY: 'loopback', PAYMENTS: 'test' } });
   owner = await service.startTenant();
   other = await service.startTenant();
   resources = await makeResources(service, owner);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { describeError } from '../../shared/infra/logging/logger.ts';
@@ -71,6 +71,9 @@ describe('the key of a provider', () => {
       await service.setTargets(tier, [{ provider: kind, model: 'm' }]);
     }
     await service.startWorker();
+  });
+  afterEach(async () => {
+    await service.resetBreakers();
   });
   afterAll(async () => {
     await service.close();

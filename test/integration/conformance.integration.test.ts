@@ -85,8 +85,8 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   [
     'only the attempt with the fence may renew',
-    "or values[2] ~= ARGV[2] then return 'superseded' end\nredis",
-    "then return 'superseded' end\nredis",
+    "or values[2] ~= ARGV[2] then return 'superseded' end\nlocal leased",
+    "then return 'superseded' end\nlocal leased",
   ],
   ['a request whose use is covered goes on', 'tonumber(ARGV[7]) >= held + granted and ', ''],
   [

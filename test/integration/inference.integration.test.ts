@@ -1,9 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
 
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createAwaitTurn } from '../../workers/lease/await-turn.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
@@ -21,6 +24,8 @@ let queues: ChatQueues;
 let log: RecordingLog;
 let workers: InferenceWorker[];
 let delivered: Delivery[];
+/** Whose lock was told to be lost. */
+let lost: string[];
 /** What a delivery does; by default nothing. */
 let runPipeline: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
 beforeEach(async () => {
@@ -29,6 +34,7 @@ beforeEach(async () => {
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
   workers = [];
   delivered = [];
+  lost = [];
   runPipeline = () => Promise.resolve();
 });
 afterEach(async () => {
@@ -49,6 +55,7 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
       return runPipeline(delivery, signal);
     },
     workerId: `wrk_${workers.length}`,
+    onLockLost: (requestId) => lost.push(requestId),
     log,
     timings,
   });
@@ -161,19 +168,9 @@ describe('a job', () => {
 });
 
 describe('a lost lock', () => {
-  it('stops the attempt that lost it, so that never two run at once', async () => {
-    let running = 0;
-    let most = 0;
-    runPipeline = async (_delivery, signal) => {
-      running += 1;
-      most = Math.max(most, running);
-      if (deliveries('req_1').length === 1) {
-        await new Promise((resolve) => {
-          signal.addEventListener('abort', resolve, { once: true });
-        });
-      }
-      running -= 1;
-    };
+  it('is told, and the job is handed out again while its attempt goes on: the lease decides between them', async () => {
+    const end = Promise.withResolvers<undefined>();
+    runPipeline = () => end.promise;
     startWorker();
     await add('req_1');
     await waitForDeliveries('req_1', 1);
@@ -182,7 +179,46 @@ describe('a lost lock', () => {
     await waitForDeliveries('req_1', 2);
 
     expect(deliveries('req_1').map(({ attempt }) => attempt)).toEqual([1, 2]);
-    expect(most).toBe(1);
+    expect(lost).toContain('req_1');
+    end.resolve(undefined);
+  });
+});
+
+describe('a delivery after the first', () => {
+  const never = new AbortController().signal;
+  const delivery = (requestId: string, attempt: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', attempt });
+  /** Whether the turn has come within a moment. */
+  async function hasTurn(requestId: string, attempt: number, isJustBack = () => false): Promise<boolean> {
+    const stop = new AbortController();
+    const turn = createAwaitTurn({ requests: lab.requests, isJustBack })(delivery(requestId, attempt), stop.signal);
+    const outcome = await Promise.race([turn.then(() => true), pause(600, false)]);
+    stop.abort();
+    await turn;
+    return outcome;
+  }
+
+  it('waits while the attempt that runs the request renews its lease, and no longer', async () => {
+    const request = await lab.admit();
+    const { requestId } = request;
+    expect(await hasTurn(requestId, 2)).toBe(true);
+    await lab.run(request, 1);
+
+    expect(await hasTurn(requestId, 1)).toBe(true);
+    expect(await hasTurn(requestId, 2)).toBe(false);
+    const turn = createAwaitTurn({ requests: lab.requests, isJustBack: () => false })(delivery(requestId, 2), never);
+    await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
+    await turn;
+    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
+    expect(await hasTurn(requestId, 2)).toBe(false);
+  });
+
+  it('waits while Redis has just come back: the lease may have run out although its worker lives', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'leased', 1);
+
+    expect(await hasTurn(request.requestId, 2, () => true)).toBe(false);
+    expect(await hasTurn(request.requestId, 2)).toBe(true);
   });
 });
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -12,6 +13,8 @@ import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 
 const CREDITS = 1_000_000;
+/** BullMQ's locks and the requests' leases last 10 s. */
+const OUTAGE_MS = 12_000;
 
 describe('Redis away for some seconds', () => {
   let dataDir: string;
@@ -83,7 +86,7 @@ describe('Redis away for some seconds', () => {
     expect(await chargedOf(tenantId)).toEqual(new Set(answered));
   }, 60_000);
 
-  it('lets running streams end once each, charged once each, after it was killed and came back', async () => {
+  it('lets running streams end, charged once each, after it was away for longer than locks and leases last', async () => {
     service.provider.change({ chunks: 40, chunk_ms: 100 });
     const { key, tenantId } = await service.startTenant({ credits: CREDITS });
     const streams = await Promise.all(
@@ -99,17 +102,14 @@ describe('Redis away for some seconds', () => {
     expect(meanwhile.status).toBe(503);
     expect(performance.now() - askedAt).toBeLessThan(2_000);
     await redis.stop();
+    await pause(OUTAGE_MS);
     redis = await startServer(port);
     const reads = await Promise.all(streams.map(({ ended }) => ended));
 
     for (const read of reads) {
       expect(read.ids).toEqual(read.ids.map((_, index) => index + 1));
-      // With the end of its provider call, or the typed error where a worker had to give it up.
-      expect([read.finishReason, read.isDone]).toEqual(
-        read.errorCode === undefined ? ['stop', true] : ['error', false],
-      );
+      expect([read.finishReason, read.isDone]).toEqual(['stop', true]);
     }
-    expect(reads.filter(({ errorCode }) => errorCode === undefined).length).toBeGreaterThan(0);
     expect(await chargedOf(tenantId)).toEqual(new Set(streams.map(({ requestId }) => requestId)));
     expect((await post(service.url, key, '/chat', chatOf('And now?'))).status).toBe(200);
   }, 60_000);

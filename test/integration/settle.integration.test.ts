@@ -44,6 +44,7 @@ describe('booking a batch', () => {
         _id: requestId.replace('req_', 'txn_'),
         type: 'usage',
         amountMicro: -record.costMicro,
+        balanceAfterMicro: GRANT - record.costMicro,
         createdAt: NOW,
         mode: 'live',
         endpoint: 'chat',

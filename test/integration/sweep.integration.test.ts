@@ -17,11 +17,13 @@ let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
 let taken: Delivery[];
+let isJustBack: boolean;
 let runPipeline: (delivery: Delivery) => Promise<void>;
 beforeEach(async () => {
   lab = await openRequestLab();
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
   taken = [];
+  isJustBack = false;
   runPipeline = (delivery) => {
     taken.push(delivery);
     return Promise.resolve();
@@ -39,6 +41,7 @@ function newSweep(processId: string): Sweep {
     admissions: lab.admissions,
     requests: lab.requests,
     retentionMs: RETENTION_MS,
+    isJustBack: () => isJustBack,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
     log: createRecordingLog(),
@@ -67,6 +70,20 @@ async function abandoned(options: AdmitOptions & { withJob?: boolean; text?: str
 
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 const lookAgainAt = ({ requestId }: LabRequest) => lab.redis.zscore(lab.keys.inflight, requestId);
+
+describe('while Redis has just come back', () => {
+  it('takes nothing over: leases have run out whose workers live', async () => {
+    const request = await abandoned({ text: 'Hello' });
+    isJustBack = true;
+
+    await sweep.sweepShard(SHARD);
+    expect(taken).toEqual([]);
+
+    isJustBack = false;
+    await sweep.sweepShard(SHARD);
+    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 2 }]);
+  });
+});
 
 describe('an admission', () => {
   it('is left alone until its time to be enqueued is over', async () => {

@@ -14,6 +14,7 @@ import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts'
 import { createKeyRepository } from '../../shared/infra/mongo/key-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createPriceRepository } from '../../shared/infra/mongo/price-repository.ts';
 import { createProviderRepository } from '../../shared/infra/mongo/provider-repository.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenant-repository.ts';
 import { createTierRepository } from '../../shared/infra/mongo/tier-repository.ts';
@@ -115,6 +116,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     shards: 2,
     tenants: createTenantRepository(models),
     keys: createKeyRepository(mongo, models),
+    prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo, models),
     breakers: createBreakerStore(redis, keyspace, () => undefined),

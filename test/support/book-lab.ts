@@ -40,6 +40,9 @@ export interface UsageSum {
   costMicro: number;
 }
 
+/** Before everything that a test books: entries keep the order of booking. */
+const GRANTED_AT = Date.UTC(2026, 0, 1);
+
 /** What a finished request owes. */
 export function recordOf(tenantId: string, more: Partial<SettlementRecord> = {}): SettlementRecord {
   return {
@@ -96,7 +99,7 @@ export async function openBookLab(): Promise<BookLab> {
     async tenant(grantMicro) {
       const tenantId = newId('ten');
       await accounts.open(tenantId);
-      await accounts.book({ tenantId, type: 'grant', amountMicro: grantMicro, reason: 'test', now: Date.now() });
+      await accounts.book({ tenantId, type: 'grant', amountMicro: grantMicro, reason: 'test', now: GRANTED_AT });
       return tenantId;
     },
     usageOf: (tenantId) => models.ledger.find({ tenantId, type: 'usage' }).lean(),

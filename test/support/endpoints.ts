@@ -25,6 +25,8 @@ async function makeWebhook(service: TestService, { key }: TestTenant): Promise<s
   return String(body.id);
 }
 
+const CHECKOUT = { credits: 1_000, success_url: 'https://shop.test/ok', cancel_url: 'https://shop.test/no' };
+
 /** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
 const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
   requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
@@ -39,6 +41,10 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     const { body } = await apiOf(service, owner.key)('post', `/webhooks/${webhookId}/test`);
     return String(body.id);
   },
+  checkoutId: async (service, { key }) => {
+    const { body } = await apiOf(service, key)('post', '/billing/checkout', CHECKOUT);
+    return String(body.id);
+  },
 };
 
 /** The least valid body of an endpoint that needs more than `{}`. */
@@ -47,6 +53,7 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   streamChat: chatOf('Hi'),
   createEntity: { entity_id: 'pupil' },
   createWebhook: WEBHOOK,
+  createCheckout: CHECKOUT,
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 

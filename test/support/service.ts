@@ -98,10 +98,12 @@ export interface ServiceOptions {
   workers?: number;
   relayTimes?: RelayTimes;
   betweenTokensMs?: number;
+  /** Where Stripe's API is. */
+  stripeApiUrl?: string;
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
-  const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs } = options;
+  const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs, stripeApiUrl } = options;
   const name = `t${randomBytes(6).toString('hex')}`;
   const config = configOf(name, env);
   const log = createRecordingLog();
@@ -118,7 +120,11 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   closer.defer('redis', () => redis.quit());
   await connectRedis(redis);
 
-  const { app, adminApp } = await composeIngress(config, log, closer, { namespace: name, relayTimes });
+  const { app, adminApp } = await composeIngress(config, log, closer, {
+    namespace: name,
+    relayTimes,
+    ...(stripeApiUrl === undefined ? {} : { stripeApiUrl }),
+  });
   const server = app.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   closer.defer('server', () => {

@@ -18,6 +18,8 @@ export interface ClaimDeps {
     admitted: Usage;
     delivery: AbortSignal;
   }) => Lease;
+  /** Lets a later delivery wait for an attempt that lives. */
+  awaitTurn: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
   onClaimed: (run: Claimed) => void;
   log: Logger;
 }
@@ -34,9 +36,10 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
-export function createClaim({ requests, streams, routing, openLease, onClaimed, log }: ClaimDeps) {
+export function createClaim({ requests, streams, routing, openLease, awaitTurn, onClaimed, log }: ClaimDeps) {
   return async (delivery: Delivery, signal: AbortSignal): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
+    await awaitTurn(delivery, signal);
     const claimed = await requests.claim(shard, requestId, tenantId, attempt);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });

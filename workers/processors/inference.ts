@@ -19,6 +19,8 @@ export interface InferenceDeps {
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
   workerId: string;
+  /** A running job's lock is gone. */
+  onLockLost: (requestId: string) => void;
   log: Logger;
   /** Tests make them shorter. */
   timings?: InferenceTimings;
@@ -54,7 +56,18 @@ const IDLE_CHECK_MS = 50;
 
 /** Runs one shard's interactive lane. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const { client, keyspace, shard, concurrency, queue, runPipeline, workerId, log, timings = TIMINGS } = deps;
+  const {
+    client,
+    keyspace,
+    shard,
+    concurrency,
+    queue,
+    runPipeline,
+    workerId,
+    onLockLost,
+    log,
+    timings = TIMINGS,
+  } = deps;
   let lastWorkAt = performance.now();
   let running = 0;
   let canaries = 0;
@@ -87,9 +100,9 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });
-  // A lost lock does not stop the processor by itself (design.md section 5): without this two attempts would run.
+  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease tells.
   worker.on('lockRenewalFailed', (jobIds) => {
-    for (const jobId of jobIds) worker.cancelJob(jobId, 'lock lost');
+    for (const jobId of jobIds) onLockLost(jobId);
   });
 
   async function sendCanary(): Promise<void> {

@@ -14,6 +14,8 @@ export interface SweepDeps {
   runPipeline: RunPipeline;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
+  /** Redis came back a moment ago: leases have run out whose workers live. */
+  isJustBack: () => boolean;
   log: Logger;
 }
 
@@ -50,7 +52,7 @@ export interface Sweep {
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, retentionMs, log } = deps;
+  const { inflight, admissions, requests, leases, runPipeline, retentionMs, isJustBack, log } = deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -109,6 +111,7 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   return {
     async sweepShard(shard) {
+      if (isJustBack()) return;
       // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;

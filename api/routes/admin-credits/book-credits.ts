@@ -7,7 +7,7 @@ import type { AccountStore } from '../../../shared/infra/redis/account-store.ts'
 import { readBalance } from '../admin-tenants/balance.ts';
 
 /** Amounts beyond this would not be exact as micro-credits in a number; what is left of 2^53 is for usage. */
-const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
+export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
 
 export interface BookCreditsDeps {
   accounts: AccountRepository;

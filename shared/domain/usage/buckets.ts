@@ -18,3 +18,9 @@ export function monthStart(timeMs: number): number {
   const date = new Date(timeMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
+
+/** The start of the calendar month (UTC) after the one that a time falls into. */
+export function nextMonthStart(timeMs: number): number {
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}

@@ -2,6 +2,7 @@ import type { Connection } from 'mongoose';
 
 import { newId } from '../../lifecycle/ids.ts';
 import type { Models } from './models.ts';
+import { moveAccount } from './move-account.ts';
 import type { LedgerRow } from './rows.ts';
 
 /** A tenant's account as the book has it. */
@@ -44,29 +45,17 @@ export function createAccountRepository(connection: Connection, models: Models):
 
     async book(entry) {
       const transactionId = newId('txn');
-      const line: LedgerRow = {
-        _id: transactionId,
-        tenantId: entry.tenantId,
-        type: entry.type,
-        amountMicro: entry.amountMicro,
-        reason: entry.reason,
-        createdAt: entry.now,
-      };
+      const { tenantId, type, amountMicro, reason } = entry;
       const book = await connection.transaction(async (session) => {
+        const account = await moveAccount(models, { ...entry, transactionId }, session);
+        if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
+        const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
+        const line: LedgerRow = {
+          _id: transactionId,
+          ...{ tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt },
+        };
         await models.ledger.create([line], { session });
-        const row = await models.accounts
-          .findOneAndUpdate(
-            { _id: entry.tenantId },
-            { $inc: { balanceMicro: entry.amountMicro, version: 1 } },
-            { session, returnDocument: 'after' },
-          )
-          .lean();
-        if (row === null) throw new Error(`Tenant ${entry.tenantId} has no account`);
-        if (entry.amountMicro > 0) {
-          const lastTopUp = { transactionId, balanceMicro: row.balanceMicro };
-          await models.accounts.updateOne({ _id: entry.tenantId }, { $set: { lastTopUp } }, { session });
-        }
-        return toBook(row);
+        return toBook(account);
       });
       return { transactionId, book };
     },

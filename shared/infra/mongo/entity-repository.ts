@@ -90,19 +90,17 @@ export function createEntityRepository({ entities }: Pick<Models, 'entities'>): 
   }
 
   async function remove(tenantId: string, entityId: string, { seq, now }: Moment): Promise<boolean> {
-    const before = await entities
-      .findOneAndUpdate(
-        { tenantId, entityId },
-        {
-          $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
-          $max: { forgottenSeq: seq },
-          $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
-          $setOnInsert: { createdAt: now },
-        },
-        { upsert: true, returnDocument: 'before', projection: { deletedAt: 1 } },
-      )
-      .lean();
-    return before !== null && before.deletedAt === undefined;
+    const tombstone = {
+      $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
+      $max: { forgottenSeq: seq },
+      $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
+    };
+    const { modifiedCount } = await entities.updateOne({ tenantId, entityId, ...LIVE }, tombstone);
+    if (modifiedCount === 1) return true;
+    // It was deleted before, or never was: what is refused from now on is noted all the same.
+    const update = { ...tombstone, $setOnInsert: { createdAt: now } };
+    await entities.updateOne({ tenantId, entityId }, update, { upsert: true });
+    return false;
   }
 
   return {

@@ -2,6 +2,8 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { BreakerSettings } from '../../domain/routing/breaker.ts';
+import { createBillingModels } from './billing-models.ts';
+import type { BillingModels } from './billing-models.ts';
 import type {
   TenantRow,
   AccountRow,
@@ -18,8 +20,8 @@ import type {
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
-import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from './webhook-rows.ts';
-import { webhookDeliverySchema, webhookEventSchema, webhookSchema } from './webhook-schemas.ts';
+import { createWebhookModels } from './webhook-models.ts';
+import type { WebhookModels } from './webhook-models.ts';
 
 const text = { type: String };
 const required = { type: String, required: true };
@@ -59,6 +61,7 @@ const accountSchema = new Schema<AccountRow>(
     version: count,
     tokensByMonth: { type: Schema.Types.Mixed, default: {} },
     lastTopUp: { type: new Schema({ transactionId: required, balanceMicro: count }, { _id: false }), required: false },
+    lastEntryAt: number,
   },
   options,
 );
@@ -130,8 +133,10 @@ const ledgerSchema = new Schema<LedgerRow>(
     tenantId: required,
     type: required,
     amountMicro: count,
+    balanceAfterMicro: count,
     createdAt: count,
     reason: text,
+    purchaseId: text,
     requestId: text,
     keyId: text,
     mode: text,
@@ -245,7 +250,7 @@ const auditSchema = new Schema<AuditRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
-export interface Models {
+export interface Models extends BillingModels, WebhookModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -258,9 +263,6 @@ export interface Models {
   entities: Model<EntityRow>;
   idempotency: Model<IdempotencyRow>;
   audit: Model<AuditRow>;
-  webhooks: Model<WebhookRow>;
-  webhookEvents: Model<WebhookEventRow>;
-  webhookDeliveries: Model<WebhookDeliveryRow>;
 }
 
 export function createModels(connection: Connection): Models {
@@ -277,13 +279,8 @@ export function createModels(connection: Connection): Models {
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
-    webhooks: connection.model<WebhookRow>('Webhook', webhookSchema, 'webhooks'),
-    webhookEvents: connection.model<WebhookEventRow>('WebhookEvent', webhookEventSchema, 'webhook_events'),
-    webhookDeliveries: connection.model<WebhookDeliveryRow>(
-      'WebhookDelivery',
-      webhookDeliverySchema,
-      'webhook_deliveries',
-    ),
+    ...createWebhookModels(connection),
+    ...createBillingModels(connection),
   };
 }
 

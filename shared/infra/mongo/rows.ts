@@ -44,6 +44,8 @@ export interface AccountRow {
   tokensByMonth: Record<string, number>;
   /** The latest grant or purchase, and the balance it left. Missing in rows of versions without webhooks. */
   lastTopUp?: { transactionId: string; balanceMicro: number };
+  /** Time of the latest ledger entry: the next one's is later. */
+  lastEntryAt?: number;
 }
 
 /** A value that a rotated key had before. */
@@ -120,8 +122,13 @@ export interface LedgerRow {
   type: 'purchase' | 'grant' | 'usage' | 'adjustment';
   /** Signed micro-credits: usage is negative or zero. */
   amountMicro: number;
+  /** The account's balance with this entry and all before it. */
+  balanceAfterMicro: number;
+  /** Rises with every booking of a tenant (move-account.ts). */
   createdAt: number;
   reason?: string;
+  /** The purchase that was paid, or paid back. */
+  purchaseId?: string;
   requestId?: string;
   keyId?: string;
   mode?: KeyMode;

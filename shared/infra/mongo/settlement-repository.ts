@@ -6,6 +6,8 @@ import { toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
 import { isMongoAway } from './connection.ts';
 import type { Models } from './models.ts';
+import { moveAccount } from './move-account.ts';
+import type { AccountMove } from './move-account.ts';
 import type { LedgerRow } from './rows.ts';
 import { addUsage } from './usage-roll-ups.ts';
 
@@ -28,13 +30,14 @@ export function ledgerIdOf(requestId: string): string {
   return requestId.replace(/^req_/, 'txn_');
 }
 
-function toLedgerRow(record: SettlementRecord, now: number): LedgerRow {
+function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: number): LedgerRow {
   return {
     _id: ledgerIdOf(record.requestId),
     tenantId: record.tenantId,
     type: 'usage',
     // `0 - cost`: a plain minus would store -0 for a test key.
     amountMicro: 0 - record.costMicro,
+    balanceAfterMicro,
     createdAt: now,
     requestId: record.requestId,
     keyId: record.keyId,
@@ -52,18 +55,27 @@ function toLedgerRow(record: SettlementRecord, now: number): LedgerRow {
   };
 }
 
-/** What a batch adds to one tenant's account. */
-function incrementsOf(records: readonly SettlementRecord[]): Map<string, Record<string, number>> {
-  const byTenant = new Map<string, Record<string, number>>();
+/** What a tenant's records add to its account. */
+function moveOf(tenantId: string, records: readonly SettlementRecord[], now: number): AccountMove {
+  const tokensByMonth: Record<string, number> = {};
+  let amountMicro = 0;
   for (const record of records) {
-    const increments = byTenant.get(record.tenantId) ?? { balanceMicro: 0, version: 1 };
-    byTenant.set(record.tenantId, increments);
     if (record.mode === 'test') continue;
-    const month = `tokensByMonth.${monthOf(record.acceptedAt)}`;
-    increments['balanceMicro'] = (increments['balanceMicro'] ?? 0) - record.costMicro;
-    increments[month] = (increments[month] ?? 0) + record.promptTokens + record.completionTokens;
+    const month = monthOf(record.acceptedAt);
+    amountMicro -= record.costMicro;
+    tokensByMonth[month] = (tokensByMonth[month] ?? 0) + record.promptTokens + record.completionTokens;
   }
-  return byTenant;
+  return { tenantId, amountMicro, tokensByMonth, now };
+}
+
+/** Entries of one time are listed by id, so that is the order in which the balance runs through them. */
+function toLedgerRows(records: readonly SettlementRecord[], now: number, balanceBeforeMicro: number): LedgerRow[] {
+  let balanceMicro = balanceBeforeMicro;
+  const ordered = records.toSorted((one, other) => (one.requestId < other.requestId ? -1 : 1));
+  return ordered.map((record) => {
+    balanceMicro -= record.costMicro;
+    return toLedgerRow(record, now, balanceMicro);
+  });
 }
 
 export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
@@ -73,15 +85,15 @@ export function createSettlementRepository(connection: Connection, models: Model
     const knownIds = new Set(known.map((row) => row._id));
     const fresh = records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
     if (fresh.length === 0) return;
-    await models.ledger.insertMany(
-      fresh.map((record) => toLedgerRow(record, now)),
-      // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
-      { session, lean: true },
-    );
-    for (const [tenantId, increments] of incrementsOf(fresh)) {
-      const { matchedCount } = await models.accounts.updateOne({ _id: tenantId }, { $inc: increments }, { session });
-      if (matchedCount === 0) throw new UnbookableError(`Tenant ${tenantId} has no account`);
+    const rows: LedgerRow[] = [];
+    for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
+      const move = moveOf(tenantId, own, now);
+      const account = await moveAccount(models, move, session);
+      if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
+      rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
     }
+    // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
+    await models.ledger.insertMany(rows, { session, lean: true });
     await addUsage(models, fresh, session);
   }
 

@@ -70,6 +70,8 @@ export interface RequestStore {
   claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
+  /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
+  leaseLeftMs(shard: number, requestId: string): Promise<number>;
   /** Renews the lease and raises hold and token weight to what is needed next. */
   renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
@@ -193,6 +195,15 @@ export function createRequestStore(
       );
       // append.lua knows no other outcome.
       return outcome as WriteOutcome;
+    },
+
+    async leaseLeftMs(shard, requestId) {
+      const [[state, leased], [seconds, micros]] = await Promise.all([
+        client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
+        client.time(),
+      ]);
+      const now = Number(seconds) * 1000 + Number(micros) / 1000;
+      return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },
 
     async renew(ref, needed) {

@@ -109,6 +109,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     admissions,
     requests,
     retentionMs: RETENTION_MS,
+    isJustBack: () => false,
     leases: createLeaderLease(redis, keyspace, 'process'),
     runPipeline: (delivery) => {
       taken.push(delivery);

@@ -9,7 +9,8 @@ if fence >= tonumber(ARGV[2]) and values[9] ~= ARGV[4] then return { 'drop', 'su
 local body = redis.call('GET', KEYS[2])
 if not body then return { 'no_body', state } end
 local now = now_ms()
-redis.call('HSET', KEYS[1], 'state', 'running', 'fence', ARGV[2], 'owner', ARGV[4], 'startedAt', values[8] or int(now))
+redis.call('HSET', KEYS[1], 'state', 'running', 'fence', ARGV[2], 'owner', ARGV[4], 'startedAt', values[8] or int(now),
+  'leased', int(now + tonumber(ARGV[3])))
 -- Admission set the sweep's next look to 10 s from then: for a request that starts at once, that is its lease.
 if state == 'running' or now - number_of(values[11]) > 1000 then
   redis.call('ZADD', KEYS[3], int(now + tonumber(ARGV[3])), ARGV[1])

@@ -5,7 +5,9 @@
 -- Returns 'superseded', 'cancelled', 'exhausted' (it has used all that it holds, and no more is left) or 'ok'.
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'hold', 'holdTokens', 'month', 'billed', 'allowance')
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
-redis.call('ZADD', KEYS[2], int(now_ms() + tonumber(ARGV[3])), ARGV[1])
+local leased = int(now_ms() + tonumber(ARGV[3]))
+redis.call('ZADD', KEYS[2], leased, ARGV[1])
+redis.call('HSET', KEYS[1], 'leased', leased)
 -- Nobody reads any more, and nobody came back within the grace (contract.md section 3, Disconnect).
 local function is_abandoned(now)
   if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end

@@ -1,4 +1,5 @@
 import { Schema } from 'mongoose';
+import type { Connection, Model } from 'mongoose';
 
 import type {
   DeliveryAttempt,
@@ -15,7 +16,7 @@ const count = { type: Number, required: true };
 const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
 
 const previousSecret = new Schema<PreviousSecret>({ encrypted: required, expiresAt: count }, { _id: false });
-export const webhookSchema = new Schema<WebhookRow>(
+const webhookSchema = new Schema<WebhookRow>(
   {
     _id: required,
     tenantId: required,
@@ -36,7 +37,7 @@ export const webhookSchema = new Schema<WebhookRow>(
   .index({ tenantId: 1, createdAt: -1 })
   .index({ events: 1 });
 
-export const webhookEventSchema = new Schema<WebhookEventRow>(
+const webhookEventSchema = new Schema<WebhookEventRow>(
   {
     _id: required,
     tenantId: required,
@@ -55,7 +56,7 @@ const deliveryAttempt = new Schema<DeliveryAttempt>(
   { at: count, durationMs: count, status: number, error: text },
   { _id: false },
 );
-export const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
+const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
   {
     _id: required,
     tenantId: required,
@@ -77,3 +78,21 @@ export const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
   .index({ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 })
   .index({ status: 1, nextAttemptAt: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export interface WebhookModels {
+  webhooks: Model<WebhookRow>;
+  webhookEvents: Model<WebhookEventRow>;
+  webhookDeliveries: Model<WebhookDeliveryRow>;
+}
+
+export function createWebhookModels(connection: Connection): WebhookModels {
+  return {
+    webhooks: connection.model<WebhookRow>('Webhook', webhookSchema, 'webhooks'),
+    webhookEvents: connection.model<WebhookEventRow>('WebhookEvent', webhookEventSchema, 'webhook_events'),
+    webhookDeliveries: connection.model<WebhookDeliveryRow>(
+      'WebhookDelivery',
+      webhookDeliverySchema,
+      'webhook_deliveries',
+    ),
+  };
+}

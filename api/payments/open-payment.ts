@@ -1,0 +1,39 @@
+import type { Config } from '../../shared/config/load-config.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { PriceList } from '../../shared/infra/mongo/price-repository.ts';
+import type { Payment } from './payment.ts';
+import { createStripePayment } from './stripe/stripe-payment.ts';
+import type { StripePayment } from './stripe/stripe-payment.ts';
+import { createTestPayment } from './test-page/test-payment.ts';
+
+/** `PAYMENTS`; undefined: nothing is sold. `stripeApiUrl` is for tests. */
+export function openPayment(
+  { payments, stripe }: Pick<Config, 'payments' | 'stripe'>,
+  log: Logger,
+  stripeApiUrl?: string,
+): { payment: Payment; stripe?: StripePayment } | undefined {
+  if (payments === 'test') return { payment: createTestPayment() };
+  if (payments === 'none' || stripe === undefined) return undefined;
+  const created = createStripePayment(
+    { ...stripe, ...(stripeApiUrl === undefined ? {} : { apiUrl: stripeApiUrl }) },
+    log,
+  );
+  return { payment: created, stripe: created };
+}
+
+const NOTHING: PriceList = { currency: 'usd', pricePerMillion: null, packages: [] };
+
+/** Real money is taken at no price but an administrator's; the test page has some to try. */
+const TEST_PRICES: PriceList = {
+  currency: 'usd',
+  pricePerMillion: 500,
+  packages: [
+    { id: 'small', name: 'Small', creditsMicro: 1_000_000_000_000, amount: 500, createdAt: 0 },
+    { id: 'large', name: 'Large', creditsMicro: 10_000_000_000_000, amount: 4_000, createdAt: 0 },
+  ],
+};
+
+/** What credits cost until an administrator has said so. */
+export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
+  return payments === 'test' ? TEST_PRICES : NOTHING;
+}

@@ -1,0 +1,113 @@
+import Stripe from 'stripe';
+
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/billing-rows.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { Payment } from '../payment.ts';
+import { toNotice } from './to-notice.ts';
+import type { StripeNotice } from './to-notice.ts';
+
+export interface StripeSettings {
+  secretKey: string;
+  webhookSecret: string;
+  /** Where Stripe's API is, for tests; Stripe's own address by default. */
+  apiUrl?: string;
+}
+
+export interface StripePayment extends Payment {
+  name: 'stripe';
+  /** What a callback says, as it was sent. Throws `invalid_request` unless Stripe has just signed it. */
+  readCallback(body: Buffer, signature: string): StripeNotice;
+}
+
+/** One try of a call to Stripe; the package tries twice more where the network or Stripe fails. */
+const CALL_MS = 8_000;
+const RETRIES = 2;
+
+/** What is wrong with the order rather than with Stripe or the settings. */
+const ORDER_FAULTS: ReadonlySet<string> = new Set(['amount_too_small', 'amount_too_large']);
+
+function clientOf({ secretKey, apiUrl }: StripeSettings): Stripe {
+  const url = apiUrl === undefined ? undefined : new URL(apiUrl);
+  return new Stripe(secretKey, {
+    timeout: CALL_MS,
+    maxNetworkRetries: RETRIES,
+    telemetry: false,
+    ...(url === undefined
+      ? {}
+      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port }),
+  });
+}
+
+function titleOf({ creditsMicro }: CheckoutRow): string {
+  return `${(creditsMicro / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 })} credits`;
+}
+
+function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
+  const metadata = { checkout_id: checkout._id, tenant_id: checkout.tenantId };
+  return {
+    mode: 'payment',
+    client_reference_id: checkout._id,
+    metadata,
+    // Stripe copies these to the charge, by which a refund finds its purchase.
+    payment_intent_data: { metadata },
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency: checkout.currency,
+          unit_amount: checkout.amount,
+          product_data: { name: titleOf(checkout) },
+        },
+      },
+    ],
+    success_url: checkout.successUrl,
+    cancel_url: checkout.cancelUrl,
+  };
+}
+
+/** Stripe Checkout: the buyer pays on Stripe's page, and Stripe calls back. */
+export function createStripePayment(settings: StripeSettings, log: Logger): StripePayment {
+  const stripe = clientOf(settings);
+
+  function toFault(error: unknown, checkoutId: string): ServiceError {
+    if (error instanceof Stripe.errors.StripeError && ORDER_FAULTS.has(error.code ?? '')) {
+      return new ServiceError('invalid_request', 'The price of these credits is outside of what can be paid by card.', {
+        cause: error,
+        param: 'credits',
+      });
+    }
+    log.error(`Stripe has not opened the checkout ${checkoutId}.`, { error });
+    return new ServiceError('model_unavailable', 'The payment provider cannot open a checkout; try again shortly.', {
+      cause: error,
+      retryAfterSeconds: 5,
+    });
+  }
+
+  return {
+    name: 'stripe',
+
+    async open(checkout) {
+      try {
+        // With this key a repeated call, by the package or by us, finds the session that the first one has made.
+        const session = await stripe.checkout.sessions.create(toSession(checkout), { idempotencyKey: checkout._id });
+        if (session.url === null) throw new Error('Stripe gave the session no URL');
+        return { url: session.url, sessionId: session.id, expiresAt: session.expires_at * 1000 };
+      } catch (error) {
+        throw toFault(error, checkout._id);
+      }
+    },
+
+    readCallback(body, signature) {
+      let event: Stripe.Event;
+      try {
+        event = stripe.webhooks.constructEvent(body, signature, settings.webhookSecret);
+      } catch (cause) {
+        throw new ServiceError('invalid_request', 'The Stripe-Signature does not fit the body, or is too old.', {
+          cause,
+        });
+      }
+      return toNotice(event);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** `npm run test:fault`: the fault experiments against the processes as a user starts them (docs/faults.md). */
+import { EXPERIMENTS } from './fault/experiments/index.ts';
+import { parseFaultOptions, USAGE } from './fault/options.ts';
+import type { FaultOptions } from './fault/options.ts';
+import { runSuite } from './fault/run-suite.ts';
+import { runSupervised } from './service/run-supervised.ts';
+
+const print = (line: string) => {
+  process.stdout.write(`${line}\n`);
+};
+
+function readOptions(): FaultOptions | undefined {
+  try {
+    return parseFaultOptions(
+      process.argv.slice(2),
+      EXPERIMENTS.map(({ name }) => name),
+    );
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
+    return undefined;
+  }
+}
+
+async function main(): Promise<number> {
+  const options = readOptions();
+  if (options === undefined) return 1;
+  const { names, rounds } = options;
+  const experiments = EXPERIMENTS.filter(({ name }) => names.length === 0 || names.includes(name));
+  return runSupervised('fault', print, (task) => runSuite(task, { experiments, rounds, print }));
+}
+
+process.exitCode = await main();

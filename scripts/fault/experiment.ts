@@ -1,0 +1,26 @@
+import type { Evidence } from './checker/evidence.ts';
+import type { Verdict } from './checker/verdict.ts';
+import type { Lab, LabOptions } from './lab/lab.ts';
+
+/** `full`: the counts of the list of experiments; `small`: about a tenth of them, for `npm test`. */
+export type Size = 'full' | 'small';
+
+/** What only this experiment can say, beside the invariants. */
+export interface Findings {
+  verdicts: Verdict[];
+  /** Figures for the reader, by name. */
+  figures?: Record<string, number | string>;
+  /** Verdicts that need what is left at rest. */
+  judge?: (evidence: Evidence) => Verdict[];
+}
+
+/** One line of the list of fault experiments. */
+export interface Experiment {
+  /** E1. */
+  name: string;
+  title: string;
+  lab: LabOptions;
+  /** It does things to MongoDB itself. */
+  needsOwnMongo?: boolean;
+  run(lab: Lab, size: Size): Promise<Findings>;
+}

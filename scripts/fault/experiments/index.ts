@@ -1,0 +1,39 @@
+import type { Experiment } from '../experiment.ts';
+import { workerKilled } from './e01-worker-killed.ts';
+import { workerPaused } from './e02-worker-paused.ts';
+import { twoDeliveries } from './e03-two-deliveries.ts';
+import { clientLeaves } from './e04-client-leaves.ts';
+import { redisKilled } from './e05-redis-killed.ts';
+import { redisPaused } from './e06-redis-paused.ts';
+import { smallBalance } from './e07-small-balance.ts';
+import { mongoAway } from './e08-mongo-away.ts';
+import { breakerOpens } from './e09-breaker-opens.ts';
+import { providersBreak } from './e10-providers-break.ts';
+import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
+import { subscribersKilled } from './e12-subscribers-killed.ts';
+import { rollingRestart } from './e13-rolling-restart.ts';
+import { windowEdges } from './e14-window-edges.ts';
+import { cutAndResumed } from './r1-cut-and-resumed.ts';
+import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
+import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
+
+/** In the order in which they run. */
+export const EXPERIMENTS: readonly Experiment[] = [
+  workerKilled,
+  workerPaused,
+  twoDeliveries,
+  clientLeaves,
+  redisKilled,
+  redisPaused,
+  smallBalance,
+  mongoAway,
+  breakerOpens,
+  providersBreak,
+  clientsThatNeverRead,
+  subscribersKilled,
+  rollingRestart,
+  windowEdges,
+  cutAndResumed,
+  oneIdempotencyKey,
+  tenThousandStreams,
+];

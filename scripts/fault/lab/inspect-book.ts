@@ -1,0 +1,35 @@
+import { connectMongo } from '../../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../../shared/infra/mongo/models.ts';
+import type { LedgerLine } from '../checker/evidence.ts';
+
+export interface Book {
+  ledger: LedgerLine[];
+  /** Balance in micro-credits by tenant. */
+  balances: Map<string, number>;
+}
+
+/** Reads the book itself in MongoDB, for checks that do not rely on the service. */
+export async function inspectBook(mongodbUri: string): Promise<Book> {
+  const connection = await connectMongo(mongodbUri);
+  try {
+    const { ledger, accounts } = createModels(connection);
+    const [lines, rows] = await Promise.all([ledger.find({}).lean(), accounts.find({}).lean()]);
+    return {
+      ledger: lines.map((line) => ({
+        tenantId: line.tenantId,
+        type: line.type,
+        amountMicro: line.amountMicro,
+        requestId: line.requestId,
+        tier: line.tier,
+        mode: line.mode,
+        promptTokens: line.promptTokens ?? 0,
+        completionTokens: line.completionTokens ?? 0,
+        isEstimated: line.estimated ?? false,
+        finishReason: line.finishReason,
+      })),
+      balances: new Map(rows.map(({ _id, balanceMicro }) => [_id, balanceMicro])),
+    };
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,107 @@
+import { decodeEntry } from '../../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../../shared/contracts/events.ts';
+import { connectRedis, createRedis } from '../../../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { ShardKeys } from '../../../shared/infra/redis/keyspace.ts';
+import type { AccountState, RequestState } from '../checker/evidence.ts';
+
+/** The experiments run with one shard. */
+const SHARD = 0;
+const QUEUE = 'interactive';
+const SCAN_COUNT = 1_000;
+
+export interface RedisState {
+  /** What must be empty at rest. */
+  queues: Record<string, number>;
+  records: RequestState[];
+  accounts: Pick<AccountState, 'tenantId' | 'bookMicro' | 'leftovers'>[];
+}
+
+export interface RedisInspector {
+  client: RedisClient;
+  keys: ShardKeys;
+  queues(): Promise<Record<string, number>>;
+  account(tenantId: string): Promise<RedisState['accounts'][number]>;
+  records(): Promise<RequestState[]>;
+  close(): void;
+}
+
+/** Looks into the experiment's Redis itself, for checks that do not rely on the service. */
+export async function openRedisInspector(url: string): Promise<RedisInspector> {
+  const client = createRedis(url, 'worker');
+  // Redis is killed under it by some experiments; it connects again.
+  client.on('error', () => undefined);
+  await connectRedis(client);
+  const keys = createKeyspace().shard(SHARD);
+  const list = (name: string) => `${keys.tag}:${QUEUE}:${name}`;
+  return {
+    client,
+    keys,
+    async queues() {
+      const [wait, active, paused, delayed, prioritized, inflight, outbox, parked] = await Promise.all([
+        client.llen(list('wait')),
+        client.llen(list('active')),
+        client.llen(list('paused')),
+        client.zcard(list('delayed')),
+        client.zcard(list('prioritized')),
+        client.zcard(keys.inflight),
+        client.xlen(keys.outbox),
+        client.xlen(keys.parked),
+      ]);
+      return { wait, active, paused, delayed, prioritized, inflight, outbox, parked };
+    },
+    async account(tenantId) {
+      const fields = await client.hgetall(keys.account(tenantId));
+      // `held` and `pend` are credits, `ht:` and `pt:` the tokens of a month.
+      const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
+      const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
+      const pending = await client.hlen(keys.pending(tenantId));
+      return {
+        tenantId,
+        bookMicro: Number(fields['book'] ?? 0),
+        leftovers: { ...leftovers, 'pending charges': pending },
+      };
+    },
+    async records() {
+      const prefix = keys.record('');
+      const found: RequestState[] = [];
+      let cursor = '0';
+      do {
+        const [next, names] = await client.scan(
+          cursor,
+          'MATCH',
+          `${prefix.replace(/[[\]?*]/g, '\\$&')}*`,
+          'COUNT',
+          SCAN_COUNT,
+        );
+        cursor = next;
+        const ids = names.map((name) => name.slice(prefix.length));
+        found.push(...(await Promise.all(ids.map((id) => recordOf(client, keys, id)))));
+      } while (cursor !== '0');
+      return found;
+    },
+    close: () => {
+      client.disconnect();
+    },
+  };
+}
+
+async function recordOf(client: RedisClient, keys: ShardKeys, requestId: string): Promise<RequestState> {
+  const [[state, tenantId], entries, whole] = await Promise.all([
+    client.hmget(keys.record(requestId), 'state', 'tenant'),
+    client.xrange(keys.stream(requestId), '-', '+'),
+    client.get(keys.answer(requestId)),
+  ]);
+  const decoded: StreamEntry[] = entries.map(([, [, payload]]) => decodeEntry(0, payload ?? ''));
+  if (whole !== null) decoded.push(decodeEntry(0, whole.slice(whole.indexOf('\n') + 1)));
+  const terminals = decoded.flatMap(({ terminal }) => terminal ?? []);
+  return {
+    requestId,
+    tenantId: tenantId ?? '',
+    state: state ?? '',
+    terminals: terminals.length,
+    increments: decoded.reduce((sum, { deltas }) => sum + deltas.length, 0),
+    finishReason: terminals[0]?.finishReason,
+  };
+}

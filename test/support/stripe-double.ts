@@ -1,0 +1,111 @@
+import request from 'supertest';
+import Stripe from 'stripe';
+
+import type { TestService } from './service.ts';
+import { startScriptedServer } from './scripted-server.ts';
+
+export const WEBHOOK_SECRET = 'whsec_of_the_tests';
+
+/** The settings with which a service uses the double. */
+export const STRIPE_ENV = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET };
+
+export interface StripeSession {
+  id: string;
+  /** As the service has sent them, form-encoded. */
+  fields: Record<string, string>;
+  expiresAt: number;
+}
+
+/** Stripe's API as far as checkouts go, over HTTP: one session for each idempotency key. */
+export interface StripeDouble {
+  url: string;
+  sessions: StripeSession[];
+  /** How often the API was called. */
+  calls(): number;
+  /** The next call is carried out, but its answer is cut off. */
+  loseNextAnswer(): void;
+  /** Every call fails from now on; undefined: none. */
+  refuse(refusal: { status: number; error: object } | undefined): void;
+  close(): Promise<void>;
+}
+
+export async function startStripeDouble(): Promise<StripeDouble> {
+  const server = await startScriptedServer();
+  const byKey = new Map<string, StripeSession>();
+  let isLost = false;
+  let refusal: { status: number; error: object } | undefined;
+
+  function sessionFor(key: string, body: string): StripeSession {
+    const known = byKey.get(key);
+    if (known !== undefined) return known;
+    const session = {
+      id: `cs_test_${byKey.size + 1}${key}`,
+      fields: Object.fromEntries(new URLSearchParams(body)),
+      expiresAt: Math.floor(Date.now() / 1000) + 3_600,
+    };
+    byKey.set(key, session);
+    return session;
+  }
+
+  server.answer((res, req) => {
+    const body = server.requests.at(-1)?.body ?? '';
+    res.setHeader('Content-Type', 'application/json');
+    if (refusal !== undefined) {
+      res.writeHead(refusal.status).end(JSON.stringify({ error: refusal.error }));
+      return;
+    }
+    if (req.method !== 'POST' || req.url !== '/v1/checkout/sessions') {
+      res.writeHead(404).end(JSON.stringify({ error: { type: 'invalid_request_error' } }));
+      return;
+    }
+    const { id, expiresAt } = sessionFor(String(req.headers['idempotency-key']), body);
+    if (isLost) {
+      isLost = false;
+      res.destroy();
+      return;
+    }
+    const url = `https://checkout.stripe.test/${id}`;
+    res.end(JSON.stringify({ id, object: 'checkout.session', url, expires_at: expiresAt }));
+  });
+
+  return {
+    url: server.url,
+    get sessions() {
+      return [...byKey.values()];
+    },
+    calls: () => server.requests.length,
+    loseNextAnswer: () => (isLost = true),
+    refuse: (next) => (refusal = next),
+    close: () => server.close(),
+  };
+}
+
+let lastEvent = 0;
+
+export interface StripeEvent {
+  id: string;
+  type: string;
+  object: object;
+}
+
+export function eventOf(type: string, object: object): StripeEvent {
+  lastEvent += 1;
+  return { id: `evt_${process.pid}_${lastEvent}`, type, object };
+}
+
+const { webhooks } = new Stripe('sk_test_1');
+
+/** Sends an event as Stripe does, signed now with the service's secret unless told otherwise. */
+export async function callBack(
+  { app }: Pick<TestService, 'app'>,
+  { id, type, object }: StripeEvent,
+  { secret = WEBHOOK_SECRET, ageSeconds = 0 } = {},
+): Promise<request.Response> {
+  const payload = JSON.stringify({ id, object: 'event', type, data: { object } });
+  const timestamp = Math.floor(Date.now() / 1000) - ageSeconds;
+  return request(app)
+    .post('/platform/v1/billing/stripe/webhook')
+    .type('json')
+    .set('Stripe-Signature', webhooks.generateTestHeaderString({ payload, secret, timestamp }))
+    .send(payload);
+}
