@@ -47,7 +47,13 @@ import type { WebhooksRouteDeps } from './routes/webhooks/route.ts';
 
 /** What the routes of the tenant's own resources use. */
 type TenantRoutesDeps = Omit<
-  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & BillingRouteDeps & AuditLogRouteDeps & WebhooksRouteDeps & ReplayDeps,
+  KeysRouteDeps &
+    EntitiesRouteDeps &
+    UsageRouteDeps &
+    BillingRouteDeps &
+    AuditLogRouteDeps &
+    WebhooksRouteDeps &
+    ReplayDeps,
   'serve'
 >;
 
