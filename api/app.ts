@@ -42,10 +42,18 @@ import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
 import { createUsageRoute } from './routes/usage/route.ts';
 import type { UsageRouteDeps } from './routes/usage/route.ts';
+import { createWebhooksRoute } from './routes/webhooks/route.ts';
+import type { WebhooksRouteDeps } from './routes/webhooks/route.ts';
 
 /** What the routes of the tenant's own resources use. */
 type TenantRoutesDeps = Omit<
-  KeysRouteDeps & EntitiesRouteDeps & UsageRouteDeps & BillingRouteDeps & AuditLogRouteDeps & ReplayDeps,
+  KeysRouteDeps &
+    EntitiesRouteDeps &
+    UsageRouteDeps &
+    BillingRouteDeps &
+    AuditLogRouteDeps &
+    WebhooksRouteDeps &
+    ReplayDeps,
   'serve'
 >;
 
@@ -116,6 +124,7 @@ export function createApp(deps: AppDeps): Express {
     createUsageRoute(routes),
     createBillingRoute(routes),
     createAuditLogRoute(routes),
+    createWebhooksRoute(routes),
     identify,
   );
 

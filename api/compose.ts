@@ -63,6 +63,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './routes/payment-route.ts';
+import { openWebhooks } from './webhooks/open-webhooks.ts';
 
 export interface Ingress {
   app: Express;
@@ -130,6 +131,8 @@ export async function composeIngress(
   const principalRepository = createPrincipalRepository(models);
   const principals = createPrincipalCache(principalRepository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
+  const stores = { mongo, models, redis, subscriber, keyspace };
+  const webhooks = await openWebhooks({ ...stores, cipher, config: config.webhooks, clock, closer, log });
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -184,7 +187,7 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo, models);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(models);
-  const auditTrail = createAuditTrail({ audit, clock, log });
+  const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
 
   const checkouts = createCheckoutRepository(models);
   const purchases = createPurchaseRepository(mongo, models);
@@ -201,10 +204,20 @@ export async function composeIngress(
     entities: createEntityRepository(models),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
+    webhooks: webhooks.parts,
     ...{ accounts, accountStore, checkouts, purchases, prices },
     payment: opened?.payment,
     paymentRoute:
-      opened && createPaymentRoute(opened, { checkouts, purchases, tenants, accountStore, audit, clock, log }),
+      opened &&
+      createPaymentRoute(opened, {
+        checkouts,
+        purchases,
+        tenants,
+        accountStore,
+        audit: webhooks.telling(audit),
+        clock,
+        log,
+      }),
     idempotency: createIdempotencyRepository(models),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),

@@ -60,6 +60,7 @@ import { createReconcileHourly } from './reconciliation/run-hourly.ts';
 import { createRecentEndings } from './settlement/recent-endings.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './sweep/sweep.ts';
+import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 export interface WorkerProcess {
   readiness: Readiness;
@@ -115,10 +116,8 @@ export async function composeWorker(
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
 
-  const routing = await createRoutingCache(
-    createRoutingRepository(models, createCredentialCipher(config.credentialsKey)),
-    log,
-  );
+  const cipher = createCredentialCipher(config.credentialsKey);
+  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
@@ -136,6 +135,23 @@ export async function composeWorker(
     log,
   });
   closer.defer('breakers', () => breakers.stop());
+  const leases = createLeaderLease(redis, keyspace, workerId);
+  const chatEvents = await startWebhooks({
+    config,
+    mongo,
+    models,
+    redis,
+    subscriber,
+    keyspace,
+    cipher,
+    leases,
+    clock: systemClock,
+    onAttempt: (outcome) => {
+      metrics.webhookAttempts.inc({ outcome });
+    },
+    closer,
+    log,
+  });
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
@@ -190,7 +206,15 @@ export async function composeWorker(
         log,
       }),
       remember: createRemember({ conversations, clock: systemClock, log }),
-      finish: createFinish({ requests: endings, clock: systemClock, onFinished: meter.onFinished, log }),
+      finish: createFinish({
+        requests: endings,
+        clock: systemClock,
+        onFinished: (run, outcome) => {
+          meter.onFinished(run, outcome);
+          chatEvents.onFinished(run, outcome);
+        },
+        log,
+      }),
       keep: createKeep({
         answers: createAnswerRepository(models),
         cache: createAnswerCache(redis, keyspace),
@@ -202,7 +226,6 @@ export async function composeWorker(
     conversations,
   );
 
-  const leases = createLeaderLease(redis, keyspace, workerId);
   const outbox = createOutbox(redis, keyspace);
   const accountStore = createAccountStore(redis, keyspace);
   const settler = createSettler({
@@ -215,6 +238,7 @@ export async function composeWorker(
     onSettled: (count) => {
       metrics.settled.inc(count);
     },
+    onBooked: chatEvents.onBooked,
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),

@@ -32,6 +32,8 @@ export interface Config {
   moderation: ModerationConfig;
   payments: 'stripe' | 'test' | 'none';
   stripe?: { secretKey: string; webhookSecret: string };
+  /** `allowPrivate`: receivers on private addresses and over plain http, for development. */
+  webhooks: { allowPrivate: boolean };
 }
 
 /** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
@@ -131,6 +133,7 @@ const schema = Joi.object({
   PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
   STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
   STRIPE_WEBHOOK_SECRET: Joi.string(),
+  WEBHOOK_ALLOW_PRIVATE: Joi.boolean().default(false),
   TLS_CERT_FILE: Joi.string(),
   TLS_KEY_FILE: Joi.string(),
   TRUST_PROXY: listOf(isProxy, 'proxy.address').default([]),
@@ -178,6 +181,7 @@ interface Settings {
   PAYMENTS?: 'stripe' | 'test' | 'none';
   STRIPE_SECRET_KEY?: string;
   STRIPE_WEBHOOK_SECRET?: string;
+  WEBHOOK_ALLOW_PRIVATE: boolean;
   TLS_CERT_FILE?: string;
   TLS_KEY_FILE?: string;
   TRUST_PROXY: string[];
@@ -252,6 +256,7 @@ function nest(settings: Settings): Config {
     },
     moderation: moderationOf(settings),
     payments: settings.PAYMENTS ?? (stripe === undefined ? 'none' : 'stripe'),
+    webhooks: { allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE },
   };
   if (stripe !== undefined && settings.STRIPE_WEBHOOK_SECRET !== undefined) {
     config.stripe = { secretKey: stripe, webhookSecret: settings.STRIPE_WEBHOOK_SECRET };

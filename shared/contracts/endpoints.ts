@@ -69,6 +69,29 @@ export const ENDPOINTS = {
   listPurchases: { ...READ, path: '/billing/purchases', scopes: ['billing'] },
   listTransactions: { ...READ, path: '/billing/transactions', scopes: ['billing'] },
 
+  createWebhook: { ...WRITE, method: 'POST', path: '/webhooks', scopes: ['webhooks'] },
+  listWebhooks: { ...READ, path: '/webhooks', scopes: ['webhooks'] },
+  getWebhook: { ...READ, path: '/webhooks/:webhookId', scopes: ['webhooks'] },
+  updateWebhook: { ...WRITE, method: 'PATCH', path: '/webhooks/:webhookId', scopes: ['webhooks'] },
+  deleteWebhook: { ...DELETE, path: '/webhooks/:webhookId', scopes: ['webhooks'] },
+  rotateWebhookSecret: {
+    ...WRITE,
+    method: 'POST',
+    path: '/webhooks/:webhookId/rotate_secret',
+    scopes: ['webhooks'],
+    body: 'optional-json',
+  },
+  testWebhook: { ...WRITE, method: 'POST', path: '/webhooks/:webhookId/test', scopes: ['webhooks'], body: 'none' },
+  listDeliveries: { ...READ, path: '/webhooks/:webhookId/deliveries', scopes: ['webhooks'] },
+  getDelivery: { ...READ, path: '/webhooks/:webhookId/deliveries/:deliveryId', scopes: ['webhooks'] },
+  redeliver: {
+    ...WRITE,
+    method: 'POST',
+    path: '/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
+    scopes: ['webhooks'],
+    body: 'none',
+  },
+
   listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
 } as const satisfies Record<string, EndpointRule>;
 

@@ -46,3 +46,15 @@ export const QUEUES = {
 } as const;
 
 export type QueueName = keyof typeof QUEUES;
+
+/** Something is due for this webhook. */
+export interface WebhookJob {
+  tenantId: string;
+  webhookId: string;
+}
+
+/** Receivers that fail or take long have a lane of their own, so that the others need not wait behind them. */
+export type WebhookQueueName = 'webhooks' | 'webhooks-slow';
+
+/** A job holds nothing that MongoDB does not, and one that has ended must not be in the way of the next. */
+export const WEBHOOK_QUEUES = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -31,9 +31,22 @@ export function randomBase62(length: number): string {
 }
 
 /** Prefixes of contract.md section 2. */
-export type IdPrefix = 'req' | 'key' | 'ten' | 'txn' | 'prv' | 'aud' | 'cs' | 'ing' | 'wrk';
+export type IdPrefix = 'req' | 'key' | 'ten' | 'txn' | 'prv' | 'aud' | 'cs' | 'ing' | 'wrk' | 'whk' | 'evt' | 'dlv';
 
 /** `<prefix>_` + 24 base62 characters: about 143 random bits. */
 export function newId(prefix: IdPrefix): string {
   return `${prefix}_${randomBase62(24)}`;
+}
+
+const ID_CHARACTERS = 24;
+
+/** An id that the same parts always give, so that what is written twice is there once. */
+export function derivedId(prefix: IdPrefix, ...parts: readonly string[]): string {
+  let rest = BigInt(`0x${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`);
+  let text = '';
+  while (text.length < ID_CHARACTERS) {
+    text += BASE62.charAt(Number(rest % 62n));
+    rest /= 62n;
+  }
+  return `${prefix}_${text}`;
 }

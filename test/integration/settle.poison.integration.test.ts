@@ -44,6 +44,7 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
     onSettled: () => undefined,
+    onBooked: () => Promise.resolve(),
     log,
   });
 }

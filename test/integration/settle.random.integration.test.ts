@@ -91,6 +91,7 @@ async function newProcess(name: string): Promise<Settler> {
     // Every look goes back: in this test no time passes between a loss and its repair.
     clock: { now: () => (time += 5_000) },
     onSettled: () => undefined,
+    onBooked: () => Promise.resolve(),
     log: createRecordingLog(),
   });
 }

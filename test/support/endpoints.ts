@@ -17,6 +17,14 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 /** Every `:name` of the table's paths. */
 export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
 
+/** A receiver that no resolver knows. */
+const WEBHOOK = { url: 'https://receiver.invalid/hook', events: ['key.created'] };
+
+async function makeWebhook(service: TestService, { key }: TestTenant): Promise<string> {
+  const { body } = await apiOf(service, key)('post', '/webhooks', WEBHOOK);
+  return String(body.id);
+}
+
 const CHECKOUT = { credits: 1_000, success_url: 'https://shop.test/ok', cancel_url: 'https://shop.test/no' };
 
 /** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
@@ -26,6 +34,12 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
   entityId: async (service, { key }) => {
     await apiOf(service, key)('put', '/entities/pupil%2F1', {});
     return 'pupil/1';
+  },
+  webhookId: makeWebhook,
+  deliveryId: async (service, owner) => {
+    const webhookId = await makeWebhook(service, owner);
+    const { body } = await apiOf(service, owner.key)('post', `/webhooks/${webhookId}/test`);
+    return String(body.id);
   },
   checkoutId: async (service, { key }) => {
     const { body } = await apiOf(service, key)('post', '/billing/checkout', CHECKOUT);
@@ -38,6 +52,7 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   createChat: chatOf('Hi'),
   streamChat: chatOf('Hi'),
   createEntity: { entity_id: 'pupil' },
+  createWebhook: WEBHOOK,
   createCheckout: CHECKOUT,
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };

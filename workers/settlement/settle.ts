@@ -14,6 +14,8 @@ export interface SettleDeps {
   leases: LeaderLease;
   clock: Clock;
   onSettled: (count: number) => void;
+  /** Tells of what is booked before it is acknowledged, so perhaps more than once. */
+  onBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
 }
 
@@ -37,7 +39,16 @@ export interface Settler {
 }
 
 /** Moves settlement records from the outbox into the book, each exactly once, however often it is delivered. */
-export function createSettler({ outbox, ledger, accounts, leases, clock, onSettled, log }: SettleDeps): Settler {
+export function createSettler({
+  outbox,
+  ledger,
+  accounts,
+  leases,
+  clock,
+  onSettled,
+  onBooked,
+  log,
+}: SettleDeps): Settler {
   const tries = new Map<string, number>();
   /** When this leader last went through a shard's unacknowledged entries. */
   const lookedBackAt = new Map<number, number>();
@@ -51,6 +62,7 @@ export function createSettler({ outbox, ledger, accounts, leases, clock, onSettl
       const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
       await accounts.publishBook(shard, tenantId, account, settled);
     }
+    await onBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(
       shard,
       entries.map(({ id }) => id),

@@ -106,6 +106,9 @@ export function createWorkerMetrics() {
     moderationDuration: seconds('parley_moderation_check_duration_seconds', 'One check, with all its calls.', [
       'backend',
     ]),
+    webhookAttempts: count('parley_webhook_attempts_total', 'Attempts at deliveries by outcome (succeeded, failed).', [
+      'outcome',
+    ]),
     settled: count('parley_settled_total', 'Settlement records booked.', []),
     ledgerDrift: new Gauge({
       name: 'parley_ledger_drift',

@@ -47,7 +47,7 @@ export function createAccountRepository(connection: Connection, models: Models):
       const transactionId = newId('txn');
       const { tenantId, type, amountMicro, reason } = entry;
       const book = await connection.transaction(async (session) => {
-        const account = await moveAccount(models, entry, session);
+        const account = await moveAccount(models, { ...entry, transactionId }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
         const line: LedgerRow = {

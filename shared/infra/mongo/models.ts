@@ -20,6 +20,8 @@ import type {
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
+import { createWebhookModels } from './webhook-models.ts';
+import type { WebhookModels } from './webhook-models.ts';
 
 const text = { type: String };
 const required = { type: String, required: true };
@@ -46,6 +48,7 @@ const tenantSchema = new Schema<TenantRow>(
     onDisconnect: required,
     moderation: { type: Schema.Types.Mixed },
     keysIssued: number,
+    webhooksMade: number,
     createdAt: count,
   },
   options,
@@ -57,6 +60,7 @@ const accountSchema = new Schema<AccountRow>(
     balanceMicro: count,
     version: count,
     tokensByMonth: { type: Schema.Types.Mixed, default: {} },
+    lastTopUp: { type: new Schema({ transactionId: required, balanceMicro: count }, { _id: false }), required: false },
     lastEntryAt: number,
   },
   options,
@@ -246,7 +250,7 @@ const auditSchema = new Schema<AuditRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
-export interface Models extends BillingModels {
+export interface Models extends BillingModels, WebhookModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -275,6 +279,7 @@ export function createModels(connection: Connection): Models {
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
+    ...createWebhookModels(connection),
     ...createBillingModels(connection),
   };
 }

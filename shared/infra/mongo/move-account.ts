@@ -6,6 +6,8 @@ import type { AccountRow } from './rows.ts';
 /** What a booking adds to an account. */
 export interface AccountMove {
   tenantId: string;
+  /** Of a grant, purchase or adjustment. */
+  transactionId?: string;
   /** Signed micro-credits. */
   amountMicro: number;
   /** Billed tokens by month. */
@@ -26,15 +28,18 @@ const plus = (field: string, amount: number) => ({ $add: [{ $ifNull: [`$${field}
  */
 export async function moveAccount(
   { accounts }: Pick<Models, 'accounts'>,
-  { tenantId, amountMicro, tokensByMonth = {}, now }: AccountMove,
+  { tenantId, transactionId, amountMicro, tokensByMonth = {}, now }: AccountMove,
   session: ClientSession,
 ): Promise<MovedAccount | undefined> {
   const months = Object.entries(tokensByMonth).map(([month, tokens]) => {
     const field = `tokensByMonth.${month}`;
     return [field, plus(field, tokens)] as const;
   });
+  const balanceMicro = plus('balanceMicro', amountMicro);
+  const isTopUp = transactionId !== undefined && amountMicro > 0;
   const moved = {
-    balanceMicro: plus('balanceMicro', amountMicro),
+    balanceMicro,
+    ...(isTopUp ? { lastTopUp: { transactionId, balanceMicro } } : {}),
     version: plus('version', 1),
     lastEntryAt: { $max: [now, plus('lastEntryAt', 1)] },
     ...Object.fromEntries(months),

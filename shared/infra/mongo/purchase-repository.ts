@@ -98,7 +98,7 @@ export function createPurchaseRepository(connection: Connection, models: Models)
   async function book(purchase: PurchaseRow, entry: BookedEntry, now: number, session: ClientSession): Promise<Moved> {
     const { tenantId, _id: purchaseId } = purchase;
     const { amountMicro } = entry;
-    const account = await moveAccount(models, { tenantId, amountMicro, now }, session);
+    const account = await moveAccount(models, { tenantId, transactionId: entry._id, amountMicro, now }, session);
     if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
     const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
     await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });

@@ -29,6 +29,8 @@ export interface TenantRow {
   moderation?: ModerationSettings;
   /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
+  /** The same for webhooks. */
+  webhooksMade?: number;
   createdAt: number;
 }
 
@@ -40,6 +42,8 @@ export interface AccountRow {
   version: number;
   /** Billed tokens by month, `202611`. */
   tokensByMonth: Record<string, number>;
+  /** The latest grant or purchase, and the balance it left. Missing in rows of versions without webhooks. */
+  lastTopUp?: { transactionId: string; balanceMicro: number };
   /** Time of the latest ledger entry: the next one's is later. */
   lastEntryAt?: number;
 }

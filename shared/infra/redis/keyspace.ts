@@ -9,6 +9,8 @@ export function createKeyspace(namespace = 'chat') {
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: breakerKeys(`{${namespace}-breakers}`),
+    /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
+    webhooks: `{${namespace}-webhooks}`,
   };
 }
 

@@ -1,0 +1,25 @@
+import { isIP } from 'node:net';
+
+import ipaddr from 'ipaddr.js';
+
+/** All addresses that are given to hosts of the Internet; mapped, translated and local ones lie outside of it. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+
+/** An IPv4 address in the interface part (ISATAP, RFC 5214): some routers tunnel to it. */
+function isIsatap(bytes: readonly number[]): boolean {
+  const [first, second, third, fourth] = bytes.slice(8, 12);
+  return (first === 0 || first === 2) && second === 0 && third === 0x5e && fourth === 0xfe;
+}
+
+/**
+ * Whether a text is an IP address of one host on the Internet. Everything that stands for another network is refused:
+ * private, shared, link-local, multicast, documentation and reserved ranges, and every form of IPv6 that carries an
+ * IPv4 address (mapped, compatible, 6to4, Teredo, NAT64, ISATAP), public or not.
+ */
+export function isPublicAddress(text: string): boolean {
+  // Stricter than ipaddr.js, which also reads `010.1`; a zone (`fe80::1%eth0`) names an interface of this machine.
+  if (isIP(text) === 0 || text.includes('%')) return false;
+  const address = ipaddr.parse(text);
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !isIsatap(address.toByteArray()));
+}

@@ -1,0 +1,43 @@
+import { Queue } from 'bullmq';
+
+import { WEBHOOK_QUEUES } from '../../contracts/jobs.ts';
+import type { WebhookJob, WebhookQueueName } from '../../contracts/jobs.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keyspace } from '../redis/keyspace.ts';
+
+/**
+ * Says which webhooks have something to deliver; what, and when, stands in MongoDB. A job is a webhook's, not a
+ * delivery's, so one receiver never takes more than one place, however much waits for it.
+ */
+export interface WebhookQueue {
+  /** Does nothing where the webhook has a job in this lane already. */
+  add(name: WebhookQueueName, job: WebhookJob): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `client` must be ready: a queue on one that is not ends the process (design.md section 5). */
+export function createWebhookQueue(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onError: (error: Error) => void,
+): WebhookQueue {
+  const open = (name: WebhookQueueName): Queue<WebhookJob> => {
+    const queue = new Queue<WebhookJob>(name, {
+      connection: client,
+      prefix: keyspace.webhooks,
+      streams: { events: { maxLen: 100 } },
+    });
+    queue.on('error', onError);
+    return queue;
+  };
+  const queues = { webhooks: open('webhooks'), 'webhooks-slow': open('webhooks-slow') };
+
+  return {
+    async add(name, job) {
+      await queues[name].add('deliver', job, { jobId: job.webhookId, ...WEBHOOK_QUEUES });
+    },
+    async close() {
+      await Promise.all(Object.values(queues).map((queue) => queue.close()));
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
+import type { Logger } from '../infra/logging/logger.ts';
+import type { WebhookDeliveryRepository } from '../infra/mongo/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../infra/mongo/webhook-rows.ts';
+import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
+import { derivedId, newId } from '../lifecycle/ids.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** Something that happened to a tenant. */
+export type RaisedEvent = {
+  [Type in WebhookEventType]: {
+    tenantId: string;
+    type: Type;
+    /** What makes it this one: a cause has at most one event of a type. */
+    cause: string;
+    data: WebhookEventData[Type];
+    /** Milliseconds since the epoch. */
+    now: number;
+    /** For a cause that may show again after more than the 30 days that an event is kept. */
+    keptUntil?: number;
+  };
+}[WebhookEventType];
+
+/** Tells tenants' receivers what happens. Costs a look into memory where nobody has asked. */
+export interface EventSink {
+  wants(tenantId: string, types: readonly WebhookEventType[]): Promise<boolean>;
+  /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is noted. */
+  raise(events: readonly RaisedEvent[]): Promise<void>;
+  /** The same, for what has happened whether or not it can be told: logs instead of rejecting. */
+  tell(events: readonly RaisedEvent[]): Promise<void>;
+  /** Sends a `ping` to one webhook. */
+  ping(webhook: WebhookRow, now: number): Promise<WebhookDeliveryRow>;
+}
+
+export interface EventSinkDeps {
+  subscriptions: Pick<Subscriptions, 'of'>;
+  deliveries: Pick<WebhookDeliveryRepository, 'insert'>;
+  queue: Pick<WebhookQueue, 'add'>;
+  log: Logger;
+}
+
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+function toEventRow({ tenantId, type, cause, data, now, keptUntil = 0 }: RaisedEvent): WebhookEventRow {
+  const id = derivedId('evt', tenantId, type, cause);
+  const entityId = 'entity_id' in data ? data.entity_id : null;
+  return {
+    _id: id,
+    tenantId,
+    type,
+    bodyJson: JSON.stringify({ id, type, timestamp: new Date(now).toISOString(), data }),
+    ...(entityId === null ? {} : { entityId }),
+    createdAt: now,
+    expiresAt: new Date(Math.max(now + KEPT_MS, keptUntil)),
+  };
+}
+
+function toDeliveryRow({ _id: eventId, tenantId, type, createdAt, expiresAt }: WebhookEventRow, webhookId: string) {
+  const row: WebhookDeliveryRow = {
+    _id: derivedId('dlv', eventId, webhookId),
+    tenantId,
+    webhookId,
+    eventId,
+    type,
+    status: 'pending',
+    attempts: [],
+    failed: 0,
+    nextAttemptAt: createdAt,
+    claim: 0,
+    createdAt,
+    expiresAt,
+  };
+  return row;
+}
+
+export function createEventSink({ subscriptions, deliveries, queue, log }: EventSinkDeps): EventSink {
+  /** A webhook that cannot be queued now is found by the sweep. */
+  async function enqueue(rows: readonly WebhookDeliveryRow[]): Promise<void> {
+    const jobs = new Map(rows.map(({ tenantId, webhookId }) => [webhookId, { tenantId, webhookId }]));
+    const added = await Promise.allSettled([...jobs.values()].map((job) => queue.add('webhooks', job)));
+    const failed = added.filter(({ status }) => status === 'rejected').length;
+    if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
+  }
+
+  async function raise(events: readonly RaisedEvent[]): Promise<void> {
+    const eventRows: WebhookEventRow[] = [];
+    const rows: WebhookDeliveryRow[] = [];
+    for (const event of events) {
+      const webhookIds = await subscriptions.of(event.tenantId, event.type);
+      if (webhookIds.length === 0) continue;
+      const eventRow = toEventRow(event);
+      eventRows.push(eventRow);
+      rows.push(...webhookIds.map((webhookId) => toDeliveryRow(eventRow, webhookId)));
+    }
+    if (rows.length === 0) return;
+    await deliveries.insert(eventRows, rows);
+    await enqueue(rows);
+  }
+
+  return {
+    async wants(tenantId, types) {
+      for (const type of types) if ((await subscriptions.of(tenantId, type)).length > 0) return true;
+      return false;
+    },
+
+    raise,
+
+    async tell(events) {
+      try {
+        await raise(events);
+      } catch (error) {
+        const { tenantId } = events[0] ?? {};
+        const fields = { count: events.length, error, ...(tenantId === undefined ? {} : { tenantId }) };
+        log.warn('Webhook events are lost, if anybody wants them: MongoDB could not be asked.', fields);
+      }
+    },
+
+    async ping({ _id: webhookId, tenantId }, now) {
+      const eventRow = toEventRow({
+        tenantId,
+        type: 'ping',
+        cause: newId('evt'),
+        data: { webhook_id: webhookId },
+        now,
+      });
+      const row = toDeliveryRow(eventRow, webhookId);
+      await deliveries.insert([eventRow], [row]);
+      await enqueue([row]);
+      return row;
+    },
+  };
+}

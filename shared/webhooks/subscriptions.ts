@@ -1,0 +1,58 @@
+import type { WebhookEventType } from '../contracts/webhook-events.ts';
+import type { WebhookRepository } from '../infra/mongo/webhook-repository.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+
+/** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
+export interface Subscriptions {
+  /** The webhooks of a tenant that want a type of event. */
+  of(tenantId: string, type: WebhookEventType): Promise<readonly string[]>;
+  /** Called with the id of whatever has changed. */
+  forget(tenantId: string): void;
+  forgetAll(): void;
+}
+
+type Loaded = ReadonlyMap<WebhookEventType, readonly string[]>;
+
+/** Changes are announced; this is for an announcement that was lost. */
+const KEPT_MS = 30_000;
+const TENANTS_MAX = 20_000;
+const NONE: readonly string[] = [];
+
+export function createSubscriptions({
+  webhooks,
+  clock,
+}: {
+  webhooks: Pick<WebhookRepository, 'subscriptions'>;
+  clock: Clock;
+}): Subscriptions {
+  const known = new Map<string, { loaded: Promise<Loaded>; until: number }>();
+
+  /** Where MongoDB is away, what was known before is still the best guess. */
+  function load(tenantId: string, before: Promise<Loaded> | undefined): Promise<Loaded> {
+    if (known.size >= TENANTS_MAX) known.clear();
+    const fresh: Promise<Loaded> = webhooks.subscriptions(tenantId);
+    const loaded = before === undefined ? fresh : fresh.catch(() => before);
+    const entry = { loaded, until: clock.now() + KEPT_MS };
+    known.set(tenantId, entry);
+    entry.loaded.catch(() => {
+      if (known.get(tenantId) === entry) known.delete(tenantId);
+    });
+    return entry.loaded;
+  }
+
+  return {
+    async of(tenantId, type) {
+      const entry = known.get(tenantId);
+      const loaded = await (entry !== undefined && entry.until > clock.now()
+        ? entry.loaded
+        : load(tenantId, entry?.loaded));
+      return loaded.get(type) ?? NONE;
+    },
+    forget(tenantId) {
+      known.delete(tenantId);
+    },
+    forgetAll() {
+      known.clear();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { Worker } from 'bullmq';
+
+import { WEBHOOK_QUEUES } from '../../shared/contracts/jobs.ts';
+import type { WebhookJob, WebhookQueueName } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { ServeWebhook } from '../webhooks/serve-webhook.ts';
+
+export interface WebhookWorkerDeps {
+  client: RedisClient;
+  keyspace: Keyspace;
+  serve: ServeWebhook;
+  log: Logger;
+}
+
+/** Receivers that are asked at the same time, in each lane. They mostly wait. */
+const CONCURRENCY = 64;
+const LANES: readonly WebhookQueueName[] = ['webhooks', 'webhooks-slow'];
+
+/** Runs both lanes of deliveries. A job that fails is of no account: what is due is due still, and the sweep finds it. */
+export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
+  const workers = LANES.map((lane) => {
+    const worker = new Worker<WebhookJob>(lane, (job) => serve(lane, job.data), {
+      connection: client,
+      prefix: keyspace.webhooks,
+      concurrency: CONCURRENCY,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+      maxStalledCount: WEBHOOK_QUEUES.attempts,
+    });
+    worker.on('error', (error) => {
+      log.warn('The queue of webhooks reported an error.', { error });
+    });
+    worker.on('failed', (job, error) => {
+      const { tenantId } = job?.data ?? {};
+      log.warn('A webhook could not be served; the sweep tries again.', {
+        error,
+        ...(tenantId === undefined ? {} : { tenantId }),
+      });
+    });
+    return worker;
+  });
+  return {
+    async close() {
+      await Promise.all(workers.map((worker) => worker.close()));
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
+import type { ExpiringKeys } from '../../shared/infra/mongo/expiring-keys.ts';
+import type { WebhookRepository } from '../../shared/infra/mongo/webhook-repository.ts';
+import type { KeyRow } from '../../shared/infra/mongo/rows.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { FLEET_SHARD } from './sweep-deliveries.ts';
+
+export interface AnnounceExpiringKeysDeps {
+  webhooks: Pick<WebhookRepository, 'tenantsWith'>;
+  keys: ExpiringKeys;
+  events: Pick<EventSink, 'raise'>;
+  leases: Pick<LeaderLease, 'takeTurn' | 'release'>;
+  clock: Clock;
+}
+
+const TASK = 'expiring-keys';
+const EVERY_MS = 10 * 60_000;
+const DAY_MS = 24 * 3_600_000;
+
+/** A key that is given another end is announced again before that one. */
+function toEvent({ _id, tenantId, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): RaisedEvent {
+  const days = expiresAt - now <= DAY_MS ? 1 : 7;
+  return {
+    tenantId,
+    type: 'key.expiring',
+    cause: `${_id}:${expiresAt}:${days}`,
+    data: { key_id: _id, name, expires_at: Math.floor(expiresAt / 1000), days_left: days },
+    now,
+  };
+}
+
+/** Tells of keys that end within seven days and, once more, within one: those who have asked for it, fleet-wide. */
+export function createAnnounceExpiringKeys(deps: AnnounceExpiringKeysDeps): () => Promise<void> {
+  const { webhooks, keys, events, leases, clock } = deps;
+  return async () => {
+    if (!(await leases.takeTurn(FLEET_SHARD, TASK, EVERY_MS))) return;
+    try {
+      const now = clock.now();
+      for (const tenantId of await webhooks.tenantsWith('key.expiring')) {
+        const expiring = await keys.between(tenantId, now, now + 7 * DAY_MS);
+        await events.raise(expiring.map((key) => toEvent(key, now)));
+      }
+    } catch (error) {
+      await leases.release(FLEET_SHARD, TASK);
+      throw error;
+    }
+  };
+}

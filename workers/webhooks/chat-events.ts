@@ -1,0 +1,104 @@
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import { toCredits } from '../../shared/domain/pricing/pricing.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { isMongoAway } from '../../shared/infra/mongo/connection.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
+import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
+import type { Claimed, Outcome } from '../pipeline/stage.ts';
+
+export interface ChatEventsDeps {
+  events: Pick<EventSink, 'raise' | 'tell' | 'wants'>;
+  watchAccount: WatchAccount;
+  clock: Clock;
+  log: Logger;
+}
+
+/**
+ * Tells of requests. Booked ones are told before they are acknowledged, so their events survive a worker that dies;
+ * what has no booking (a failure without text, what moderation says) is told by the worker that ended the request.
+ */
+export interface ChatEvents {
+  /** Rejects where MongoDB is away, and then wants to be called again. */
+  onBooked(records: readonly SettlementRecord[]): Promise<void>;
+  onFinished(run: Claimed, outcome: Outcome): void;
+  /** Waits for what is being told. */
+  idle(): Promise<void>;
+}
+
+function toUsage({ promptTokens, completionTokens }: Usage) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  };
+}
+
+type Described = Pick<SettlementRecord, 'requestId' | 'keyId' | 'mode' | 'tier' | 'endpoint' | 'entityId'>;
+
+function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Described) {
+  return { request_id: requestId, key_id: keyId, mode, model: tier, endpoint, entity_id: entityId ?? null };
+}
+
+/** A cancelled request has neither been completed nor failed. */
+function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
+  const { tenantId, requestId: cause, finishReason } = record;
+  if (finishReason === 'cancelled') return [];
+  const data = { ...describe(record), finish_reason: finishReason, usage: toUsage(record) };
+  return finishReason === 'error'
+    ? [{ tenantId, type: 'chat.failed', cause, data: { ...data, error_code: null }, now }]
+    : [{ tenantId, type: 'chat.completed', cause, data: { ...data, credits: toCredits(record.costMicro) }, now }];
+}
+
+function toFinishedEvents({ envelope, answer }: Claimed, { finishReason, usage, error }: Outcome, now: number) {
+  const { tenantId, requestId: cause, request } = envelope;
+  const { entityId } = request;
+  const about = describe({ ...envelope, ...(entityId === undefined ? {} : { entityId }) });
+  const found: RaisedEvent[] = [];
+  if (finishReason === 'error') {
+    const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: error?.code ?? null };
+    found.push({ tenantId, type: 'chat.failed', cause, data, now });
+  }
+  const { verdict = 'passed', categories = [] } = answer.trace.moderation ?? {};
+  if (verdict === 'flagged_input' || verdict === 'flagged_output') {
+    const side = verdict === 'flagged_input' ? 'input' : 'output';
+    found.push({ tenantId, type: 'moderation.flagged', cause, data: { ...about, side, categories }, now });
+  }
+  return found;
+}
+
+export function createChatEvents({ events, watchAccount, clock, log }: ChatEventsDeps): ChatEvents {
+  const telling = new Set<Promise<void>>();
+
+  async function raiseBooked(records: readonly SettlementRecord[]): Promise<void> {
+    const now = clock.now();
+    const raised = records.flatMap((record) => toBookedEvent(record, now));
+    for (const tenantId of new Set(records.map((record) => record.tenantId)))
+      raised.push(...(await watchAccount(tenantId, now)));
+    await events.raise(raised);
+  }
+
+  return {
+    async onBooked(records) {
+      try {
+        await raiseBooked(records);
+      } catch (error) {
+        if (isMongoAway(error)) throw error;
+        // Money must not wait for an event that can never be told.
+        log.error('Webhook events of booked requests are lost.', { count: records.length, error });
+      }
+    },
+
+    onFinished(run, outcome) {
+      const found = toFinishedEvents(run, outcome, clock.now());
+      if (found.length === 0) return;
+      const told = events.tell(found).finally(() => telling.delete(told));
+      telling.add(told);
+    },
+
+    async idle() {
+      await Promise.all(telling);
+    },
+  };
+}

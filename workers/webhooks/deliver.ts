@@ -1,0 +1,134 @@
+import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from '../../shared/domain/webhooks/retry-schedule.ts';
+import type { WebhookClient, WebhookReply } from '../../shared/infra/http/webhook-client.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
+import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhook-delivery-repository.ts';
+import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo/webhook-repository.ts';
+import type { DeliveryAttempt, WebhookDeliveryRow, WebhookRow } from '../../shared/infra/mongo/webhook-rows.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import { signedHeaders } from '../../shared/webhooks/sign.ts';
+
+export interface DeliverDeps {
+  webhooks: Pick<WebhookRepository, 'find' | 'change' | 'disable'>;
+  deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'settle' | 'findEvent' | 'giveUp'>;
+  client: WebhookClient;
+  cipher: Pick<CredentialCipher, 'decrypt'>;
+  events: Pick<EventSink, 'tell'>;
+  /** Tells every process that a tenant's webhooks have changed. */
+  announce: (tenantId: string) => Promise<void>;
+  /** From 0 up to 1. */
+  random: () => number;
+  clock: Clock;
+  onAttempt: (outcome: 'succeeded' | 'failed') => void;
+  log: Logger;
+}
+
+/** Longer than an attempt can take: a worker that has not said by then what came of it has died. */
+const LEASE_MS = 30_000;
+/** A receiver that takes longer is slow. */
+const SLOW_MS = 3_000;
+const GONE = 410;
+
+/**
+ * Delivers the next thing that is due for a webhook. `none`: nothing is due, or the webhook is gone or disabled;
+ * `failed` and `slow` say that its receiver keeps others waiting.
+ */
+export type DeliverNext = (tenantId: string, webhookId: string) => Promise<'none' | 'done' | 'slow' | 'failed'>;
+
+export function isSlow({ failingSince, slow }: Pick<WebhookRow, 'failingSince' | 'slow'>): boolean {
+  return failingSince !== undefined || slow === true;
+}
+
+function toAttempt({ status, error }: WebhookReply, at: number, now: number): DeliveryAttempt & { ok: boolean } {
+  const attempt = { at, durationMs: now - at, ...(status === undefined ? {} : { status }) };
+  if (status !== undefined && status >= 200 && status < 300) return { ...attempt, ok: true };
+  const redirect = status !== undefined && status >= 300 && status < 400 ? ' Redirects are not followed.' : '';
+  return { ...attempt, ok: false, error: error ?? `The receiver answered with status ${status}.${redirect}` };
+}
+
+export function createDeliverNext(deps: DeliverDeps): DeliverNext {
+  const { webhooks, deliveries, client, cipher, events, announce, random, clock, onAttempt, log } = deps;
+
+  /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
+  function readSecrets(encrypted: readonly string[]): string[] | undefined {
+    try {
+      return encrypted.map((one) => cipher.decrypt(one));
+    } catch (error) {
+      log.error('The secret of a webhook cannot be decrypted; is CREDENTIALS_KEY another one?', { error });
+      return undefined;
+    }
+  }
+
+  async function send(webhook: WebhookRow, { tenantId, eventId }: WebhookDeliveryRow): Promise<WebhookReply> {
+    const event = await deliveries.findEvent(tenantId, eventId);
+    if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
+    const now = clock.now();
+    const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
+    const secrets = readSecrets([webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
+    if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Parley-Webhooks/1.0',
+      ...signedHeaders(secrets, { id: eventId, body: event.bodyJson, now }),
+    };
+    return client.send(webhook.url, headers, event.bodyJson);
+  }
+
+  async function disable({ _id, tenantId, url }: WebhookRow, reason: 'gone' | 'failing', now: number): Promise<void> {
+    if (!(await webhooks.disable(tenantId, _id, reason))) return;
+    await announce(tenantId);
+    await deliveries.giveUp(tenantId, _id);
+    log.warn('A webhook was disabled.', { tenantId, reason });
+    const data = { webhook_id: _id, url, reason };
+    await events.tell([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
+  }
+
+  /** What the webhook's row says of its receiver after an attempt. */
+  async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
+    const { _id, tenantId } = webhook;
+    const slow = attempt.durationMs > SLOW_MS;
+    if (attempt.ok) {
+      const changes: WebhookChanges = { failingSince: null, failures: null, slow: slow ? true : null };
+      if (isSlow(webhook) || slow) await webhooks.change(tenantId, _id, changes);
+      return;
+    }
+    const failing = { failingSince: webhook.failingSince ?? attempt.at, failures: (webhook.failures ?? 0) + 1 };
+    await webhooks.change(tenantId, _id, failing);
+    if (attempt.status === GONE) await disable(webhook, 'gone', now);
+    else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
+  }
+
+  async function attemptDelivery(
+    webhook: WebhookRow,
+    delivery: WebhookDeliveryRow,
+  ): Promise<'done' | 'slow' | 'failed'> {
+    const at = clock.now();
+    const reply = await send(webhook, delivery);
+    const now = clock.now();
+    const { ok, ...attempt } = toAttempt(reply, at, now);
+    onAttempt(ok ? 'succeeded' : 'failed');
+    const next = ok || attempt.status === GONE ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
+    await deliveries.settle(delivery, {
+      attempt,
+      status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
+      ...(next === undefined ? {} : { nextAttemptAt: next }),
+    });
+    await noteHealth(webhook, { ok, ...attempt }, now);
+    if (ok) return attempt.durationMs > SLOW_MS ? 'slow' : 'done';
+    const { tenantId, webhookId } = delivery;
+    log.debug(`An attempt for webhook ${webhookId} failed (${delivery.failed + 1} of ${ATTEMPTS_MAX}).`, { tenantId });
+    return 'failed';
+  }
+
+  return async (tenantId, webhookId) => {
+    const webhook = await webhooks.find(tenantId, webhookId);
+    if (webhook?.status !== 'active') {
+      // What an event brought in the moment in which it was disabled or deleted.
+      await deliveries.giveUp(tenantId, webhookId);
+      return 'none';
+    }
+    const delivery = await deliveries.claim(tenantId, webhookId, clock.now(), LEASE_MS);
+    return delivery === undefined ? 'none' : attemptDelivery(webhook, delivery);
+  };
+}

@@ -1,0 +1,110 @@
+import type { Config } from '../../shared/config/load-config.ts';
+import { createWebhookClient } from '../../shared/infra/http/webhook-client.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createAccountStates } from '../../shared/infra/mongo/account-states.ts';
+import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
+import { createExpiringKeys } from '../../shared/infra/mongo/expiring-keys.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhook-delivery-repository.ts';
+import { createWebhookRepository } from '../../shared/infra/mongo/webhook-repository.ts';
+import { createWebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
+import { listenForAccessChanges } from '../../shared/infra/redis/access-channel.ts';
+import { createAccessFlags } from '../../shared/infra/redis/access-flags.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import { repeat } from '../../shared/lifecycle/repeat.ts';
+import { createWatchAccount } from '../../shared/webhooks/account-watch.ts';
+import { createEventSink } from '../../shared/webhooks/event-sink.ts';
+import { createSubscriptions } from '../../shared/webhooks/subscriptions.ts';
+import { createWebhookWorkers } from '../processors/webhook-delivery.ts';
+import { createAnnounceExpiringKeys } from './announce-expiring-keys.ts';
+import { createChatEvents } from './chat-events.ts';
+import type { ChatEvents } from './chat-events.ts';
+import { createDeliverNext } from './deliver.ts';
+import type { DeliverDeps } from './deliver.ts';
+import { createServeWebhook } from './serve-webhook.ts';
+import { createSweepDeliveries } from './sweep-deliveries.ts';
+
+export interface WebhooksDeps {
+  config: Pick<Config, 'webhooks'>;
+  mongo: Parameters<typeof createWebhookRepository>[0];
+  models: Models;
+  redis: RedisClient;
+  subscriber: RedisClient;
+  keyspace: Keyspace;
+  cipher: CredentialCipher;
+  leases: LeaderLease;
+  clock: Clock;
+  onAttempt: DeliverDeps['onAttempt'];
+  closer: Closer;
+  log: Logger;
+}
+
+const SWEEP_MS = 1_000;
+/** How often the turn to look for expiring keys is thought of. */
+const KEYS_LOOK_MS = 30_000;
+/** An attempt that has begun takes up to 15 s. */
+const CLOSING_MS = 17_000;
+
+/** Opens what a worker needs for webhooks and starts it: deliveries, their sweep, the look-out for expiring keys. */
+export async function startWebhooks(deps: WebhooksDeps): Promise<ChatEvents> {
+  const { config, mongo, models, redis, subscriber, keyspace, leases, clock, closer, log } = deps;
+  const webhooks = createWebhookRepository(mongo, models);
+  const deliveries = createWebhookDeliveryRepository(models);
+  const subscriptions = createSubscriptions({ webhooks, clock });
+  await listenForAccessChanges(subscriber, subscriptions.forget, subscriptions.forgetAll);
+  const queue = createWebhookQueue(redis, keyspace, (error) => {
+    log.warn('The queue of webhooks reported an error.', { error });
+  });
+  closer.defer('webhook queue', () => queue.close());
+
+  const events = createEventSink({ subscriptions, deliveries, queue, log });
+  const chatEvents = createChatEvents({
+    events,
+    watchAccount: createWatchAccount({ events, accounts: createAccountStates(models) }),
+    clock,
+    log,
+  });
+  closer.defer('webhook events', () => chatEvents.idle());
+
+  const stopping = new AbortController();
+  const deliverNext = createDeliverNext({
+    webhooks,
+    deliveries,
+    events,
+    clock,
+    log,
+    client: createWebhookClient({ allowPrivate: config.webhooks.allowPrivate }),
+    cipher: deps.cipher,
+    announce: createAccessFlags(redis, keyspace).announce,
+    random: Math.random,
+    onAttempt: deps.onAttempt,
+  });
+  const serve = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
+  const workers = createWebhookWorkers({ client: redis, keyspace, serve, log });
+  const warn = (what: string) => (error: unknown) => {
+    log.warn(`${what} failed; the next round tries again.`, { error });
+  };
+  const sweeping = repeat(
+    createSweepDeliveries({ deliveries, queue, leases, clock }),
+    () => SWEEP_MS,
+    warn('The sweep of webhook deliveries'),
+  );
+  const watchingKeys = repeat(
+    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(models) }),
+    () => KEYS_LOOK_MS,
+    warn('Looking for expiring keys'),
+  );
+  closer.defer(
+    'webhook deliveries',
+    async () => {
+      stopping.abort();
+      await Promise.all([sweeping.stop(), watchingKeys.stop(), workers.close()]);
+    },
+    { limitMs: CLOSING_MS },
+  );
+  return chatEvents;
+}
