@@ -21,7 +21,8 @@ const withStores = {
 
 export default {
   testTimeout: 20_000,
-  maxWorkers: 2,
+  // One more than cores: many tests wait for leases and time limits, and two left a third of two cores idle.
+  maxWorkers: 3,
   projects: [
     project('unit', ['<rootDir>/test/unit/**/*.test.ts']),
     project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),

@@ -192,7 +192,7 @@ export async function composeIngress(
   const checkouts = createCheckoutRepository(models);
   const purchases = createPurchaseRepository(mongo, models);
   const prices = createPriceRepository(models, pricesUnset(config));
-  const opened = openPayment(config, log, options.stripeApiUrl);
+  const opened = await openPayment(config, log, options.stripeApiUrl);
 
   const app = createApp({
     keys,

@@ -2,18 +2,21 @@ import type { Config } from '../../shared/config/load-config.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { PriceList } from '../../shared/infra/mongo/price-repository.ts';
 import type { Payment } from './payment.ts';
-import { createStripePayment } from './stripe/stripe-payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
 import { createTestPayment } from './test-page/test-payment.ts';
 
-/** `PAYMENTS`; undefined: nothing is sold. `stripeApiUrl` is for tests. */
-export function openPayment(
+/**
+ * `PAYMENTS`; undefined: nothing is sold. `stripeApiUrl` is for tests. Stripe's package is loaded only where it is
+ * used: its 271 modules would be a fifth of an ingress's start.
+ */
+export async function openPayment(
   { payments, stripe }: Pick<Config, 'payments' | 'stripe'>,
   log: Logger,
   stripeApiUrl?: string,
-): { payment: Payment; stripe?: StripePayment } | undefined {
+): Promise<{ payment: Payment; stripe?: StripePayment } | undefined> {
   if (payments === 'test') return { payment: createTestPayment() };
   if (payments === 'none' || stripe === undefined) return undefined;
+  const { createStripePayment } = await import('./stripe/stripe-payment.ts');
   const created = createStripePayment(
     { ...stripe, ...(stripeApiUrl === undefined ? {} : { apiUrl: stripeApiUrl }) },
     log,

@@ -1,11 +1,17 @@
 /** Collects what was opened and closes it in reverse order, once, going on past a step that fails or hangs. */
 export interface Closer {
-  /** `limitMs`: how long the step may take, 2 s where it is not said: a store that is away must not hold up the end. */
+  /**
+   * `limitMs`: how long the step may take, 2 s where it is not said: a store that is away must not hold up the end.
+   * All steps with a limit share 8 s; Infinity is for a step that knows itself when to end.
+   */
   defer(name: string, close: () => unknown, options?: { limitMs?: number }): void;
   close(): Promise<void>;
 }
 
 const LIMIT_MS = 2_000;
+const ALL_MS = 8_000;
+/** What is left for a step when the others have used up the time: closing what does answer takes less. */
+const LEAST_MS = 100;
 
 async function inTime(result: unknown, limitMs: number): Promise<void> {
   if (limitMs === Infinity) {
@@ -30,12 +36,16 @@ export function createCloser(onFailure: (name: string, error: unknown) => void):
   let closing: Promise<void> | undefined;
 
   async function closeAll(): Promise<void> {
+    let leftMs = ALL_MS;
     for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      const isLimited = step.limitMs !== Infinity;
+      const startedAt = performance.now();
       try {
-        await inTime(step.close(), step.limitMs);
+        await inTime(step.close(), isLimited ? Math.max(LEAST_MS, Math.min(step.limitMs, leftMs)) : Infinity);
       } catch (error) {
         onFailure(step.name, error);
       }
+      if (isLimited) leftMs -= performance.now() - startedAt;
     }
   }
 

@@ -16,6 +16,7 @@ export interface ClaimDeps {
     maxTokens: number;
     remainingMs: number;
     admitted: Usage;
+    limitMicro: number;
     delivery: AbortSignal;
   }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
@@ -55,6 +56,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       maxTokens: envelope.request.maxTokens,
       remainingMs,
       admitted,
+      limitMicro: claimed.heldMicro + claimed.spendableMicro,
       delivery: signal,
     });
     if (claimed.cancelled) lease.stop('cancelled');
