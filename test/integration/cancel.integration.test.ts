@@ -37,7 +37,6 @@ async function run(): Promise<{ request: LabRequest; lease: Lease }> {
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    limitMicro: Infinity,
     admitted: { promptTokens: 0, completionTokens: 0 },
     delivery: new AbortController().signal,
   });
@@ -70,7 +69,6 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    limitMicro: Infinity,
     admitted: { promptTokens: 0, completionTokens: 0 },
     delivery: new AbortController().signal,
   });

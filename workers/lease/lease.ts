@@ -11,9 +11,6 @@ const RENEW_MS = 3_000;
 /** What a request may generate until its next renewal, before anything is known of its speed. */
 const FIRST_INTERVAL_TOKENS = 100;
 
-/** Where the credits seem to be used up, a running answer does not wait for its next renewal to hear so. */
-const ASK_AGAIN_MS = 250;
-
 export interface LeaseOptions {
   ref: AttemptRef;
   rates: Rates;
@@ -22,19 +19,16 @@ export interface LeaseOptions {
   remainingMs: number;
   /** What admission holds: renewals that need no more change nothing. */
   admitted: Usage;
-  /** What it holds and what was left beside that at its start; Infinity for test keys. Micro-credits. */
-  limitMicro: number;
   /** The delivery's own signal: aborts when the job's lock is lost. */
   delivery: AbortSignal;
 }
 
 /** Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3). */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
-  const { ref, rates, maxTokens, remainingMs, limitMicro, delivery } = options;
+  const { ref, rates, maxTokens, remainingMs, delivery } = options;
   const controller = new AbortController();
   let used: Usage = options.admitted;
   let lastCompletion = 0;
-  let askAgainAt = 0;
 
   function stop(reason: Stopped['reason']): void {
     controller.abort(new Stopped(reason));
@@ -61,12 +55,11 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     if (outcome !== 'ok') stop(outcome);
   }
 
-  function renewSoon(): void {
+  const timer = setInterval(() => {
     renew(chargeableMicro()).catch((error: unknown) => {
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
-  }
-  const timer = setInterval(renewSoon, RENEW_MS);
+  }, RENEW_MS);
   const deadline = setTimeout(
     () => {
       stop('deadline');
@@ -86,10 +79,6 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     stop,
     need(usage) {
       used = usage;
-      const now = performance.now();
-      if (chargeableMicro() < limitMicro || now < askAgainAt) return;
-      askAgainAt = now + ASK_AGAIN_MS;
-      renewSoon();
     },
     renew: () => renew(priceUsage(used, rates)),
     release() {

@@ -16,7 +16,6 @@ export interface ClaimDeps {
     maxTokens: number;
     remainingMs: number;
     admitted: Usage;
-    limitMicro: number;
     delivery: AbortSignal;
   }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
@@ -56,7 +55,6 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       maxTokens: envelope.request.maxTokens,
       remainingMs,
       admitted,
-      limitMicro: claimed.heldMicro + claimed.spendableMicro,
       delivery: signal,
     });
     if (claimed.cancelled) lease.stop('cancelled');
