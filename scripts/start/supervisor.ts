@@ -30,6 +30,9 @@ export interface Supervisor {
   killAll(): void;
 }
 
+/** Processes end within a grace of their own; a worker finishes its requests, a database its writes. */
+const NO_LIMIT = { limitMs: Infinity };
+
 export function createSupervisor(log: Log): Supervisor {
   const abort = new AbortController();
   const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<End>();
@@ -57,7 +60,7 @@ export function createSupervisor(log: Log): Supervisor {
     ended,
     requestEnd,
     adopt(name, process) {
-      closer.defer(name, () => process.stop());
+      closer.defer(name, () => process.stop(), NO_LIMIT);
       watch(name, process);
       return process;
     },
@@ -67,13 +70,15 @@ export function createSupervisor(log: Log): Supervisor {
         const created: Supervised[] = [];
         members = created;
         groups.set(group, created);
-        closer.defer(group, () => Promise.all(created.map((member) => member.stop())));
+        closer.defer(group, () => Promise.all(created.map((member) => member.stop())), NO_LIMIT);
       }
       const process = await startServer({ ...options, signal: abort.signal });
       members.push(process);
       watch(options.name, process);
     },
-    defer: closer.defer,
+    defer: (name, close) => {
+      closer.defer(name, close, NO_LIMIT);
+    },
     async close() {
       abort.abort();
       await closer.close();

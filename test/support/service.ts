@@ -163,7 +163,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       namespace: name,
       ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
     });
-    closer.defer('worker', () => workerCloser.close());
+    closer.defer('worker', () => workerCloser.close(), { limitMs: Infinity });
     const worker: RunningWorker = {
       metrics: () => metrics.render(),
       close() {
