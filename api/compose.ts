@@ -37,7 +37,7 @@ import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createBodyStore } from '../shared/infra/redis/body-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/chunk-channel.ts';
-import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
+import { openRedis } from '../shared/infra/redis/open-redis.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/lane-statistics.ts';
 import { createRecordStore } from '../shared/infra/redis/record-store.ts';
@@ -98,24 +98,7 @@ export async function composeIngress(
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
-  const redis = createRedis(config.redisUrl, 'producer');
-  closer.defer('redis', () =>
-    redis.quit().catch(() => {
-      redis.disconnect();
-    }),
-  );
-  await connectRedis(redis);
-  await assertNoEviction(redis);
-  const subscriber = createRedis(config.redisUrl, 'subscriber');
-  closer.defer('subscriber', () => {
-    subscriber.disconnect();
-  });
-  await connectRedis(subscriber);
-  for (const client of [redis, subscriber]) {
-    client.on('error', (error: Error) => {
-      log.warn('Redis reported an error.', { error });
-    });
-  }
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });

@@ -21,8 +21,8 @@ import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
 import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
-import { assertNoEviction, connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createInflight } from '../shared/infra/redis/inflight.ts';
+import { openRedis } from '../shared/infra/redis/open-redis.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outage-watch.ts';
@@ -92,24 +92,7 @@ export async function composeWorker(
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
 
-  const redis = createRedis(config.redisUrl, 'worker');
-  closer.defer('redis', () =>
-    redis.quit().catch(() => {
-      redis.disconnect();
-    }),
-  );
-  await connectRedis(redis);
-  await assertNoEviction(redis);
-  const subscriber = createRedis(config.redisUrl, 'subscriber');
-  closer.defer('subscriber', () => {
-    subscriber.disconnect();
-  });
-  await connectRedis(subscriber);
-  for (const client of [redis, subscriber]) {
-    client.on('error', (error: Error) => {
-      log.warn('Redis reported an error.', { error });
-    });
-  }
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);

@@ -1,3 +1,5 @@
+import { withTimeLimit } from './time-limit.ts';
+
 /** Collects what was opened and closes it in reverse order, once, going on past a step that fails or hangs. */
 export interface Closer {
   /**
@@ -13,24 +15,6 @@ const ALL_MS = 8_000;
 /** What is left for a step when the others have used up the time: closing what does answer takes less. */
 const LEAST_MS = 100;
 
-async function inTime(result: unknown, limitMs: number): Promise<void> {
-  if (limitMs === Infinity) {
-    await result;
-    return;
-  }
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`It took longer than ${limitMs} ms.`));
-    }, limitMs);
-  });
-  try {
-    await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 export function createCloser(onFailure: (name: string, error: unknown) => void): Closer {
   const steps: { name: string; close: () => unknown; limitMs: number }[] = [];
   let closing: Promise<void> | undefined;
@@ -41,7 +25,9 @@ export function createCloser(onFailure: (name: string, error: unknown) => void):
       const isLimited = step.limitMs !== Infinity;
       const startedAt = performance.now();
       try {
-        await inTime(step.close(), isLimited ? Math.max(LEAST_MS, Math.min(step.limitMs, leftMs)) : Infinity);
+        const limitMs = Math.max(LEAST_MS, Math.min(step.limitMs, leftMs));
+        const closed = step.close();
+        await (isLimited ? withTimeLimit(closed, limitMs, `It took longer than ${limitMs} ms.`) : closed);
       } catch (error) {
         onFailure(step.name, error);
       }

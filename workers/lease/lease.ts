@@ -19,7 +19,7 @@ export interface LeaseOptions {
   remainingMs: number;
   /** What admission holds: renewals that need no more change nothing. */
   admitted: Usage;
-  /** The delivery's own signal: aborts when the job's lock is lost. */
+  /** The delivery's own signal: aborts when BullMQ is told to give the job up. */
   delivery: AbortSignal;
 }
 

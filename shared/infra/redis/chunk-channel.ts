@@ -1,5 +1,6 @@
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
+import { inTime } from './time-limit.ts';
 
 type EntryListener = (requestId: string, lastSeq: number, payload: string) => void;
 
@@ -11,24 +12,6 @@ export interface ChunkChannel {
   onEntry(listener: EntryListener): void;
   /** Called after every reconnect, when messages may have been missed. */
   onReady(listener: () => void): void;
-}
-
-/** A caller waits for it; the subscription itself goes on, for the next caller. */
-const CONFIRM_TIMEOUT_MS = 1_500;
-
-async function inTime(confirmation: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((_resolve, reject) => {
-    // The words of ioredis's own time limit, which this connection does not have.
-    timer = setTimeout(() => {
-      reject(new Error('Command timed out'));
-    }, CONFIRM_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([confirmation, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** `client` is for pub/sub only (design.md section 5). */
@@ -48,6 +31,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
         subscriptions.set(shard, pending);
         pending.catch(() => subscriptions.delete(shard));
       }
+      // A caller waits for it; the subscription itself goes on, for the next caller.
       await inTime(pending);
     },
 

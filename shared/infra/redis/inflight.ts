@@ -1,6 +1,7 @@
 import type { QueueName } from '../../contracts/jobs.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
+import { serverTimeMs } from './server-time.ts';
 
 /** A request whose lease, or time to be enqueued, has run out. */
 export interface Overdue {
@@ -28,11 +29,6 @@ export interface Inflight {
 }
 
 export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
-  async function now(): Promise<number> {
-    const [seconds, micros] = await client.time();
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  }
-
   async function describe(shard: number, queue: QueueName, requestId: string, at: number): Promise<Overdue> {
     const keys = keyspace.shard(shard);
     const jobPrefix = `${keys.tag}:${queue}`;
@@ -59,12 +55,12 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
 
   return {
     async overdue(shard, queue, limit) {
-      const at = await now();
+      const at = await serverTimeMs(client);
       const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
       return Promise.all(ids.map((requestId) => describe(shard, queue, requestId, at)));
     },
     async postpone(shard, requestId, delayMs) {
-      await client.zadd(keyspace.shard(shard).inflight, 'XX', (await now()) + delayMs, requestId);
+      await client.zadd(keyspace.shard(shard).inflight, 'XX', (await serverTimeMs(client)) + delayMs, requestId);
     },
     async forget(shard, requestId) {
       await client.zrem(keyspace.shard(shard).inflight, requestId);

@@ -6,6 +6,7 @@ import { randomBase62 } from '../../lifecycle/ids.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
+import { serverTimeMs } from './server-time.ts';
 import type { Script, ScriptReply } from './scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
@@ -198,11 +199,10 @@ export function createRequestStore(
     },
 
     async leaseLeftMs(shard, requestId) {
-      const [[state, leased], [seconds, micros]] = await Promise.all([
+      const [[state, leased], now] = await Promise.all([
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
-        client.time(),
+        serverTimeMs(client),
       ]);
-      const now = Number(seconds) * 1000 + Number(micros) / 1000;
       return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },
 
