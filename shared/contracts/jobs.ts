@@ -3,7 +3,7 @@ import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 
 /** Which public route a request came through; its throttle and its row in the ledger follow from it. */
-export type Endpoint = 'chat' | 'chat.stream';
+export type Endpoint = 'chat' | 'chat.stream' | 'batch';
 export type KeyMode = 'live' | 'test';
 
 /**

@@ -31,7 +31,22 @@ export function randomBase62(length: number): string {
 }
 
 /** Prefixes of contract.md section 2. */
-export type IdPrefix = 'req' | 'key' | 'ten' | 'txn' | 'prv' | 'aud' | 'cs' | 'ing' | 'wrk' | 'whk' | 'evt' | 'dlv';
+export type IdPrefix =
+  | 'req'
+  | 'key'
+  | 'ten'
+  | 'txn'
+  | 'prv'
+  | 'aud'
+  | 'cs'
+  | 'ing'
+  | 'wrk'
+  | 'whk'
+  | 'evt'
+  | 'dlv'
+  | 'batch'
+  | 'exp'
+  | 'del';
 
 /** `<prefix>_` + 24 base62 characters: about 143 random bits. */
 export function newId(prefix: IdPrefix): string {

@@ -2,6 +2,8 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { BreakerSettings } from '../../domain/routing/breaker.ts';
+import { createBatchModels } from './batch-models.ts';
+import type { BatchModels } from './batch-models.ts';
 import { createBillingModels } from './billing-models.ts';
 import type { BillingModels } from './billing-models.ts';
 import type {
@@ -250,7 +252,7 @@ const auditSchema = new Schema<AuditRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
-export interface Models extends BillingModels, WebhookModels {
+export interface Models extends BatchModels, BillingModels, WebhookModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -281,6 +283,7 @@ export function createModels(connection: Connection): Models {
     audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
     ...createWebhookModels(connection),
     ...createBillingModels(connection),
+    ...createBatchModels(connection),
   };
 }
 

@@ -1,0 +1,26 @@
+/** `failed`: its lines never arrived whole. The other words are those of contract.md section 3. */
+export type BatchStatus =
+  'validating' | 'in_progress' | 'completed' | 'failed' | 'expired' | 'cancelling' | 'cancelled';
+
+/** What keeps a batch from sending its next line. */
+export type BatchWait = 'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue';
+
+/** contract.md section 3. */
+export const BATCH_LIMITS = {
+  linesMax: 10_000,
+  bytesMax: 50 * 1024 * 1024,
+  customIdMax: 256,
+  /** What has not run by then is not run any more. */
+  lifeMs: 24 * 3_600_000,
+  /** From the batch's making: 30 days after the latest moment at which it can end. */
+  keptMs: 31 * 24 * 3_600_000,
+  /** Of the key's tokens a minute, so that its other requests are not locked out. */
+  tpmShare: 0.8,
+} as const;
+
+const OPEN: ReadonlySet<BatchStatus> = new Set(['validating', 'in_progress', 'cancelling']);
+
+/** A batch of which nothing runs any more, nor will. */
+export function isEndedBatch(status: BatchStatus): boolean {
+  return !OPEN.has(status);
+}
