@@ -1,9 +1,12 @@
 import type { Express } from 'express';
 
+import { createAdmission } from '../shared/admission/admission.ts';
+import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
 import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
+import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/account-repository.ts';
 import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
@@ -48,10 +51,8 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
-import { createAdmission } from './admission/admission.ts';
 import { createCountLookup, createCountRequest } from './admission/count-request.ts';
 import { createRefusalCounter } from './admission/count-refusal.ts';
-import { createEnqueue } from './admission/enqueue.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
@@ -257,7 +258,7 @@ export async function composeIngress(
       logBreakerChange(log, change);
     }),
     laneStatistics: createLaneStatistics(redis, keyspace),
-    queues: shards.map((shard) => queues.queue(shard, 'interactive')),
+    queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
     accounts,

@@ -1,5 +1,8 @@
 import type { Response } from 'express';
 
+import type { AdmissionOutcome, createAdmission } from '../../shared/admission/admission.ts';
+import type { Enqueue } from '../../shared/admission/enqueue.ts';
+import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../../shared/contracts/parse-chat-body.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -10,8 +13,6 @@ import { contextOf, principalOf } from '../middleware/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
-import type { Admitted, createAdmission } from './admission.ts';
-import type { Enqueue } from './enqueue.ts';
 import { idempotencyOf } from './idempotency.ts';
 import { ignoredFieldsHeader } from './ignored-fields.ts';
 import { setKeyHeaders } from './limit-headers.ts';
@@ -66,7 +67,7 @@ export function createAccept(deps: AcceptDeps) {
   const { admit, enqueue, hub, records, recall, retention, onVerdict } = deps;
 
   async function join<R>(
-    admitted: Admitted & { kind: 'joined' },
+    admitted: AdmissionOutcome & { kind: 'joined' },
     fingerprint: string,
     principal: Principal,
     openRelay: OpenRelay<R>,
@@ -117,11 +118,11 @@ export function createAccept(deps: AcceptDeps) {
       onDisconnect: isKept ? 'finish' : principal.onDisconnect,
       isKept,
       retentionMs: isKept ? retention.keptMs : retention.ordinaryMs,
-      onFigures: (figures) => {
-        setKeyHeaders(res, principal, figures);
-        onVerdict(figures.verdict);
-      },
     });
+    setKeyHeaders(res, principal, admitted.figures);
+    onVerdict(admitted.figures.verdict);
+    if (admitted.kind === 'refused')
+      throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
     const relay = openRelay(shard, requestId, false);
     try {

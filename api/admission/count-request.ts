@@ -6,7 +6,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
 import { contextOf, principalOf } from '../middleware/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
-import { toRefusal } from './refusals.ts';
+import { toRefusal } from '../../shared/admission/refusals.ts';
 
 type Count = (requestId: string, principal: Principal) => Promise<Admission>;
 type Refuse = (admission: Admission, principal: Principal) => ServiceError;

@@ -2,7 +2,7 @@ import type { ChatRequest, Tier } from './chat-request.ts';
 import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 
-/** Which public route a request came through; its throttle and its row in the ledger follow from it. */
+/** Which public route a request came through; its throttle, its lane and its row in the ledger follow from it. */
 export type Endpoint = 'chat' | 'chat.stream' | 'batch';
 export type KeyMode = 'live' | 'test';
 
@@ -43,9 +43,23 @@ export const QUEUES = {
     removeOnComplete: true,
     removeOnFail: { count: 1_000, age: 86_400 },
   },
+  /** Lines of batches: nobody waits for them, so they yield to the other lane. */
+  batch: {
+    attempts: 1,
+    removeOnComplete: true,
+    removeOnFail: { count: 1_000, age: 86_400 },
+  },
 } as const;
 
 export type QueueName = keyof typeof QUEUES;
+
+// Object.keys forgets that the names are those of the record.
+export const QUEUE_NAMES = Object.keys(QUEUES) as QueueName[];
+
+/** The lane that requests of a route take. */
+export function laneOf(endpoint: Endpoint): QueueName {
+  return endpoint === 'batch' ? 'batch' : 'interactive';
+}
 
 /** Something is due for this webhook. */
 export interface WebhookJob {

@@ -142,7 +142,7 @@ export function labRequest(requestId: string, principal: Principal, admission: A
       tenant: {},
       request: { messages: [{ role: 'user', content: 'Hello' }], maxTokens: 100, jsonMode: false },
     },
-    ref: (fence) => ({ shard, requestId, tenantId, keyId, fence }),
+    ref: (fence) => ({ shard, requestId, tenantId, keyId, lane: 'interactive', fence }),
     settlement: (costMicro, completionTokens) => ({
       ...common,
       provider: 'simulated',

@@ -1,6 +1,7 @@
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
+import { laneOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AttemptRef, Claimed as ClaimedRequest, RequestStore } from '../../shared/infra/redis/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
@@ -31,8 +32,8 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 }
 
 function refOf(claimed: ClaimedRequest): AttemptRef {
-  const { requestId, tenantId, keyId } = claimed.envelope;
-  return { shard: claimed.shard, requestId, tenantId, keyId, fence: claimed.fence };
+  const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
+  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence: claimed.fence };
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */

@@ -69,13 +69,13 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
   async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, fence, sent } = overdue;
+    const { requestId, state, tenantId, keyId, lane, fence, sent } = overdue;
     log.warn('A request without a body is ended.', { requestId, tenantId });
     if (state === 'accepted') {
       await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
       const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs } as const;
-      await requests.finish({ shard, requestId, tenantId, keyId, fence }, sent, ending);
+      await requests.finish({ shard, requestId, tenantId, keyId, lane, fence }, sent, ending);
     }
     await inflight.forget(shard, requestId);
   }
@@ -115,7 +115,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
-        const overdue = await inflight.overdue(shard, 'interactive', BATCH);
+        const overdue = await inflight.overdue(shard, BATCH);
         const failures = await sweepAll(shard, overdue);
         if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
       }

@@ -18,7 +18,7 @@ async function figuresOf(queue: LaneQueue, laneStatistics: LaneStatistics, now: 
   const [counts, [oldest], drainRate] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting'], 0, 0, true),
-    laneStatistics.drainRatePerSecond(shard, 'interactive', now),
+    laneStatistics.drainRatePerSecond(shard, queue.name, now),
   ]);
   return {
     id: `${shard}:${queue.name}`,

@@ -1,5 +1,6 @@
 import type { Principal } from '../../domain/keys/principal.ts';
 import type { Rates } from '../../domain/routing/routing.ts';
+import { BATCH_LIMITS } from '../../contracts/batches.ts';
 import { encodeEntry } from '../../contracts/events.ts';
 import type { Terminal } from '../../contracts/events.ts';
 import type { Tier } from '../../contracts/chat-request.ts';
@@ -195,7 +196,7 @@ export function createAdmissionStore(
           requestId,
           limits.rpm,
           throttle,
-          limits.tpm,
+          queue === 'batch' ? Math.max(1, Math.floor(limits.tpm * BATCH_LIMITS.tpmShare)) : limits.tpm,
           limits.dailyRequests,
           promptTokens,
           maxTokens,
@@ -214,6 +215,7 @@ export function createAdmissionStore(
           request.metadataJson ?? '',
           request.onDisconnect,
           idempotency?.fingerprint ?? '',
+          queue,
         ],
       );
       return toAdmission(reply);

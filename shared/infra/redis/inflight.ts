@@ -10,6 +10,7 @@ export interface Overdue {
   state: string;
   tenantId: string;
   keyId: string;
+  lane: QueueName;
   fence: number;
   /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
   sent: number;
@@ -22,29 +23,35 @@ export interface Overdue {
 }
 
 export interface Inflight {
-  overdue(shard: number, queue: QueueName, limit: number): Promise<Overdue[]>;
+  overdue(shard: number, limit: number): Promise<Overdue[]>;
   /** Looks again after `delayMs`. */
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
   forget(shard: number, requestId: string): Promise<void>;
 }
 
 export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
-  async function describe(shard: number, queue: QueueName, requestId: string, at: number): Promise<Overdue> {
+  async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
     const keys = keyspace.shard(shard);
-    const jobPrefix = `${keys.tag}:${queue}`;
-    const [values, exists, completed, failed, body] = await Promise.all([
-      client.hmget(keys.record(requestId), 'state', 'tenant', 'key', 'fence', 'sent', 'deadline'),
+    const values = await client.hmget(
+      keys.record(requestId),
+      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane'],
+    );
+    const [state, tenantId, keyId, fence, sent, deadline, laneName] = values;
+    // Written by admit.lua, for batches only.
+    const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
+    const jobPrefix = `${keys.tag}:${lane}`;
+    const [exists, completed, failed, body] = await Promise.all([
       client.exists(`${jobPrefix}:${requestId}`),
       client.zscore(`${jobPrefix}:completed`, requestId),
       client.zscore(`${jobPrefix}:failed`, requestId),
       client.exists(keys.body(requestId)),
     ]);
-    const [state, tenantId, keyId, fence, sent, deadline] = values;
     return {
       requestId,
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
+      lane,
       fence: Number(fence ?? 0),
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,
@@ -54,10 +61,10 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
   }
 
   return {
-    async overdue(shard, queue, limit) {
+    async overdue(shard, limit) {
       const at = await serverTimeMs(client);
       const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
-      return Promise.all(ids.map((requestId) => describe(shard, queue, requestId, at)));
+      return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
     },
     async postpone(shard, requestId, delayMs) {
       await client.zadd(keyspace.shard(shard).inflight, 'XX', (await serverTimeMs(client)) + delayMs, requestId);

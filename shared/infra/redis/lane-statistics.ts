@@ -1,11 +1,10 @@
-import type { QueueName } from '../../contracts/jobs.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 
 /** How fast lanes drain, as finish.lua samples it. */
 export interface LaneStatistics {
   /** Requests a second that the lane ended lately; 0 when none has ended within the last minute. */
-  drainRatePerSecond(shard: number, lane: QueueName, now: number): Promise<number>;
+  drainRatePerSecond(shard: number, lane: string, now: number): Promise<number>;
 }
 
 const LATELY_MS = 60_000;

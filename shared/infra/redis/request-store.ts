@@ -1,6 +1,6 @@
 import type { FinishReason, Terminal } from '../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../contracts/events.ts';
-import type { RequestEnvelope } from '../../contracts/jobs.ts';
+import type { QueueName, RequestEnvelope } from '../../contracts/jobs.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 import { randomBase62 } from '../../lifecycle/ids.ts';
 import type { RedisClient } from './connection.ts';
@@ -55,6 +55,7 @@ export interface AttemptRef {
   requestId: string;
   tenantId: string;
   keyId: string;
+  lane: QueueName;
   fence: number;
 }
 
@@ -143,7 +144,7 @@ export function createRequestStore(
         keys.tpmLog(ref.keyId),
         keys.tpmWeights(ref.keyId),
         keys.meanCompletion(ref.keyId),
-        keys.laneStatistics('interactive'),
+        keys.laneStatistics(ref.lane),
         keys.answer(ref.requestId),
       ],
       [

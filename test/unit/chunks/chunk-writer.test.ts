@@ -4,7 +4,14 @@ import type { AttemptRef, WriteOutcome } from '../../../shared/infra/redis/reque
 import { createChunkWriter } from '../../../workers/chunks/chunk-writer.ts';
 import type { Lease } from '../../../workers/pipeline/stage.ts';
 
-const REF: AttemptRef = { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', fence: 1 };
+const REF: AttemptRef = {
+  shard: 0,
+  requestId: 'req_1',
+  tenantId: 'ten_1',
+  keyId: 'key_1',
+  lane: 'interactive',
+  fence: 1,
+};
 
 interface Append {
   lastSeq: number;

@@ -8,7 +8,8 @@
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
 --       15 channel of the ingress, 16 tenant id, 17 key id, 18 lifetime of the record in ms,
 --       19 tier, 20 metadata as JSON ('' none), 21 what happens without a reader (cancel, finish),
---       22 fingerprint of the body ('' without an Idempotency-Key)
+--       22 fingerprint of the body ('' without an Idempotency-Key),
+--       23 lane: a line of a batch takes nothing of the limits on requests a minute (contract.md section 3, Batches)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
@@ -17,7 +18,7 @@ local IDEMPOTENCY_MS = 86400000
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
 local seq = now_us()
 local now = math.floor(seq / 1000)
-local id, billed = ARGV[1], ARGV[10] == '1'
+local id, billed, is_batch = ARGV[1], ARGV[10] == '1', ARGV[23] == 'batch'
 local rpm_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[2], now)
 local used = tokens_used(KEYS[4], KEYS[5], now)
@@ -40,8 +41,10 @@ local is_blocked = redis.call('EXISTS', KEYS[9], KEYS[10]) > 0
 if is_blocked and redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
 
 local function reply_counted(name, retry_ms)
-  log_request(KEYS[2], id, now)
-  requests = requests + 1
+  if not is_batch then
+    log_request(KEYS[2], id, now)
+    requests = requests + 1
+  end
   return reply(name, retry_ms)
 end
 
@@ -51,7 +54,7 @@ end
 
 -- Every request of a valid key counts, so that those of a suspended tenant are limited, too.
 if is_blocked then
-  if requests >= rpm_limit then return reply_rpm() end
+  if requests >= rpm_limit and not is_batch then return reply_rpm() end
   return reply_counted('suspended')
 end
 
@@ -76,10 +79,10 @@ local verdict, retry = nil, 0
 local function refuse(name, wait)
   if wait > retry then verdict, retry = name, wait end
 end
-if requests >= rpm_limit then refuse('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now)) end
+if requests >= rpm_limit and not is_batch then refuse('rpm', wait_for_place(KEYS[2], requests, rpm_limit, now)) end
 -- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
 local throttle_limit = tonumber(ARGV[3])
-local is_throttled = throttle_limit < rpm_limit
+local is_throttled = throttle_limit < rpm_limit and not is_batch
 if is_throttled then
   local throttled = count_of(KEYS[3], now)
   if throttled >= throttle_limit then refuse('throttle', wait_for_place(KEYS[3], throttled, throttle_limit, now)) end
@@ -122,7 +125,7 @@ if waiting >= tonumber(ARGV[13]) then
   return reply_counted('lane', math.min(30000, math.max(1000, gap * math.max(1, waiting * 0.1))))
 end
 
-log_request(KEYS[2], id, now)
+if not is_batch then log_request(KEYS[2], id, now) end
 if is_throttled then log_request(KEYS[3], id, now) end
 if daily_limit > 0 then log_day(KEYS[6], now) end
 log_tokens(KEYS[4], KEYS[5], id, used, estimate, now)
@@ -132,12 +135,13 @@ else
   use_allowance(KEYS[8], estimate)
   redis.call('HSET', KEYS[1], 'allowance', KEYS[8])
 end
-requests, used = requests + 1, used + estimate
+requests, used = requests + (is_batch and 0 or 1), used + estimate
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
   'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS))
 if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
+if is_batch then redis.call('HSET', KEYS[1], 'lane', ARGV[23]) end
 if ARGV[22] ~= '' then
   redis.call('HSET', KEYS[1], 'idempotency', KEYS[15])
   redis.call('SET', KEYS[15], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)

@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import type { BodyStore } from '../../shared/infra/redis/body-store.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { laneOf } from '../contracts/jobs.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { Principal } from '../domain/keys/principal.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Logger } from '../infra/logging/logger.ts';
+import type { ChatQueues } from '../infra/queue/chat-queue.ts';
+import type { AdmissionStore } from '../infra/redis/admission-store.ts';
+import type { BodyStore } from '../infra/redis/body-store.ts';
+import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {
   queues: ChatQueues;
@@ -45,11 +46,11 @@ export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs
 
   return {
     async enqueue(envelope, principal) {
-      const { requestId, tenantId } = envelope;
+      const { requestId, tenantId, endpoint } = envelope;
       try {
         await Promise.all([
           bodies.put(principal.shard, requestId, JSON.stringify(envelope)),
-          queues.add(principal.shard, 'interactive', requestId, { tenantId }),
+          queues.add(principal.shard, laneOf(endpoint), requestId, { tenantId }),
         ]);
       } catch (cause) {
         // Unknown, not failed: the job may be there. Where a worker already has it, it runs and is relayed.

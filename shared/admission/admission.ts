@@ -1,16 +1,17 @@
-import type { ChatRequest, Tier } from '../../shared/contracts/chat-request.ts';
-import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
-import type { IdempotencyName } from '../../shared/contracts/kept-answer.ts';
-import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { AccountRepository } from '../../shared/infra/mongo/account-repository.ts';
-import type { RoutingCache } from '../../shared/infra/mongo/routing-cache.ts';
-import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
-import type { Admission, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { toRefusal } from './refusals.ts';
+import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
+import { laneOf } from '../contracts/jobs.ts';
+import type { Endpoint, RequestEnvelope } from '../contracts/jobs.ts';
+import type { IdempotencyName } from '../contracts/kept-answer.ts';
+import type { Principal } from '../domain/keys/principal.ts';
+import { DEFAULT_RATES } from '../domain/routing/routing.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Logger } from '../infra/logging/logger.ts';
+import type { AccountRepository } from '../infra/mongo/account-repository.ts';
+import type { RoutingCache } from '../infra/mongo/routing-cache.ts';
+import type { AccountStore } from '../infra/redis/account-store.ts';
+import type { Admission, AdmissionStore } from '../infra/redis/admission-store.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import type { Refusal } from './refusals.ts';
 
 export interface AdmissionDeps {
   store: AdmissionStore;
@@ -37,12 +38,14 @@ export interface AdmissionCall {
   isKept: boolean;
   /** Whether the request goes on when its last reader has gone. */
   onDisconnect: 'cancel' | 'finish';
-  /** Hears the figures for the rate-limit headers, whether the request is let in or not. */
-  onFigures: (figures: Admission) => void;
 }
 
-export type Admitted =
-  { kind: 'admitted'; envelope: RequestEnvelope } | { kind: 'joined'; requestId: string; fingerprint: string };
+/** What came of it, with the figures for the rate-limit headers. */
+export type AdmissionOutcome = { figures: Admission } & (
+  | { kind: 'admitted'; envelope: RequestEnvelope }
+  | { kind: 'joined'; requestId: string; fingerprint: string }
+  | { kind: 'refused'; verdict: Refusal }
+);
 
 /** A prompt's tokens from its bytes: the ingress runs no tokenizer (design.md section 6). */
 const BYTES_PER_TOKEN = 4;
@@ -81,10 +84,11 @@ function toEnvelope(
 }
 
 /**
- * Lets a chat request in: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue; from
- * then on the tenant's credits are held. Or it names the request that an earlier call with the same Idempotency-Key made. Throws the refusal as a ServiceError.
+ * Lets a request in: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue; from then on
+ * the tenant's credits are held. Or it names the request that an earlier call with the same Idempotency-Key made, or
+ * says why not. Throws `model_unavailable` where a store does not answer.
  */
-export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<Admitted> {
+export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
   const { store, accounts, accountStore, routing, takeBack, clock, log } = deps;
 
   async function loadBook({ tenantId, shard }: Principal): Promise<void> {
@@ -110,7 +114,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
           requestId,
           principal,
           endpoint,
-          queue: 'interactive',
+          queue: laneOf(endpoint),
           rates,
           promptTokens,
           maxTokens: request.maxTokens,
@@ -144,13 +148,11 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
       await loadBook(call.principal);
       admission = await tryOnce(call, tier);
     }
-    call.onFigures(admission);
-    const { verdict } = admission;
+    const { verdict, joined } = admission;
     if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
-    if (verdict === 'joined') {
-      return { kind: 'joined', ...(admission.joined ?? { requestId: '', fingerprint: '' }) };
-    }
-    if (verdict !== 'admitted') throw toRefusal({ ...admission, verdict }, call.principal, call.endpoint);
-    return { kind: 'admitted', envelope: toEnvelope(call, tier, admission.now) };
+    if (verdict === 'joined')
+      return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
+    if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };
+    return { kind: 'admitted', figures: admission, envelope: toEnvelope(call, tier, admission.now) };
   };
 }

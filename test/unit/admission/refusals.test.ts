@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { toRefusal } from '../../../../api/admission/refusals.ts';
-import type { Principal } from '../../../../shared/domain/keys/principal.ts';
+import { toRefusal } from '../../../shared/admission/refusals.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
 
 // The sentences read the limits alone.
 const PRINCIPAL = {

@@ -1,10 +1,11 @@
-import type { Endpoint } from '../../shared/contracts/jobs.ts';
-import type { Principal } from '../../shared/domain/keys/principal.ts';
-import type { ErrorCode } from '../../shared/errors/codes.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Admission, Verdict } from '../../shared/infra/redis/admission-store.ts';
+import type { Endpoint } from '../contracts/jobs.ts';
+import type { Principal } from '../domain/keys/principal.ts';
+import type { ErrorCode } from '../errors/codes.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Admission, Verdict } from '../infra/redis/admission-store.ts';
 
-type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
+/** Why a request is not let in. */
+export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
 
 interface Sentence {
   code: ErrorCode;
