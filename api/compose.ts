@@ -84,9 +84,6 @@ export interface IngressComposeOptions {
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
 
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
-const BODY_MARGIN_MS = 24 * 3_600_000;
-
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -158,7 +155,7 @@ export async function composeIngress(
     queues,
     clock,
     log,
-    bodies: createBodyStore(redis, keyspace, requestTimeoutMs + BODY_MARGIN_MS),
+    bodies: createBodyStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
   });

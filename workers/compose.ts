@@ -1,4 +1,5 @@
 import type { Config } from '../shared/config/load-config.ts';
+import type { QueueName } from '../shared/contracts/jobs.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
@@ -34,6 +35,8 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { openBatches } from './batches/open-batches.ts';
+import { createPace } from './batches/pace.ts';
 import { createBreakers } from './breakers/breakers.ts';
 import { createFleet } from './fleet.ts';
 import { createAwaitTurn } from './lease/await-turn.ts';
@@ -119,7 +122,7 @@ export async function composeWorker(
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const chatEvents = await startWebhooks({
+  const { events, chatEvents } = await startWebhooks({
     config,
     mongo,
     models,
@@ -245,6 +248,17 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
+  const pace = createPace({ max: config.worker.batchConcurrency });
+  closer.defer('pace', () => {
+    pace.stop();
+  });
+  const openLane = (shard: number, lane: QueueName, concurrency: number) =>
+    createInferenceWorker({
+      client: redis,
+      ...{ keyspace, shard, workerId, runPipeline, concurrency, log },
+      queue: queues.queue(shard, lane),
+      onLockLost: renewNow,
+    });
   const fleet = createFleet({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
@@ -252,18 +266,16 @@ export async function composeWorker(
     reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
-    openWorker: (shard, shards) =>
-      createInferenceWorker({
-        client: redis,
-        keyspace,
-        shard,
-        workerId,
-        onLockLost: renewNow,
-        runPipeline,
-        log,
-        concurrency: Math.max(1, Math.floor(config.worker.concurrency / shards)),
-        queue: queues.queue(shard, 'interactive'),
-      }),
+    openWorkers: (shard, shards) => {
+      const batch = openLane(shard, 'batch', config.worker.batchConcurrency);
+      pace.add(batch);
+      return [openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards))), batch];
+    },
+    dispatcher: openBatches({
+      ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
+      ...{ isJustBack, requestTimeoutMs, retentionMs },
+      clock: systemClock,
+    }),
     onOutboxLength: async (shard) => {
       metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
     },

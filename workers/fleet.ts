@@ -2,6 +2,7 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { ShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
+import type { Dispatcher } from './batches/dispatcher.ts';
 import type { InferenceWorker } from './processors/inference.ts';
 import { SETTLE_BATCH } from './settlement/settle.ts';
 import type { Settler } from './settlement/settle.ts';
@@ -13,7 +14,9 @@ export interface FleetDeps {
   sweep: Sweep;
   /** Hears what concerns the shard's requests. */
   listen: (shard: number) => Promise<void>;
-  openWorker: (shard: number, shards: number) => InferenceWorker;
+  /** One worker for each lane. */
+  openWorkers: (shard: number, shards: number) => InferenceWorker[];
+  dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;
   onOutboxLength: (shard: number) => Promise<void>;
   log: Logger;
@@ -32,6 +35,8 @@ export interface Fleet {
 /** A new tenant may be on a shard nobody serves yet. */
 const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
+/** After a round of batches that failed. */
+const DISPATCH_AGAIN_MS = 1_000;
 /** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
 const SETTLE_MS = 150;
 /** How often a shard's hourly reconciliation is thought of. */
@@ -40,7 +45,8 @@ const RECONCILE_LOOK_MS = 30_000;
 const QUIET_MAX_MS = 45_000;
 
 interface ShardTasks {
-  worker: InferenceWorker;
+  workers: InferenceWorker[];
+  dispatching: Repeating;
   sweeping: Repeating;
   settling: Repeating;
   watching: Repeating;
@@ -49,7 +55,7 @@ interface ShardTasks {
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createFleet(deps: FleetDeps): Fleet {
-  const { directory, settler, sweep, reconcile, listen, openWorker, onOutboxLength, log } = deps;
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, onOutboxLength, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -61,7 +67,12 @@ export function createFleet(deps: FleetDeps): Fleet {
     log.info('A shard is served.', { shard });
     listen(shard).catch(warn('Listening for cancelled requests', shard));
     shards.set(shard, {
-      worker: openWorker(shard, count),
+      workers: openWorkers(shard, count),
+      dispatching: repeat(
+        () => dispatcher.dispatchShard(shard),
+        (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
+        warn('Running batches', shard),
+      ),
       settling: repeat(
         () => settler.settleShard(shard),
         (read = 0) => (read < SETTLE_BATCH ? SETTLE_MS : 0),
@@ -86,19 +97,18 @@ export function createFleet(deps: FleetDeps): Fleet {
   }
 
   /** Nothing new is taken; resolves when the last request has ended. */
-  async function drain(shard: number, { worker, sweeping }: ShardTasks): Promise<void> {
+  async function drain(shard: number, { workers, sweeping, dispatching }: ShardTasks): Promise<void> {
     void sweeping.stop();
-    await worker.drain();
+    void dispatching.stop();
+    await Promise.all(workers.map((worker) => worker.drain()));
     await sweep.idle();
     log.info('No request runs any more.', { shard });
   }
 
   /** Settlement goes on until the last request has finished, then once more for what that left. */
-  async function endTasks(
-    shard: number,
-    { worker, sweeping, settling, watching, reconciling }: ShardTasks,
-  ): Promise<void> {
-    await Promise.all([worker.close(), sweeping.stop(), settling.stop(), watching.stop(), reconciling.stop()]);
+  async function endTasks(shard: number, { workers, ...tasks }: ShardTasks): Promise<void> {
+    await Promise.all([...workers.map((worker) => worker.close()), ...Object.values(tasks).map((task) => task.stop())]);
+    await dispatcher.release(shard).catch(warn('Giving up batches', shard));
     await sweep.release(shard).catch(warn('Giving up the sweep', shard));
     await settler.settleShard(shard).catch(warn('Settlement', shard));
     await settler.release(shard).catch(warn('Giving up settlement', shard));
@@ -122,8 +132,8 @@ export function createFleet(deps: FleetDeps): Fleet {
     },
 
     assertWorking() {
-      for (const [shard, { worker }] of shards) {
-        const quietMs = worker.quietMs();
+      for (const [shard, { workers }] of shards) {
+        const quietMs = Math.max(...workers.map((worker) => worker.quietMs()));
         if (quietMs > QUIET_MAX_MS)
           return Promise.reject(new Error(`shard ${shard} has taken nothing for ${Math.round(quietMs / 1000)} s`));
       }

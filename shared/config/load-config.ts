@@ -21,7 +21,7 @@ export interface Config {
   credentialsKey: Buffer;
   keyPrefix: string;
   logLevel: string;
-  worker: { concurrency: number };
+  worker: { concurrency: number; batchConcurrency: number };
   queue: { shards: number; maxWaiting: number };
   limits: {
     streamRetentionSeconds: number;
@@ -118,6 +118,7 @@ const schema = Joi.object({
     .pattern(/^[a-z][a-z0-9]{1,15}$/)
     .default('svc'),
   WORKER_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(512),
+  WORKER_BATCH_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(64),
   QUEUE_SHARDS: Joi.number().integer().min(1).max(1_024).default(1),
   QUEUE_MAX_WAITING: Joi.number().integer().min(1).max(10_000_000).default(10_000),
   LOG_LEVEL: Joi.string().valid('error', 'warn', 'info', 'debug').default('info'),
@@ -166,6 +167,7 @@ interface Settings {
   CREDENTIALS_KEY: Buffer;
   KEY_PREFIX: string;
   WORKER_CONCURRENCY: number;
+  WORKER_BATCH_CONCURRENCY: number;
   QUEUE_SHARDS: number;
   QUEUE_MAX_WAITING: number;
   LOG_LEVEL: string;
@@ -246,7 +248,7 @@ function nest(settings: Settings): Config {
     credentialsKey: settings.CREDENTIALS_KEY,
     keyPrefix: settings.KEY_PREFIX,
     logLevel: settings.LOG_LEVEL,
-    worker: { concurrency: settings.WORKER_CONCURRENCY },
+    worker: { concurrency: settings.WORKER_CONCURRENCY, batchConcurrency: settings.WORKER_BATCH_CONCURRENCY },
     queue: { shards: settings.QUEUE_SHARDS, maxWaiting: settings.QUEUE_MAX_WAITING },
     limits: {
       streamRetentionSeconds: settings.STREAM_RETENTION_SECONDS,

@@ -1,3 +1,4 @@
+import type { BatchStatus } from './batches.ts';
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
 import type { Endpoint, KeyMode } from './jobs.ts';
@@ -41,7 +42,8 @@ export interface WebhookEventData {
   'chat.completed': EndedChatData & { credits: number };
   /** `error_code` is null where the worker that knew it died before it could tell. */
   'chat.failed': EndedChatData & { error_code: string | null };
-  'batch.completed': { batch_id: string; total: number; succeeded: number; failed: number };
+  /** Whatever end it came to: `status` says which. */
+  'batch.completed': { batch_id: string; status: BatchStatus; total: number; succeeded: number; failed: number };
   'credits.purchased': { purchase_id: string; credits: number };
   /** At most a tenth of the balance after the last grant or purchase is left. */
   'credits.low': BalanceData & { balance_after_last_top_up: number };

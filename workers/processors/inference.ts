@@ -34,6 +34,8 @@ export interface InferenceTimings {
 }
 
 export interface InferenceWorker {
+  /** How many jobs it runs at once; may be changed at any time. */
+  concurrency: number;
   /** Milliseconds since this worker took or ended anything, a canary included; 0 while all its places are taken. */
   quietMs(): number;
   /** Takes nothing new; resolves when nothing runs any more, with Redis reachable or not. */
@@ -54,20 +56,9 @@ const CANARY = 'canary';
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
-/** Runs one shard's interactive lane. The processor returns nothing: a return value would be stored and published. */
+/** Runs one lane of a shard. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const {
-    client,
-    keyspace,
-    shard,
-    concurrency,
-    queue,
-    runPipeline,
-    workerId,
-    onLockLost,
-    log,
-    timings = TIMINGS,
-  } = deps;
+  const { client, keyspace, shard, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
   let lastWorkAt = performance.now();
   let running = 0;
   let canaries = 0;
@@ -89,7 +80,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     {
       connection: client,
       prefix: keyspace.shard(shard).tag,
-      concurrency,
+      concurrency: deps.concurrency,
       lockDuration: timings.lockMs,
       stalledInterval: timings.stallCheckMs,
       maxStalledCount: 1,
@@ -127,7 +118,13 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   }
 
   return {
-    quietMs: () => (running >= concurrency ? 0 : performance.now() - lastWorkAt),
+    get concurrency() {
+      return worker.concurrency;
+    },
+    set concurrency(places) {
+      if (places !== worker.concurrency) worker.concurrency = places;
+    },
+    quietMs: () => (running >= worker.concurrency ? 0 : performance.now() - lastWorkAt),
     async drain() {
       clearInterval(canary);
       // BullMQ's own `close` hangs while Redis is away (design.md section 5): what counts is that nothing runs.

@@ -18,6 +18,7 @@ import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import { createWatchAccount } from '../../shared/webhooks/account-watch.ts';
 import { createEventSink } from '../../shared/webhooks/event-sink.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { createSubscriptions } from '../../shared/webhooks/subscriptions.ts';
 import { createWebhookWorkers } from '../processors/webhook-delivery.ts';
 import { createAnnounceExpiringKeys } from './announce-expiring-keys.ts';
@@ -50,7 +51,7 @@ const KEYS_LOOK_MS = 30_000;
 const CLOSING_MS = 17_000;
 
 /** Opens what a worker needs for webhooks and starts it: deliveries, their sweep, the look-out for expiring keys. */
-export async function startWebhooks(deps: WebhooksDeps): Promise<ChatEvents> {
+export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: EventSink; chatEvents: ChatEvents }> {
   const { config, mongo, models, redis, subscriber, keyspace, leases, clock, closer, log } = deps;
   const webhooks = createWebhookRepository(mongo, models);
   const deliveries = createWebhookDeliveryRepository(models);
@@ -106,5 +107,5 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<ChatEvents> {
     },
     { limitMs: CLOSING_MS },
   );
-  return chatEvents;
+  return { events, chatEvents };
 }

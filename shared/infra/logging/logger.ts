@@ -8,6 +8,7 @@ export interface LogFields {
   requestId?: string;
   tenantId?: string;
   keyId?: string;
+  batchId?: string;
   provider?: string;
   model?: string;
   tier?: string;

@@ -27,12 +27,13 @@ const batchSchema = new Schema<BatchRow>(
     startedAt: number,
     cancelledAt: number,
     endedAt: number,
+    openShard: number,
     removeAt: { type: Date, required: true },
   },
   options,
 )
   .index({ tenantId: 1, createdAt: -1 })
-  .index({ shard: 1, status: 1 })
+  .index({ openShard: 1 }, { sparse: true })
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
 const batchLineSchema = new Schema<BatchLineRow>(

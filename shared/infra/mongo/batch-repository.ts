@@ -5,7 +5,8 @@ import type { Models } from './models.ts';
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
-  insert(batch: BatchRow): Promise<void>;
+  /** From then on those who run batches look after it. */
+  insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
   /** All lines have arrived: the batch may run. Undefined: it is not there any more, or runs already. */
   start(tenantId: string, batchId: string, counts: Pick<BatchRow, 'total' | 'failed'>): Promise<BatchRow | undefined>;
@@ -37,7 +38,7 @@ export function createBatchRepository({
     find,
 
     async insert(batch) {
-      await batches.create(batch);
+      await batches.create({ ...batch, openShard: batch.shard });
     },
 
     async addLines(lines) {

@@ -24,6 +24,8 @@ export interface BatchRow {
   startedAt?: number;
   cancelledAt?: number;
   endedAt?: number;
+  /** Its shard, while somebody has to look after it: until it has ended and that has been told. */
+  openShard?: number;
   /** When MongoDB forgets it. */
   removeAt: Date;
 }

@@ -17,7 +17,7 @@ export interface BatchCounts {
 
 /** Batches as those see them who run their lines. */
 export interface BatchWorkRepository {
-  /** Batches of a shard that have not ended, oldest first. */
+  /** Batches of a shard that have not ended, or of whose end nobody has been told, oldest first. */
   open(shard: number): Promise<BatchRow[]>;
   /** Lines without a result whose number is above `after`, in order. */
   waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<BatchLineRow[]>;
@@ -34,8 +34,12 @@ export interface BatchWorkRepository {
     batchId: string,
     state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
   ): Promise<void>;
-  /** False: it has ended before. */
-  finish(tenantId: string, batchId: string, from: BatchStatus, end: BatchCounts & BatchEnd): Promise<boolean>;
+  /** Ends it, once; it stays open until `told`. */
+  finish(tenantId: string, batchId: string, from: BatchStatus, end: BatchCounts & BatchEnd): Promise<void>;
+  /** Nobody need look after it any more. */
+  told(tenantId: string, batchId: string): Promise<void>;
+  /** Takes away what an upload has left that never came to its end. */
+  abandon(tenantId: string, batchId: string, now: number): Promise<void>;
 }
 
 export interface BatchEnd {
@@ -58,11 +62,7 @@ export function createBatchWorkRepository({
   batchLines,
 }: Pick<Models, 'batches' | 'batchLines'>): BatchWorkRepository {
   return {
-    open: (shard) =>
-      batches
-        .find({ shard, status: { $in: ['validating', 'in_progress', 'cancelling'] } })
-        .sort({ createdAt: 1 })
-        .lean(),
+    open: (shard) => batches.find({ openShard: shard }).sort({ createdAt: 1 }).lean(),
 
     waiting: (tenantId, batchId, after, limit) =>
       batchLines
@@ -105,11 +105,19 @@ export function createBatchWorkRepository({
     },
 
     async finish(tenantId, batchId, from, end) {
+      await batches.updateOne({ _id: batchId, tenantId, status: from }, { $set: { ...end, waitingFor: null } });
+    },
+
+    async told(tenantId, batchId) {
+      await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
+    },
+
+    async abandon(tenantId, batchId, now) {
       const { modifiedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, status: from },
-        { $set: { ...end, waitingFor: null } },
+        { _id: batchId, tenantId, status: 'validating' },
+        { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
-      return modifiedCount === 1;
+      if (modifiedCount === 1) await batchLines.deleteMany({ tenantId, batchId });
     },
   };
 }

@@ -5,6 +5,8 @@ import type { KeyRow, TenantRow } from './rows.ts';
 export interface PrincipalRepository {
   /** Undefined: no key has this hash. */
   findByHash(hash: string): Promise<Principal | undefined>;
+  /** Whom a key stands for, whatever its values; undefined: there is no such key. */
+  findByKey(tenantId: string, keyId: string): Promise<Principal | undefined>;
   /** Notes when keys were last used, in one write for many. */
   touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void>;
 }
@@ -53,6 +55,14 @@ export function createPrincipalRepository(models: Models): PrincipalRepository {
       if (key === undefined) return undefined;
       const tenant = await models.tenants.findById(key.tenantId).lean();
       return tenant === null ? undefined : toPrincipal(key, tenant);
+    },
+
+    async findByKey(tenantId, keyId) {
+      const [key, tenant] = await Promise.all([
+        models.keys.findOne({ _id: keyId, tenantId }).lean(),
+        models.tenants.findById(tenantId).lean(),
+      ]);
+      return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
     async touch(lastUsedAt) {

@@ -6,10 +6,13 @@ export interface BodyStore {
   put(shard: number, requestId: string, body: string): Promise<void>;
 }
 
-export function createBodyStore(client: RedisClient, keyspace: Keyspace, lifeMs: number): BodyStore {
+/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
+const MARGIN_MS = 24 * 3_600_000;
+
+export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
   return {
     async put(shard, requestId, body) {
-      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', lifeMs);
+      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
     },
   };
 }

@@ -1,0 +1,84 @@
+import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
+import type { BatchStatus } from '../../shared/contracts/batches.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import { isAtRest, rewind } from './open-batch.ts';
+import type { OpenBatch } from './open-batch.ts';
+import type { ReadLines } from './read-lines.ts';
+
+export interface CloseBatchDeps {
+  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'finish' | 'told'>;
+  admissions: Pick<AdmissionStore, 'void'>;
+  lines: Pick<ReadLines, 'more'>;
+  events: Pick<EventSink, 'raise'>;
+  clock: Clock;
+}
+
+type Closing = 'cancelled' | 'expired';
+
+const NOT_RUN: Record<Closing, ErrorDetail> = {
+  cancelled: { code: 'conflict', message: 'The batch was cancelled before this line ran.' },
+  expired: {
+    code: 'timeout',
+    message: `The batch expired before this line ran: a batch has ${BATCH_LIMITS.lifeMs / 3_600_000} hours.`,
+  },
+};
+
+/** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
+export function createCloseBatch({ work, admissions, lines, events, clock }: CloseBatchDeps) {
+  function closingOf({ row }: OpenBatch): Closing | undefined {
+    if (row.status === 'cancelling') return 'cancelled';
+    return row.expiresAt <= clock.now() ? 'expired' : undefined;
+  }
+
+  /** Ends what waits, here or in the lane. What a worker has is let finish: it may be paid for already. */
+  async function endWaiting(batch: OpenBatch, closing: Closing): Promise<void> {
+    const { tenantId, shard, keyId, _id: batchId } = batch.row;
+    while (!batch.isRead) {
+      batch.ready = [];
+      await lines.more(batch);
+    }
+    batch.ready = [];
+    for (const [index, requestId] of batch.inFlight) {
+      const state = await admissions.void(requestId, { shard, tenantId, keyId });
+      if (state === 'accepted') batch.inFlight.delete(index);
+    }
+    await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
+    batch.counts = await work.count(tenantId, batchId);
+    batch.isClosed = true;
+  }
+
+  /** False: some line is neither known nor ended. */
+  async function finish(batch: OpenBatch, status: BatchStatus): Promise<boolean> {
+    const { tenantId, _id: batchId, total, status: from } = batch.row;
+    const counts = await work.count(tenantId, batchId);
+    if (counts.completed + counts.failed < total) return false;
+    await work.finish(tenantId, batchId, from, { ...counts, status, endedAt: clock.now() });
+    return true;
+  }
+
+  return {
+    /** Ends the batch where that is due; true: it has ended. Safe to repeat. */
+    async closeIfDue(batch: OpenBatch): Promise<boolean> {
+      const closing = closingOf(batch);
+      if (closing !== undefined && !batch.isClosed) await endWaiting(batch, closing);
+      if (!isAtRest(batch)) return false;
+      const hasEnded = await finish(batch, closing ?? 'completed');
+      if (!hasEnded) rewind(batch);
+      return hasEnded;
+    },
+
+    /** Tells of a batch that has ended; rejects where MongoDB is away, and then wants to be called again. */
+    async tell({ row }: Pick<OpenBatch, 'row'>): Promise<void> {
+      const { tenantId, _id: batchId, status, total, completed: succeeded, failed } = row;
+      const data = { batch_id: batchId, status, total, succeeded, failed };
+      await events.raise([{ tenantId, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
+      await work.told(tenantId, batchId);
+    },
+  };
+}
+
+export type CloseBatch = ReturnType<typeof createCloseBatch>;

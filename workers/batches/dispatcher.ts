@@ -1,0 +1,126 @@
+import { isEndedBatch } from '../../shared/contracts/batches.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { CloseBatch } from './close-batch.ts';
+import type { CollectEnds } from './collect-ends.ts';
+import type { FillLane } from './fill-lane.ts';
+import { openBatch, rewind } from './open-batch.ts';
+import type { OpenBatch } from './open-batch.ts';
+
+export interface DispatcherDeps {
+  work: Pick<BatchWorkRepository, 'open' | 'count' | 'note' | 'abandon'>;
+  fillLane: FillLane;
+  collectEnds: CollectEnds;
+  closeBatch: CloseBatch;
+  leases: Pick<LeaderLease, 'hold' | 'release'>;
+  /** Redis came back a moment ago: what it does not know may still be told by the workers. */
+  isJustBack: () => boolean;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface Dispatcher {
+  /** One round; returns how long to pause until the next one, in milliseconds. */
+  dispatchShard(shard: number): Promise<number>;
+  release(shard: number): Promise<void>;
+}
+
+const TASK = 'batches';
+/** While lines run, and while there is nothing to do. */
+const BUSY_MS = 100;
+const IDLE_MS = 1_000;
+/** How old what is known of the shard's batches may be: a cancel is heard within that time. */
+const ROWS_MS = 500;
+/** An upload that takes longer has lost its ingress. */
+const UPLOAD_MAX_MS = 3_600_000;
+
+interface ShardBatches {
+  open: Map<string, OpenBatch>;
+  readAt: number;
+}
+
+/**
+ * Runs the batches of a shard: sends their lines, brings the answers into their results, ends them. One process of the
+ * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
+ */
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const { work, fillLane, collectEnds, closeBatch, leases, isJustBack, clock, log } = deps;
+  const shards = new Map<number, ShardBatches>();
+
+  async function take(state: ShardBatches, row: BatchRow): Promise<void> {
+    const { _id: batchId, tenantId } = row;
+    const known = state.open.get(batchId);
+    if (known !== undefined) known.row = row;
+    else {
+      log.info('A batch is taken up.', { batchId, tenantId, count: row.total });
+      state.open.set(batchId, openBatch(row, await work.count(tenantId, batchId)));
+    }
+  }
+
+  /** Looks up what is there to do: new batches, cancelled ones, ended ones that nobody has been told of. */
+  async function refresh(shard: number, state: ShardBatches): Promise<void> {
+    if (clock.now() - state.readAt < ROWS_MS) return;
+    const rows = await work.open(shard);
+    state.readAt = clock.now();
+    const ids = new Set(rows.map(({ _id }) => _id));
+    for (const batchId of state.open.keys()) if (!ids.has(batchId)) state.open.delete(batchId);
+    for (const row of rows) {
+      if (row.status === 'validating') {
+        if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await work.abandon(row.tenantId, row._id, clock.now());
+      } else if (isEndedBatch(row.status)) {
+        await closeBatch.tell({ row });
+        state.open.delete(row._id);
+      } else await take(state, row);
+    }
+  }
+
+  async function note(batch: OpenBatch): Promise<void> {
+    const { row, counts, waitingFor, inFlight } = batch;
+    const hasBegun = inFlight.size > 0 || counts.completed > 0;
+    const startedAt = row.startedAt ?? (hasBegun ? clock.now() : undefined);
+    const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
+    const text = JSON.stringify({ ...counts, waitingFor, hasBegun });
+    if (text === batch.noted) return;
+    await work.note(row.tenantId, row._id, state);
+    batch.noted = text;
+  }
+
+  async function round(shard: number, state: ShardBatches): Promise<void> {
+    await refresh(shard, state);
+    for (const [batchId, batch] of state.open) {
+      await collectEnds(batch);
+      if (await closeBatch.closeIfDue(batch)) {
+        state.open.delete(batchId);
+        // Its tenant is told at once.
+        state.readAt = 0;
+      }
+    }
+    const batches = [...state.open.values()];
+    await fillLane(shard, batches);
+    for (const batch of batches) await note(batch);
+  }
+
+  return {
+    async dispatchShard(shard) {
+      if (isJustBack()) return IDLE_MS;
+      if (!(await leases.hold(shard, TASK))) {
+        shards.delete(shard);
+        return IDLE_MS;
+      }
+      const state = shards.get(shard) ?? { open: new Map<string, OpenBatch>(), readAt: 0 };
+      shards.set(shard, state);
+      try {
+        await round(shard, state);
+      } catch (error) {
+        // Some lines may be half sent: what is known is read again.
+        for (const batch of state.open.values()) rewind(batch);
+        throw error;
+      }
+      return state.open.size > 0 || state.readAt === 0 ? BUSY_MS : IDLE_MS;
+    },
+    release: (shard) => leases.release(shard, TASK),
+  };
+}

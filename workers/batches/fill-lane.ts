@@ -1,0 +1,123 @@
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { PrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
+import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { OpenBatch } from './open-batch.ts';
+import type { ReadLines } from './read-lines.ts';
+import type { SendLine } from './send-line.ts';
+
+export interface FillLaneDeps {
+  work: Pick<BatchWorkRepository, 'end'>;
+  lane: Pick<BatchLane, 'waiting'>;
+  principals: Pick<PrincipalRepository, 'findByKey'>;
+  lines: Pick<ReadLines, 'more'>;
+  sendLine: SendLine;
+  clock: Clock;
+}
+
+/** Enough for the fleet until the next round, few enough that a tenant who comes later need not wait behind them. */
+const WAITING_MAX = 128;
+/** How long what a key may do is taken as read; a revocation and a suspension are known to admission at once. */
+const SENDER_MS = 2_000;
+/** Lines of one tenant that are sent at once before it is the next one's turn. */
+const SLICE = 8;
+
+const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
+const EXPIRED: ErrorDetail = { code: 'expired_api_key', message: 'The API key of this batch has expired.' };
+
+type Sender = { principal: Principal } | { fault: ErrorDetail };
+
+/**
+ * Sends lines while the lane has room, tenant by tenant in turn, so that a large batch does not keep others' out. A
+ * tenant's batches are served oldest first; one that has to wait lets the next one go.
+ */
+export function createFillLane({ work, lane, principals, lines, sendLine, clock }: FillLaneDeps) {
+  /** Whose turn it was last, by shard. */
+  const lastServed = new Map<number, string>();
+  const senders = new WeakMap<OpenBatch, { sender: Sender; until: number }>();
+
+  async function lookUp({ row }: OpenBatch): Promise<Sender> {
+    const principal = await principals.findByKey(row.tenantId, row.keyId);
+    if (principal === undefined || principal.keyStatus === 'revoked') return { fault: REVOKED };
+    if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now()) return { fault: EXPIRED };
+    return { principal };
+  }
+
+  async function senderOf(batch: OpenBatch): Promise<Sender> {
+    const known = senders.get(batch);
+    if (known !== undefined && known.until > clock.now()) return known.sender;
+    const sender = await lookUp(batch);
+    senders.set(batch, { sender, until: clock.now() + SENDER_MS });
+    return sender;
+  }
+
+  async function send(batch: OpenBatch, line: BatchLineRow, sender: Sender): Promise<LineEnd[]> {
+    const failed = (error: ErrorDetail): LineEnd[] => [{ index: line.index, status: 'failed', error }];
+    if ('fault' in sender) return failed(sender.fault);
+    const sent = await sendLine(line, sender.principal);
+    if (sent.kind === 'refused') return failed(sent.error);
+    if (sent.kind === 'sent') {
+      batch.inFlight.set(line.index, line.requestId);
+      return [];
+    }
+    batch.ready.push(line);
+    batch.waitingFor = sent.waitFor;
+    batch.notBefore = Math.max(batch.notBefore, clock.now() + sent.ms);
+    return [];
+  }
+
+  /** Sends up to `count` lines at once. */
+  async function sendSlice(batch: OpenBatch, count: number): Promise<void> {
+    const { tenantId, _id: batchId } = batch.row;
+    const sender = await senderOf(batch);
+    const slice = batch.ready.splice(0, count);
+    batch.waitingFor = null;
+    const ends = (await Promise.all(slice.map((line) => send(batch, line, sender)))).flat();
+    batch.ready.sort((one, other) => one.index - other.index);
+    await work.end(tenantId, batchId, ends);
+    batch.counts.failed += ends.length;
+  }
+
+  /** The first batch of a tenant that may send something. */
+  async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
+    for (const batch of batches) {
+      if (batch.isClosed || batch.notBefore > clock.now()) continue;
+      await lines.more(batch);
+      if (batch.ready.length > 0) return batch;
+    }
+    return undefined;
+  }
+
+  /** Tenants in turn, beginning behind the one that was served last. */
+  function inTurn(shard: number, batches: readonly OpenBatch[]): [string, OpenBatch[]][] {
+    const byTenant = Map.groupBy(batches, ({ row }) => row.tenantId);
+    const tenants = [...byTenant].sort(([one], [other]) => (one < other ? -1 : 1));
+    const last = lastServed.get(shard) ?? '';
+    const start = tenants.findIndex(([tenantId]) => tenantId > last);
+    return start <= 0 ? tenants : [...tenants.slice(start), ...tenants.slice(0, start)];
+  }
+
+  return async (shard: number, batches: readonly OpenBatch[]): Promise<void> => {
+    let room = WAITING_MAX - (await lane.waiting(shard));
+    let turns = inTurn(shard, batches);
+    while (room > 0 && turns.length > 0) {
+      const left: typeof turns = [];
+      for (const turn of turns) {
+        const [tenantId, own] = turn;
+        const batch = room > 0 ? await nextOf(own) : undefined;
+        if (batch === undefined) continue;
+        const count = Math.min(SLICE, room);
+        room -= count;
+        await sendSlice(batch, count);
+        lastServed.set(shard, tenantId);
+        left.push(turn);
+      }
+      turns = left;
+    }
+  };
+}
+
+export type FillLane = ReturnType<typeof createFillLane>;

@@ -1,0 +1,80 @@
+import { createAdmission } from '../../shared/admission/admission.ts';
+import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createPrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
+import type { RoutingCache } from '../../shared/infra/mongo/routing-cache.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import { createAnswerCache } from '../../shared/infra/redis/answer-cache.ts';
+import { createBatchLane } from '../../shared/infra/redis/batch-lane.ts';
+import { createBodyStore } from '../../shared/infra/redis/body-store.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import { createCloseBatch } from './close-batch.ts';
+import { createCollectEnds } from './collect-ends.ts';
+import { createDispatcher } from './dispatcher.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { createFillLane } from './fill-lane.ts';
+import { createReadLines } from './read-lines.ts';
+import { createSendLine } from './send-line.ts';
+
+export interface BatchesDeps {
+  mongo: Parameters<typeof createAccountRepository>[0];
+  models: Models;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  queues: ChatQueues;
+  routing: RoutingCache;
+  admissions: AdmissionStore;
+  accountStore: AccountStore;
+  leases: LeaderLease;
+  events: Pick<EventSink, 'raise'>;
+  isJustBack: () => boolean;
+  requestTimeoutMs: number;
+  retentionMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Puts together what runs batches: see dispatcher.ts for what it does. */
+export function openBatches(deps: BatchesDeps): Dispatcher {
+  const { mongo, models, redis, keyspace, admissions, leases, events, isJustBack, retentionMs, clock, log } = deps;
+  const work = createBatchWorkRepository(models);
+  const lane = createBatchLane(redis, keyspace);
+  const lines = createReadLines({ work, lane });
+  const enqueue = createEnqueue({
+    queues: deps.queues,
+    bodies: createBodyStore(redis, keyspace, deps.requestTimeoutMs),
+    store: admissions,
+    giveUpAfterMs: deps.requestTimeoutMs,
+    clock,
+    log,
+  });
+  const admit = createAdmission({
+    store: admissions,
+    accounts: createAccountRepository(mongo, models),
+    accountStore: deps.accountStore,
+    routing: deps.routing,
+    takeBack: enqueue.takeBack,
+    clock,
+    log,
+  });
+  return createDispatcher({
+    work,
+    fillLane: createFillLane({
+      ...{ work, lane, lines, clock },
+      principals: createPrincipalRepository(models),
+      sendLine: createSendLine({ admit, enqueue }),
+    }),
+    collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
+    closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
+    ...{ leases, isJustBack, clock, log },
+  });
+}

@@ -1,0 +1,64 @@
+import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import type { OpenBatch } from './open-batch.ts';
+
+export interface ReadLinesDeps {
+  work: Pick<BatchWorkRepository, 'waiting' | 'renumber'>;
+  lane: Pick<BatchLane, 'states'>;
+}
+
+const PAGE = 100;
+/** Fewer than this are topped up. */
+const READY_MIN = 50;
+
+/**
+ * Brings lines of a batch into memory, a page at a time. A line whose request Redis knows was sent by an earlier leader
+ * of the same shard: it is in flight, and not sent again.
+ */
+export function createReadLines({ work, lane }: ReadLinesDeps) {
+  async function place(batch: OpenBatch, line: BatchLineRow, state: string | undefined): Promise<void> {
+    const { tenantId, _id: batchId } = batch.row;
+    if (batch.inFlight.has(line.index)) return;
+    if (state === undefined) batch.ready.push(line);
+    else if (state !== 'void') batch.inFlight.set(line.index, line.requestId);
+    else {
+      // A request that was taken back can never run under its id.
+      const requestId = newId('req');
+      await work.renumber(tenantId, batchId, line.index, requestId);
+      batch.ready.push({ ...line, requestId });
+    }
+  }
+
+  async function placeAll(batch: OpenBatch, lines: readonly BatchLineRow[]): Promise<void> {
+    const states = await lane.states(
+      batch.row.shard,
+      lines.map(({ requestId }) => requestId),
+    );
+    for (const [index, line] of lines.entries()) await place(batch, line, states[index]);
+  }
+
+  return {
+    /** Has some lines ready, unless the batch has no more. */
+    async more(batch: OpenBatch): Promise<void> {
+      if (batch.isRead || batch.ready.length >= READY_MIN) return;
+      const { tenantId, _id: batchId } = batch.row;
+      const lines = await work.waiting(tenantId, batchId, batch.cursor, PAGE);
+      batch.cursor = lines.at(-1)?.index ?? batch.cursor;
+      batch.isRead = lines.length < PAGE;
+      await placeAll(batch, lines);
+    },
+
+    /** Has one line sent once more: Redis has lost its request, or took it back. */
+    async again(batch: OpenBatch, index: number): Promise<void> {
+      const { tenantId, _id: batchId } = batch.row;
+      batch.inFlight.delete(index);
+      const [line] = await work.waiting(tenantId, batchId, index - 1, 1);
+      if (line?.index === index) await placeAll(batch, [line]);
+      batch.ready.sort((one, other) => one.index - other.index);
+    },
+  };
+}
+
+export type ReadLines = ReturnType<typeof createReadLines>;

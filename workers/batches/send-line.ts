@@ -1,0 +1,83 @@
+import type { createAdmission } from '../../shared/admission/admission.ts';
+import type { Enqueue } from '../../shared/admission/enqueue.ts';
+import { toRefusal } from '../../shared/admission/refusals.ts';
+import type { Refusal } from '../../shared/admission/refusals.ts';
+import type { BatchWait } from '../../shared/contracts/batches.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { toErrorDetail } from '../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+
+export type Sent =
+  | { kind: 'sent' }
+  /** The line may go when this is over; milliseconds. */
+  | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
+  /** The line can never go. */
+  | { kind: 'refused'; error: ErrorDetail };
+
+export interface SendLineDeps {
+  admit: ReturnType<typeof createAdmission>;
+  enqueue: Enqueue;
+}
+
+/**
+ * What the refusals of admission mean for a line: it waits for what comes back, and fails by what does not
+ * (contract.md section 3, Batches). A suspension may be taken back as well.
+ */
+const WAITS: Partial<Record<Refusal, BatchWait>> = {
+  tpm: 'tpm',
+  test_tokens: 'test_tokens',
+  daily: 'daily_requests',
+  credits: 'credits',
+  credits_in_flight: 'credits',
+  budget_in_flight: 'budget',
+  suspended: 'account',
+  lane: 'queue',
+};
+
+/** Other requests may end sooner than the windows say, and credits may be bought at any time. */
+const WAIT_MIN_MS = 250;
+const WAIT_MAX_MS = 2_000;
+
+/** Lets a line in as the request it is, and puts it into its lane. Safe to repeat: its request id is its own. */
+export function createSendLine({ admit, enqueue }: SendLineDeps) {
+  return async (line: BatchLineRow, principal: Principal): Promise<Sent> => {
+    // Written by the ingress, in this repository, as a ChatRequest.
+    const request = JSON.parse(line.requestJson ?? '{}') as ChatRequest;
+    try {
+      const outcome = await admit({
+        requestId: line.requestId,
+        principal,
+        endpoint: 'batch',
+        stream: false,
+        request,
+        channel: '',
+        idempotency: undefined,
+        onDisconnect: 'finish',
+        isKept: false,
+        // The answer stays until it has been brought into the batch's results.
+        retentionMs: KEPT_MS,
+      });
+      if (outcome.kind === 'admitted') {
+        await enqueue.enqueue(outcome.envelope, principal);
+        return { kind: 'sent' };
+      }
+      // It has been sent before: whoever looks after it sees what became of it.
+      if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
+      const { figures, verdict } = outcome;
+      const waitFor = WAITS[verdict];
+      if (waitFor === undefined)
+        return { kind: 'refused', error: toErrorDetail(toRefusal({ ...figures, verdict }, principal, 'batch')) };
+      return { kind: 'wait', waitFor, ms: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+    } catch (error) {
+      // A store does not answer, and what was begun is being taken back.
+      if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
+      throw error;
+    }
+  };
+}
+
+export type SendLine = ReturnType<typeof createSendLine>;
