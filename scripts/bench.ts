@@ -6,9 +6,12 @@ import { costsOf } from './bench/cpu-profile.ts';
 import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
 import { parseBenchOptions, USAGE } from './bench/options.ts';
 import type { BenchOptions } from './bench/options.ts';
+import { runBatchBench } from './bench/run-batch-bench.ts';
 import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
+import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './service/run-supervised.ts';
+import type { SupervisedTask } from './service/run-supervised.ts';
 
 const print = (line: string) => {
   process.stdout.write(`${line}\n`);
@@ -36,10 +39,21 @@ async function main(): Promise<number> {
   const profileFile: ProfileFile | undefined =
     profile === undefined ? undefined : { dir: RESULTS_DIR, name: `${profile}-${Date.now()}.cpuprofile`, onWarm };
   if (profileFile !== undefined) await mkdir(RESULTS_DIR, { recursive: true });
-  const exitCode = await runSupervised('bench', print, (task) => runBench(task, options, print, profileFile));
+  const exitCode = await runSupervised('bench', print, (task) => runChosen(task, options, profileFile));
   if (profileFile !== undefined && exitCode === 0)
     await explainProfile(join(profileFile.dir, profileFile.name), warmAtMicros);
   return exitCode;
+}
+
+function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: ProfileFile): Promise<number> {
+  switch (options.other) {
+    case 'batch':
+      return runBatchBench(task, options, print);
+    case 'usage':
+      return runUsageBench(task, print);
+    case undefined:
+      return runBench(task, options, print, profileFile);
+  }
 }
 
 /** The profile is written when its process ends. */

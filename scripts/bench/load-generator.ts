@@ -96,7 +96,7 @@ async function generate(spec: LoadSpec): Promise<LoadResult> {
     answered: latency.totalCount,
     requestsPerSecond: answeredInTime / seconds,
     errors,
-    latencyMs: { p50: ms(latency, 50), p99: ms(latency, 99) },
+    latencyMs: { p50: ms(latency, 50), p95: ms(latency, 95), p99: ms(latency, 99) },
     firstChunkMs: spec.mode === 'stream' ? { p50: ms(firstByte, 50) } : undefined,
   };
 }

@@ -20,7 +20,7 @@ export interface LoadResult {
   requestsPerSecond: number;
   /** Everything else, by what was wrong. */
   errors: Record<string, number>;
-  latencyMs: { p50: number; p99: number };
+  latencyMs: { p50: number; p95: number; p99: number };
   /** Until the first byte of the body; for streams only. */
   firstChunkMs: { p50: number } | undefined;
 }

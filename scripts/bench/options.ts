@@ -12,10 +12,16 @@ export interface BenchOptions {
   seconds: number;
   /** Runs this process of Parley with the CPU profiler; the floor is left out. */
   profile: Profiled | undefined;
+  /** One of the further benchmarks instead of the comparison with the floor. */
+  other: OtherBench | undefined;
 }
 
+export type OtherBench = 'batch' | 'usage';
+
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
-                [--profile ingress|worker]`;
+                [--profile ingress|worker]
+npm run bench -- batch [--clients 1,8,32] [--rounds N] [--seconds N]   requests beside a batch of 10,000 lines
+npm run bench -- usage                                       GET /usage over a month of 1,000,000 requests`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
@@ -36,8 +42,9 @@ function readChoice<T extends string>(name: string, text: string | undefined, ch
 /** Three rounds take about five minutes, `--quick` about one. Throws one sentence. */
 export function parseBenchOptions(args: string[]): BenchOptions {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args,
+    allowPositionals: true,
     options: {
       quick: { type: 'boolean', default: false },
       only: text,
@@ -49,7 +56,10 @@ export function parseBenchOptions(args: string[]): BenchOptions {
   });
   const profile = readChoice('profile', values.profile, ['ingress', 'worker'] as const);
   const mode = readChoice('only', values.only, MODES);
-  const clients = values.clients ?? (profile === undefined ? '1,32,128' : '32');
+  const [name, ...rest] = positionals;
+  if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
+  const other = readChoice('benchmark', name, ['batch', 'usage'] as const);
+  const clients = values.clients ?? usualClients(profile, other);
   const defaults =
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
   return {
@@ -58,5 +68,11 @@ export function parseBenchOptions(args: string[]): BenchOptions {
     rounds: readNumber('rounds', values.rounds ?? defaults.rounds, 100),
     seconds: readNumber('seconds', values.seconds ?? defaults.seconds, 600),
     profile,
+    other,
   };
+}
+
+function usualClients(profile: Profiled | undefined, other: OtherBench | undefined): string {
+  if (other === 'batch') return '1,8,32';
+  return profile === undefined ? '1,32,128' : '32';
 }

@@ -40,10 +40,11 @@ export interface SystemOptions {
   supervisor: Supervisor;
   dataDir: string;
   providerUrl: string;
+  /** Default: forty chunks, sent as fast as the provider can. */
+  providerModel?: string;
   log: Log;
 }
 
-/** Forty chunks, sent as fast as the provider can. */
 const PROVIDER_MODEL = 'sim?chunks=40';
 const JSON_BODY = { 'Content-Type': 'application/json' };
 /** With one shard, as by default, every tenant is on it. */
@@ -67,7 +68,7 @@ export async function startParley(options: SystemOptions, nodeArgs: ServiceOptio
   await mkdir(dataDir);
   const redis = await openRedis({ supervisor, dataDir, log });
   const mongo = await openMongo({ supervisor, dataDir, log });
-  const provider = { url: providerUrl, model: PROVIDER_MODEL };
+  const provider = { url: providerUrl, model: options.providerModel ?? PROVIDER_MODEL };
   const urls = { redisUrl: redis.url, mongodbUri: mongo.uri };
   const service = await startService({ supervisor, dataDir, ...urls, provider, nodeArgs });
   const { tenantId, key } = await openTenant(service.admin, 'Benchmark');

@@ -178,6 +178,7 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
   options,
 )
   .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
+  .index({ tenantId: 1, width: 1, entityId: 1, startMs: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 const answerSchema = new Schema<AnswerRow>(

@@ -43,9 +43,23 @@ const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
 
 const SUMMED = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
 
-function filterOf(filter: UsageFilter): Record<string, { readonly $in: readonly string[] }> {
-  const wanted = Object.entries(filter).map(([dimension, values]) => [dimension, { $in: values }] as const);
+type Wanted = string | { readonly $in: readonly string[] };
+
+function filterOf(filter: UsageFilter): Record<string, Wanted> {
+  const wanted = Object.entries(filter).map(([dimension, values]): [string, Wanted] => {
+    const [only = '', ...more] = values;
+    return [dimension, more.length === 0 ? only : { $in: values }];
+  });
   return Object.fromEntries(wanted);
+}
+
+/**
+ * Rows without the entity are far fewer, so they serve whatever does not ask for it. Rows of a named entity have an
+ * index of their own, and are of the other scope anyway.
+ */
+function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['scope'] } {
+  if (filter.entityId !== undefined) return {};
+  return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
 }
 
 export function createUsageRepository({
@@ -53,13 +67,12 @@ export function createUsageRepository({
   ledger,
 }: Pick<Models, 'usageRollUps' | 'ledger'>): UsageRepository {
   return {
-    async sums(tenantId, { width, startMs, endMs, groupBy, filter, limit }) {
-      // Rows without the entity are far fewer, so they serve whatever does not ask for it.
-      const scope = groupBy.includes('entityId') || filter.entityId !== undefined ? 'entity' : 'all';
+    async sums(tenantId, query) {
+      const { width, startMs, endMs, groupBy, filter, limit } = query;
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
       const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
       const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
-        { $match: { tenantId, width, scope, startMs: { $gte: startMs, $lt: endMs }, ...filterOf(filter) } },
+        { $match: { tenantId, width, ...scopeOf(query), startMs: { $gte: startMs, $lt: endMs }, ...filterOf(filter) } },
         { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
         { $sort: { _id: 1 } },
         { $limit: limit + 1 },

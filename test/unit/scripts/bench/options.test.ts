@@ -10,6 +10,7 @@ describe('parseBenchOptions', () => {
       rounds: 3,
       seconds: 6,
       profile: undefined,
+      other: undefined,
     });
   });
 
@@ -20,7 +21,15 @@ describe('parseBenchOptions', () => {
       rounds: 2,
       seconds: 3,
       profile: undefined,
+      other: undefined,
     });
+  });
+
+  it('measures something else when it is named', () => {
+    expect(parseBenchOptions(['batch'])).toMatchObject({ other: 'batch', clients: [1, 8, 32] });
+    expect(parseBenchOptions(['usage'])).toMatchObject({ other: 'usage' });
+    expect(() => parseBenchOptions(['speed'])).toThrow('batch or usage');
+    expect(() => parseBenchOptions(['batch', 'usage'])).toThrow('One benchmark at a time');
   });
 
   it('profiles with 32 clients', () => {
