@@ -143,12 +143,12 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
-  const renewNow = (requestId: string) => {
-    openLeases.renew(requestId).catch((error: unknown) => {
+  const checkNow = (requestId: string) => {
+    openLeases.check(requestId).catch((error: unknown) => {
       log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
     });
   };
-  const cancelChannel = createCancelChannel(subscriber, keyspace, renewNow);
+  const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
   const { isJustBack } = watchOutages(redis);
   const endings = createRecentEndings({ requests, clock: systemClock, log });
   redis.on('ready', () => {
@@ -257,7 +257,7 @@ export async function composeWorker(
       client: redis,
       ...{ keyspace, shard, workerId, runPipeline, concurrency, log },
       queue: queues.queue(shard, lane),
-      onLockLost: renewNow,
+      onLockLost: checkNow,
     });
   const fleet = createFleet({
     directory: createShardDirectory(models, config.queue.shards),

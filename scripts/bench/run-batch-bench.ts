@@ -1,7 +1,7 @@
+import { createBatchClient } from '../service/batch-client.ts';
+import type { BatchClient } from '../service/batch-client.ts';
 import { startProvider } from '../service/start-provider.ts';
 import type { SupervisedTask } from '../service/run-supervised.ts';
-import { createBatchClient } from './batch-client.ts';
-import type { BatchClient } from './batch-client.ts';
 import { figure, formatTable } from './format-table.ts';
 import { startLoadGenerator } from './load.ts';
 import type { LoadGenerator } from './load.ts';
@@ -120,7 +120,7 @@ export async function runBatchBench(
   const lab: Lab = {
     parley,
     generator: startLoadGenerator(supervisor),
-    batches: createBatchClient(parley, supervisor.signal),
+    batches: createBatchClient({ url: () => parley.url, key: parley.key, signal: supervisor.signal }),
     seconds,
   };
   const alonePerSecond = await measureAlone(lab);

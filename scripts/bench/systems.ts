@@ -33,6 +33,7 @@ export interface System {
 
 export interface Parley extends System {
   tenantId: string;
+  key: string;
   mongo: MongoInUse;
 }
 
@@ -88,6 +89,7 @@ export async function startParley(options: SystemOptions, nodeArgs: ServiceOptio
     redis: client,
     settled: () => untilSettled(() => outbox.length(SHARD), supervisor.signal),
     tenantId,
+    key,
     mongo,
   };
 }

@@ -21,7 +21,7 @@ beforeAll(async () => {
   subscriber = createRedis(process.env['TEST_REDIS_URL'] ?? '', 'subscriber');
   await connectRedis(subscriber);
   leases = createOpenLeases((options) => createLease(lab.requests, createRecordingLog(), options));
-  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.renew(requestId));
+  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.check(requestId));
   await channel.subscribe(SHARD);
 });
 afterAll(async () => {
@@ -38,7 +38,6 @@ async function run(): Promise<{ request: LabRequest; lease: Lease }> {
     maxTokens: 100,
     remainingMs: 60_000,
     admitted: { promptTokens: 0, completionTokens: 0 },
-    delivery: new AbortController().signal,
   });
   return { request, lease };
 }
@@ -70,15 +69,23 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
     maxTokens: 100,
     remainingMs: 60_000,
     admitted: { promptTokens: 0, completionTokens: 0 },
-    delivery: new AbortController().signal,
   });
   lease.release();
 
-  await leases.renew(request.requestId);
+  await leases.check(request.requestId);
 
   expect(lease.signal.aborted).toBe(false);
   // Nobody has claimed the second attempt, so Redis refuses it: it was asked.
   expect(later.signal.reason).toEqual(new Stopped('superseded'));
   later.release();
-  await leases.renew(request.requestId);
+  await leases.check(request.requestId);
+});
+
+it('goes on without text when it is asked whether it is still wanted, although its prompt is more than it holds', async () => {
+  const { request, lease } = await run();
+  await lab.redis.hset(lab.keys.account(request.ref(1).tenantId), 'book', 0);
+  lease.need({ promptTokens: 1_000_000, completionTokens: 0 });
+  await leases.check(request.requestId);
+  expect(lease.signal.aborted).toBe(false);
+  lease.release();
 });

@@ -27,7 +27,7 @@ let delivered: Delivery[];
 /** Whose lock was told to be lost. */
 let lost: string[];
 /** What a delivery does; by default nothing. */
-let runPipeline: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+let runPipeline: (delivery: Delivery) => Promise<void>;
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();
@@ -50,9 +50,9 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
     shard: SHARD,
     concurrency,
     queue: queues.queue(SHARD, 'interactive'),
-    runPipeline: (delivery, signal) => {
+    runPipeline: (delivery) => {
       delivered.push(delivery);
-      return runPipeline(delivery, signal);
+      return runPipeline(delivery);
     },
     workerId: `wrk_${workers.length}`,
     onLockLost: (requestId) => lost.push(requestId),
@@ -185,14 +185,16 @@ describe('a lost lock', () => {
 });
 
 describe('a delivery after the first', () => {
-  const never = new AbortController().signal;
   const delivery = (requestId: string, attempt: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', attempt });
   /** Whether the turn has come within a moment. */
   async function hasTurn(requestId: string, attempt: number, isJustBack = () => false): Promise<boolean> {
-    const stop = new AbortController();
-    const turn = createAwaitTurn({ requests: lab.requests, isJustBack })(delivery(requestId, attempt), stop.signal);
+    let isOver = false;
+    const leaseLeftMs = (shard: number, id: string) =>
+      isOver ? Promise.resolve(0) : lab.requests.leaseLeftMs(shard, id);
+    const awaitTurn = createAwaitTurn({ requests: { leaseLeftMs }, isJustBack: () => !isOver && isJustBack() });
+    const turn = awaitTurn(delivery(requestId, attempt));
     const outcome = await Promise.race([turn.then(() => true), pause(600, false)]);
-    stop.abort();
+    isOver = true;
     await turn;
     return outcome;
   }
@@ -205,7 +207,7 @@ describe('a delivery after the first', () => {
 
     expect(await hasTurn(requestId, 1)).toBe(true);
     expect(await hasTurn(requestId, 2)).toBe(false);
-    const turn = createAwaitTurn({ requests: lab.requests, isJustBack: () => false })(delivery(requestId, 2), never);
+    const turn = createAwaitTurn({ requests: lab.requests, isJustBack: () => false })(delivery(requestId, 2));
     await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
     await turn;
     await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });

@@ -10,7 +10,7 @@ export interface AwaitTurnDeps {
 }
 
 /** Resolves when a delivery may claim its request. */
-export type AwaitTurn = (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+export type AwaitTurn = (delivery: Delivery) => Promise<void>;
 
 const POLL_MS = 250;
 
@@ -20,10 +20,8 @@ const POLL_MS = 250;
  * it, which would end a stream that has begun. Only politeness: the fence decides.
  */
 export function createAwaitTurn({ requests, isJustBack }: AwaitTurnDeps): AwaitTurn {
-  return async ({ shard, requestId, attempt }, signal) => {
+  return async ({ shard, requestId, attempt }) => {
     if (attempt === 1) return;
-    while (!signal.aborted && (isJustBack() || (await requests.leaseLeftMs(shard, requestId)) > 0)) {
-      await pause(POLL_MS);
-    }
+    while (isJustBack() || (await requests.leaseLeftMs(shard, requestId)) > 0) await pause(POLL_MS);
   };
 }

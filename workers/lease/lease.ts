@@ -19,13 +19,11 @@ export interface LeaseOptions {
   remainingMs: number;
   /** What admission holds: renewals that need no more change nothing. */
   admitted: Usage;
-  /** The delivery's own signal: aborts when BullMQ is told to give the job up. */
-  delivery: AbortSignal;
 }
 
 /** Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3). */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
-  const { ref, rates, maxTokens, remainingMs, delivery } = options;
+  const { ref, rates, maxTokens, remainingMs } = options;
   const controller = new AbortController();
   let used: Usage = options.admitted;
   let lastCompletion = 0;
@@ -68,11 +66,6 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
   );
   // At once: a timer would let a request that waited too long in the queue get as far as its provider.
   if (remainingMs <= 0) stop('deadline');
-  const onLockLost = () => {
-    stop('superseded');
-  };
-  if (delivery.aborted) onLockLost();
-  delivery.addEventListener('abort', onLockLost, { once: true });
 
   return {
     signal: controller.signal,
@@ -81,10 +74,10 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
       used = usage;
     },
     renew: () => renew(priceUsage(used, rates)),
+    check: () => renew(chargeableMicro()),
     release() {
       clearInterval(timer);
       clearTimeout(deadline);
-      delivery.removeEventListener('abort', onLockLost);
     },
   };
 }

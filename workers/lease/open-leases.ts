@@ -4,8 +4,8 @@ import type { LeaseOptions } from './lease.ts';
 /** The leases of the requests that run in this process. */
 export interface OpenLeases {
   open(options: LeaseOptions): Lease;
-  /** Renews a request's lease at once, so that it learns what has changed; nothing where it does not run here. */
-  renew(requestId: string): Promise<void>;
+  /** Has a request learn at once what has changed; nothing where it does not run here. */
+  check(requestId: string): Promise<void>;
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
@@ -25,6 +25,6 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       running.set(requestId, open);
       return open;
     },
-    renew: (requestId) => running.get(requestId)?.renew() ?? Promise.resolve(),
+    check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
   };
 }

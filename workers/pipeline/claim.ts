@@ -17,10 +17,9 @@ export interface ClaimDeps {
     maxTokens: number;
     remainingMs: number;
     admitted: Usage;
-    delivery: AbortSignal;
   }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
-  awaitTurn: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+  awaitTurn: (delivery: Delivery) => Promise<void>;
   onClaimed: (run: Claimed) => void;
   log: Logger;
 }
@@ -38,9 +37,9 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
 export function createClaim({ requests, streams, routing, openLease, awaitTurn, onClaimed, log }: ClaimDeps) {
-  return async (delivery: Delivery, signal: AbortSignal): Promise<Claimed | undefined> => {
+  return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
-    await awaitTurn(delivery, signal);
+    await awaitTurn(delivery);
     const claimed = await requests.claim(shard, requestId, tenantId, attempt);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
@@ -56,7 +55,6 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       maxTokens: envelope.request.maxTokens,
       remainingMs,
       admitted,
-      delivery: signal,
     });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';

@@ -20,7 +20,7 @@ export interface Stages {
   conclude: ReturnType<typeof createConclude>;
 }
 
-export type RunPipeline = (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+export type RunPipeline = (delivery: Delivery) => Promise<void>;
 
 /**
  * The order of the stages, and nothing else. Resolves when this delivery has nothing left to do, whoever ends the
@@ -40,8 +40,8 @@ export function createPipeline(stages: Stages, conversations: Pick<ConversationR
     return stages.remember(generated);
   }
 
-  return async (delivery, signal) => {
-    const claimed = await stages.claim(delivery, signal);
+  return async (delivery) => {
+    const claimed = await stages.claim(delivery);
     if (claimed === undefined) return;
     try {
       let outcome: Outcome | undefined;

@@ -45,6 +45,8 @@ export interface Lease {
   need(usage: Usage): void;
   /** Renews at once, for a need that should not wait for the next interval; credits that do not cover it end the request. */
   renew(): Promise<void>;
+  /** Asks at once whether the request is still owned and wanted. */
+  check(): Promise<void>;
   stop(reason: StopReason): void;
   release(): void;
 }

@@ -65,13 +65,13 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
 
   const worker = new Worker<ChatJob>(
     queue.name,
-    async (job, _token, signal) => {
+    async (job) => {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return;
       const delivery = { shard, requestId: job.id, tenantId: job.data.tenantId, attempt: job.attemptsStarted };
       running += 1;
       try {
-        await runPipeline(delivery, signal ?? new AbortController().signal);
+        await runPipeline(delivery);
       } finally {
         running -= 1;
         lastWorkAt = performance.now();

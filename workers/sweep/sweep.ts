@@ -59,7 +59,7 @@ export function createSweep(deps: SweepDeps): Sweep {
   function takeOver(shard: number, { requestId, tenantId, fence }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, attempt: fence + 1 });
     const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: fence >= ATTEMPTS_MAX };
-    const takeover = runPipeline(delivery, new AbortController().signal)
+    const takeover = runPipeline(delivery)
       .catch((error: unknown) => {
         log.error('A request could not be taken over; a later round tries again.', { requestId, error });
       })

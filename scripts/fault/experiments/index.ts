@@ -16,6 +16,7 @@ import { windowEdges } from './e14-window-edges.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
+import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
 
 /** In the order in which they run. */
 export const EXPERIMENTS: readonly Experiment[] = [
@@ -36,4 +37,5 @@ export const EXPERIMENTS: readonly Experiment[] = [
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,
+  batchWorkersKilled,
 ];

@@ -1,5 +1,7 @@
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
+import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
+import type { QueueName } from '../../../shared/contracts/jobs.ts';
 import { connectRedis, createRedis } from '../../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -8,7 +10,6 @@ import type { AccountState, RequestState } from '../checker/evidence.ts';
 
 /** The experiments run with one shard. */
 const SHARD = 0;
-const QUEUE = 'interactive';
 const SCAN_COUNT = 1_000;
 
 export interface RedisState {
@@ -34,22 +35,26 @@ export async function openRedisInspector(url: string): Promise<RedisInspector> {
   client.on('error', () => undefined);
   await connectRedis(client);
   const keys = createKeyspace().shard(SHARD);
-  const list = (name: string) => `${keys.tag}:${QUEUE}:${name}`;
+  async function laneOf(lane: QueueName): Promise<[string, number][]> {
+    const list = (name: string) => `${keys.tag}:${lane}:${name}`;
+    const lengths = await Promise.all([
+      ...['wait', 'active', 'paused'].map((name) => client.llen(list(name))),
+      ...['delayed', 'prioritized'].map((name) => client.zcard(list(name))),
+    ]);
+    const names = ['wait', 'active', 'paused', 'delayed', 'prioritized'];
+    return names.map((name, at) => [`${lane} ${name}`, lengths[at] ?? 0]);
+  }
   return {
     client,
     keys,
     async queues() {
-      const [wait, active, paused, delayed, prioritized, inflight, outbox, parked] = await Promise.all([
-        client.llen(list('wait')),
-        client.llen(list('active')),
-        client.llen(list('paused')),
-        client.zcard(list('delayed')),
-        client.zcard(list('prioritized')),
+      const [lanes, inflight, outbox, parked] = await Promise.all([
+        Promise.all(QUEUE_NAMES.map(laneOf)),
         client.zcard(keys.inflight),
         client.xlen(keys.outbox),
         client.xlen(keys.parked),
       ]);
-      return { wait, active, paused, delayed, prioritized, inflight, outbox, parked };
+      return { ...Object.fromEntries(lanes.flat()), inflight, outbox, parked };
     },
     async account(tenantId) {
       const fields = await client.hgetall(keys.account(tenantId));

@@ -37,6 +37,7 @@ function open(sentSeq = 0) {
     signal: new AbortController().signal,
     need: () => undefined,
     renew: () => Promise.resolve(),
+    check: () => Promise.resolve(),
     stop: (reason) => stops.push(reason),
     release: () => undefined,
   };

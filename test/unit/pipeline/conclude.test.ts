@@ -56,6 +56,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
       signal: new AbortController().signal,
       need: () => undefined,
       renew: () => Promise.resolve(),
+      check: () => Promise.resolve(),
       stop: () => undefined,
       release: () => undefined,
     },

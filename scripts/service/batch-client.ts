@@ -1,11 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Parley } from './systems.ts';
-
 export interface BatchState {
   id: string;
   status: string;
   request_counts: { total: number; completed: number; failed: number };
+}
+
+export interface BatchResult {
+  custom_id: string;
+  request_id: string;
+  response?: { id: string };
+  error?: { code: string };
 }
 
 /** `/batches` as a tenant uses it. */
@@ -14,6 +19,7 @@ export interface BatchClient {
   submit(lines: number): Promise<BatchState>;
   find(id: string): Promise<BatchState>;
   cancel(id: string): Promise<void>;
+  results(id: string): Promise<BatchResult[]>;
   /** Waits until `check` holds. */
   until(id: string, check: (state: BatchState) => boolean): Promise<BatchState>;
 }
@@ -25,16 +31,24 @@ function toLine(index: number): string {
   return JSON.stringify({ custom_id: `line-${index}`, body: { messages: [{ role: 'user', content }] } });
 }
 
-export function createBatchClient({ url, headers }: Pick<Parley, 'url' | 'headers'>, signal: AbortSignal): BatchClient {
-  async function call(path: string, init: RequestInit = {}): Promise<BatchState> {
-    const response = await fetch(`${url}/batches${path}`, {
-      ...init,
-      headers: { ...headers, 'Content-Type': 'application/x-ndjson' },
-      signal,
-    });
+export interface BatchCaller {
+  /** Base URL, `/platform/v1` included; asked at every call, for servers that come and go. */
+  url: () => string;
+  key: string;
+  signal: AbortSignal;
+}
+
+export function createBatchClient({ url, key, signal }: BatchCaller): BatchClient {
+  async function send(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' };
+    const response = await fetch(`${url()}/batches${path}`, { ...init, headers, signal });
     if (!response.ok) throw new Error(`/batches${path} answered ${response.status}: ${await response.text()}`);
+    return response;
+  }
+
+  async function call(path: string, init?: RequestInit): Promise<BatchState> {
     // As docs/batches.md describes it.
-    return (await response.json()) as BatchState;
+    return (await (await send(path, init)).json()) as BatchState;
   }
   const find = (id: string) => call(`/${id}`);
 
@@ -45,6 +59,13 @@ export function createBatchClient({ url, headers }: Pick<Parley, 'url' | 'header
     async cancel(id) {
       await call(`/${id}/cancel`, { method: 'POST' });
     },
+    async results(id) {
+      const text = await (await send(`/${id}/results`)).text();
+      const lines = text.split('\n').filter((line) => line !== '');
+      // As above.
+      return lines.map((line) => JSON.parse(line) as BatchResult);
+    },
+
     async until(id, check) {
       for (;;) {
         const state = await find(id);
