@@ -24,9 +24,11 @@ function readOptions(): FaultOptions | undefined {
 async function main(): Promise<number> {
   const options = readOptions();
   if (options === undefined) return 1;
-  const { names, rounds } = options;
-  const experiments = EXPERIMENTS.filter(({ name }) => names.length === 0 || names.includes(name));
-  return runSupervised('fault', print, (task) => runSuite(task, { experiments, rounds, print }));
+  const { names, rounds, minutes } = options;
+  const experiments = EXPERIMENTS.filter(({ name, isLong = false }) =>
+    names.length === 0 ? !isLong : names.includes(name),
+  );
+  return runSupervised('fault', print, (task) => runSuite(task, { experiments, rounds, minutes, print }));
 }
 
 process.exitCode = await main();

@@ -22,5 +22,8 @@ export interface Experiment {
   lab: LabOptions;
   /** It does things to MongoDB itself. */
   needsOwnMongo?: boolean;
-  run(lab: Lab, size: Size): Promise<Findings>;
+  /** It takes longer than all others together: it runs when it is named. */
+  isLong?: boolean;
+  /** `minutes`: for how long, where it is long. */
+  run(lab: Lab, size: Size, minutes: number): Promise<Findings>;
 }

@@ -4,25 +4,34 @@ export interface FaultOptions {
   /** Upper case; none: all. */
   names: string[];
   rounds: number;
+  /** How long E17 runs. */
+  minutes: number;
 }
 
-export const USAGE = 'npm run test:fault -- [E1 E7 R2 …] [--rounds N]';
+export const USAGE = 'npm run test:fault -- [E1 E7 R2 …] [--rounds N] [--minutes N]';
 
 const ROUNDS_MAX = 1_000;
+const MINUTES_MAX = 10_080;
+
+function readNumber(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${text}".`);
+}
 
 /** Throws one sentence. */
 export function parseFaultOptions(args: string[], known: readonly string[]): FaultOptions {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { rounds: { type: 'string', default: '1' } },
+    options: { rounds: { type: 'string', default: '1' }, minutes: { type: 'string', default: '30' } },
   });
   const names = positionals.map((name) => name.toUpperCase());
   const strange = names.find((name) => !known.includes(name));
   if (strange !== undefined) throw new Error(`There is no experiment "${strange}"; there are ${known.join(', ')}.`);
-  const rounds = Number(values.rounds);
-  if (!/^\d+$/.test(values.rounds) || rounds < 1 || rounds > ROUNDS_MAX) {
-    throw new Error(`--rounds must be a whole number from 1 to ${ROUNDS_MAX}, not "${values.rounds}".`);
-  }
-  return { names, rounds };
+  return {
+    names,
+    rounds: readNumber('rounds', values.rounds, ROUNDS_MAX),
+    minutes: readNumber('minutes', values.minutes, MINUTES_MAX),
+  };
 }

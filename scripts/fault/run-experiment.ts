@@ -15,13 +15,18 @@ export interface Outcome {
 }
 
 /** Runs one experiment against processes of its own and judges what is left. Nothing runs any more when it resolves. */
-export async function runExperiment(experiment: Experiment, place: LabPlace, size: Size): Promise<Outcome> {
+export async function runExperiment(
+  experiment: Experiment,
+  place: LabPlace,
+  size: Size,
+  minutes = 0,
+): Promise<Outcome> {
   const startedAt = performance.now();
   const outcome: Outcome = { name: experiment.name, verdicts: [], figures: {}, evidence: undefined, seconds: 0 };
   try {
     const lab = await openLab(place, experiment.lab);
     try {
-      const { verdicts, figures = {}, judge } = await experiment.run(lab, size);
+      const { verdicts, figures = {}, judge } = await experiment.run(lab, size, minutes);
       const evidence = await lab.gather();
       outcome.evidence = evidence;
       outcome.figures = figures;

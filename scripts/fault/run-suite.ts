@@ -15,19 +15,20 @@ const FAILED_DIR = join(ROOT, '.data', 'fault-logs');
 export interface Suite {
   experiments: readonly Experiment[];
   rounds: number;
+  minutes: number;
   print: (line: string) => void;
 }
 
 /** Returns the exit code. */
 export async function runSuite({ supervisor, dataDir }: SupervisedTask, suite: Suite): Promise<number> {
-  const { experiments, rounds, print } = suite;
+  const { experiments, rounds, minutes, print } = suite;
   const outcomes: Outcome[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const { name: experimentName, ...experiment } of experiments) {
       const name = rounds === 1 ? experimentName : `${experimentName}#${round}`;
       print(`${name}: ${experiment.title} ...`);
       const place = { dataDir: join(dataDir, name), signal: supervisor.signal };
-      const outcome = await runExperiment({ ...experiment, name }, place, 'full');
+      const outcome = await runExperiment({ ...experiment, name }, place, 'full', minutes);
       outcomes.push(outcome);
       print(`${name}: ${hasPassed(outcome) ? 'passed' : 'FAILED'} in ${outcome.seconds.toFixed(0)} s`);
       if (!hasPassed(outcome)) await explain(outcome, place.dataDir, print);

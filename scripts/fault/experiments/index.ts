@@ -13,6 +13,7 @@ import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
 import { subscribersKilled } from './e12-subscribers-killed.ts';
 import { rollingRestart } from './e13-rolling-restart.ts';
 import { windowEdges } from './e14-window-edges.ts';
+import { steadyLoad } from './e17-steady-load.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -34,6 +35,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   subscribersKilled,
   rollingRestart,
   windowEdges,
+  steadyLoad,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,
