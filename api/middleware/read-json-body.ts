@@ -3,16 +3,7 @@ import type { Request, RequestHandler } from 'express';
 
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-
-/** Throws on bytes that are not UTF-8: replacing them would change what the caller wrote. */
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-/** A smaller body is parsed in a few milliseconds, whatever it holds. */
-const COUNTED_FROM_BYTES = 1024 * 1024;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const BACKSLASH = 0x5c;
+import { parseJson } from './parse-json.ts';
 
 export interface BodyRules {
   limitBytes: number;
@@ -56,42 +47,36 @@ function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-function assertJsonType(req: Request, { family }: BodyRules): void {
-  const type = req.headers['content-type'] ?? '';
+/** The body's media type in lower case; undefined where it says another encoding than UTF-8. */
+export function mediaTypeOf({ headers }: Pick<Request, 'headers'>): string | undefined {
+  const type = headers['content-type'] ?? '';
   const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters
     .find((part) => part.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
-  if (essence === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return;
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8' ? essence : undefined;
+}
+
+function assertJsonType(req: Request, { family }: BodyRules): void {
+  if (mediaTypeOf(req) === 'application/json') return;
   const code = family === 'chat' ? 'invalid_request' : 'unsupported_media_type';
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
 }
 
-/** Every comma outside of a string parts two values. */
-function hasMoreValues(json: Buffer, max: number): boolean {
-  let commas = 0;
-  let inString = false;
-  for (let index = 0; index < json.length && commas < max; index += 1) {
-    const byte = json[index];
-    if (byte === QUOTE) inString = !inString;
-    else if (byte === BACKSLASH) index += 1;
-    else if (byte === COMMA && !inString) commas += 1;
-  }
-  return commas >= max;
-}
-
-function parseJson(body: unknown, { valuesMax = Infinity }: BodyRules): unknown {
+function parseBody(body: unknown, { valuesMax = Infinity }: BodyRules): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) {
     throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
   }
-  if (body.length > COUNTED_FROM_BYTES && hasMoreValues(body, valuesMax)) {
-    throw new ServiceError('invalid_request', `The request body must not hold more than ${valuesMax} values.`);
-  }
-  try {
-    return JSON.parse(decoder.decode(body));
-  } catch (cause) {
-    throw new ServiceError('invalid_request', 'The request body is not valid JSON in UTF-8.', { cause });
+  const parsed = parseJson(body, valuesMax);
+  switch (parsed.kind) {
+    case 'value':
+      return parsed.value;
+    case 'too many values':
+      throw new ServiceError('invalid_request', `The request body must not hold more than ${valuesMax} values.`);
+    case 'not json':
+    case 'not utf-8':
+      throw new ServiceError('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
 }
 
@@ -111,7 +96,7 @@ export function readJsonBody(rules: BodyRules): RequestHandler {
         return;
       }
       try {
-        req.body = parseJson(req.body, rules);
+        req.body = parseBody(req.body, rules);
         next();
       } catch (fault) {
         next(fault);

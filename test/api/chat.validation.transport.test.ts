@@ -152,6 +152,7 @@ describe('a large body', () => {
       'a million fields',
       () => Buffer.from(`{"a":1${Array.from({ length: 1_000_000 }, (_, index) => `,"k${String(index)}":1`).join('')}}`),
     ],
+    ['nested ten million deep', () => Buffer.from(`{"a":${'['.repeat(10_000_000)}${']'.repeat(10_000_000)}}`)],
   ])('does not hold the others up: %s', async (_what, bodyOf) => {
     const body = bodyOf();
     const delay = monitorEventLoopDelay({ resolution: 5 });
