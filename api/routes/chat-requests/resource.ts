@@ -1,9 +1,8 @@
 import type { RequestTrace } from '../../../shared/contracts/request-trace.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
-import { toErrorDetail, toErrorObject } from '../../../shared/errors/error-body.ts';
 import type { RequestRecord } from '../../../shared/infra/redis/record-store.ts';
-import { answerHead, completeAnswer, toUsage } from '../../relay/answer.ts';
-import { errorOf } from '../../relay/terminal-error.ts';
+import { answerHead, toUsage } from '../../relay/answer.ts';
+import { outcomeOf } from '../../relay/outcome.ts';
 
 /** Unix seconds, with milliseconds behind the point: a timeline of whole seconds would say nothing. */
 function seconds(timeMs: number | undefined): number | null {
@@ -41,18 +40,16 @@ export function toRequestResource(
   entries: readonly StreamEntry[],
   settledAt: number | undefined,
 ) {
-  const literals = entries.flatMap((entry) => entry.deltas);
   const terminal = entries.at(-1)?.terminal;
-  const error = terminal === undefined ? undefined : errorOf(terminal, literals.length > 0);
-  const isAnswered = terminal !== undefined && error === undefined;
+  const outcome = outcomeOf(answerHead(record), entries);
   return {
     id: record.requestId,
     object: 'chat.request',
     created_at: Math.floor(record.acceptedAt / 1000),
     status: statusOf(record),
     timeline: timelineOf(record, terminal?.trace, settledAt),
-    response: isAnswered ? (JSON.parse(completeAnswer(answerHead(record), literals, terminal)) as object) : null,
-    error: error === undefined ? null : toErrorObject(toErrorDetail(error), record.requestId),
+    response: outcome !== undefined && 'responseJson' in outcome ? (JSON.parse(outcome.responseJson) as object) : null,
+    error: outcome !== undefined && 'error' in outcome ? outcome.error : null,
     usage: terminal === undefined ? null : toUsage(terminal.usage),
   };
 }
