@@ -12,6 +12,7 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import type { Recall } from './admission/recall.ts';
+import { createReceiveBatch } from './batches/receive-batch.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
 import { createMeasure } from './middleware/measure.ts';
@@ -26,6 +27,8 @@ import type { RelayTimes } from './relay/forward.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createAuditLogRoute } from './routes/audit-log/route.ts';
 import type { AuditLogRouteDeps } from './routes/audit-log/route.ts';
+import { createBatchesRoute } from './routes/batches/route.ts';
+import type { BatchesRouteDeps } from './routes/batches/route.ts';
 import { createBillingRoute } from './routes/billing/route.ts';
 import type { BillingRouteDeps } from './routes/billing/route.ts';
 import { createChatCompletionsRoute } from './routes/chat-completions/route.ts';
@@ -53,6 +56,7 @@ type TenantRoutesDeps = Omit<
     BillingRouteDeps &
     AuditLogRouteDeps &
     WebhooksRouteDeps &
+    BatchesRouteDeps &
     ReplayDeps,
   'serve'
 >;
@@ -108,7 +112,12 @@ export function createApp(deps: AppDeps): Express {
 
   const identify = createIdentify(authenticate);
   const respond = createRespond(deps);
-  const serve = createServeEndpoints({ ...deps, identify, replay: createReplay(deps) });
+  const serve = createServeEndpoints({
+    ...deps,
+    identify,
+    replay: createReplay(deps),
+    receiveBatch: createReceiveBatch(deps),
+  });
   const routes = { ...deps, serve, respond };
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   app.use(
@@ -119,6 +128,7 @@ export function createApp(deps: AppDeps): Express {
     createResumeRoute(routes),
     createChatRequestsRoute(routes),
     createModelsRoute(routes),
+    createBatchesRoute(routes),
     createKeysRoute(routes),
     createEntitiesRoute(routes),
     createUsageRoute(routes),

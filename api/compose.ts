@@ -59,6 +59,7 @@ import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuditTrail } from './audit/audit-trail.ts';
+import { openBatches } from './batches/open-batches.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
 import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
@@ -186,6 +187,7 @@ export async function composeIngress(
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
     webhooks: webhooks.parts,
+    batches: await openBatches(config.mongodbUri, models, closer),
     ...{ accounts, accountStore, checkouts, purchases, prices },
     payment: opened?.payment,
     paymentRoute:

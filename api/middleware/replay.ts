@@ -102,6 +102,7 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
     const request = { path: req.path, body: req.body as unknown };
     const wanted = { ...idempotencyOf(principal, family, key, request), owner: contextOf(res).requestId };
     const verdict = await claim(tenantId, wanted);
+    if (verdict.kind !== 'mine') await contextOf(res).undo?.();
     switch (verdict.kind) {
       case 'mine':
         keepAnswer(res, tenantId, wanted);

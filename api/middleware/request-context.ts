@@ -10,6 +10,8 @@ export interface RequestContext {
   principal?: Principal;
   /** Whether the request has been counted against the key's rpm; each is counted once. */
   counted: boolean;
+  /** Takes back what the reader of the body has stored; for a request that turns out not to run. Safe to repeat. */
+  undo?: () => Promise<void>;
 }
 
 const contexts = new WeakMap<Response, RequestContext>();

@@ -15,6 +15,8 @@ export interface Guards {
   countLookup: RequestHandler;
   /** Answers a repeated `Idempotency-Key` of a family of routes. */
   replay: (family: string) => RequestHandler;
+  /** Reads the body of a batch. */
+  receiveBatch: RequestHandler;
 }
 
 /** A handler behind all guards; Express 5 passes what it throws to the error handler. */
@@ -26,7 +28,7 @@ export type ServeEndpoints = (handlers: Partial<Record<EndpointName, EndpointHan
 const CHAT_BODY = { limitBytes: 20 * 1024 * 1024, family: 'chat', valuesMax: 100_000 } as const;
 const JSON_BODY = { limitBytes: 64 * 1024, family: 'other' } as const;
 
-const BODIES: Record<EndpointRule['body'], RequestHandler[]> = {
+const BODIES: Record<Exclude<EndpointRule['body'], 'batch'>, RequestHandler[]> = {
   json: [readJsonBody(JSON_BODY)],
   'optional-json': [readJsonBody({ ...JSON_BODY, optional: true })],
   chat: [readJsonBody(CHAT_BODY)],
@@ -45,13 +47,15 @@ export function createServeEndpoints(guards: Guards): ServeEndpoints {
     admission: [],
   };
 
+  const bodies: Record<EndpointRule['body'], RequestHandler[]> = { ...BODIES, batch: [guards.receiveBatch] };
+
   function chainOf(rule: EndpointRule): RequestHandler[] {
     const isReplayed = rule.method === 'POST' && rule.counts === 'request';
     return [
       guards.authenticate,
       ...(rule.scopes === 'any' ? [] : [requireScope(...rule.scopes)]),
       ...counts[rule.counts],
-      ...BODIES[rule.body],
+      ...bodies[rule.body],
       ...(isReplayed ? [guards.replay(familyOf(rule))] : []),
     ];
   }

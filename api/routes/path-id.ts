@@ -9,7 +9,14 @@ export function pathParam(req: Request, name: string): string {
   return value;
 }
 
-const NAMES = { ten: 'tenant', key: 'API key', cs: 'checkout', whk: 'webhook', dlv: 'delivery' } as const;
+const NAMES = {
+  ten: 'tenant',
+  key: 'API key',
+  cs: 'checkout',
+  whk: 'webhook',
+  dlv: 'delivery',
+  batch: 'batch',
+} as const;
 
 /**
  * The id in the path, checked for its form: what cannot be an id is as unknown as one that does not exist, and never

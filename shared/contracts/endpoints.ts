@@ -17,9 +17,10 @@ export interface EndpointRule {
   counts: 'request' | 'admission' | 'lookup';
   /**
    * `json`: a JSON body of at most 64 KiB; `optional-json`: the same, or none at all; `chat`: a JSON body of at most
-   * 20 MiB; `own`: the route reads the body itself; `none`: a body is not looked at.
+   * 20 MiB; `batch`: JSON or NDJSON of at most 50 MiB; `own`: the route reads the body itself; `none`: a body is not
+   * looked at.
    */
-  body: 'json' | 'optional-json' | 'chat' | 'own' | 'none';
+  body: 'json' | 'optional-json' | 'chat' | 'batch' | 'own' | 'none';
 }
 
 const CHAT = { method: 'POST', counts: 'admission', body: 'chat' } as const;
@@ -42,6 +43,12 @@ export const ENDPOINTS = {
     body: 'none',
   },
   listModels: { ...READ, path: '/models', scopes: 'any' },
+
+  createBatch: { ...WRITE, method: 'POST', path: '/batches', scopes: ['chat'], body: 'batch' },
+  listBatches: { ...READ, path: '/batches', scopes: ['chat'] },
+  getBatch: { ...READ, path: '/batches/:batchId', scopes: ['chat'] },
+  cancelBatch: { ...WRITE, method: 'POST', path: '/batches/:batchId/cancel', scopes: ['chat'], body: 'none' },
+  getBatchResults: { ...READ, path: '/batches/:batchId/results', scopes: ['chat'] },
 
   createKey: { ...WRITE, method: 'POST', path: '/keys', scopes: ['keys'] },
   listKeys: { ...READ, path: '/keys', scopes: ['keys'] },

@@ -27,9 +27,15 @@ async function makeWebhook(service: TestService, { key }: TestTenant): Promise<s
 
 const CHECKOUT = { credits: 1_000, success_url: 'https://shop.test/ok', cancel_url: 'https://shop.test/no' };
 
+const BATCH = { requests: [{ custom_id: 'first', body: chatOf('Hi') }] };
+
 /** Makes one of a tenant's things for each parameter of a path: a new parameter does not compile without its own. */
 const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Promise<string>> = {
   requestId: async (service, { key }) => requestIdOf(await postChat(service.app, key, chatOf('Hi'))),
+  batchId: async (service, { key }) => {
+    const { body } = await apiOf(service, key)('post', '/batches', BATCH);
+    return String(body.id);
+  },
   keyId: (_service, { keyId }) => Promise.resolve(keyId),
   entityId: async (service, { key }) => {
     await apiOf(service, key)('put', '/entities/pupil%2F1', {});
@@ -51,6 +57,7 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
 const BODIES: Partial<Record<EndpointName, object>> = {
   createChat: chatOf('Hi'),
   streamChat: chatOf('Hi'),
+  createBatch: BATCH,
   createEntity: { entity_id: 'pupil' },
   createWebhook: WEBHOOK,
   createCheckout: CHECKOUT,
@@ -63,7 +70,7 @@ export function bodyOf(name: EndpointName): object {
 
 /** Whether an endpoint reads a JSON body. */
 export function hasBody({ body }: EndpointRule): boolean {
-  return body === 'json' || body === 'optional-json' || body === 'chat';
+  return body === 'json' || body === 'optional-json' || body === 'chat' || body === 'batch';
 }
 
 export function paramsOf(path: string): PathParam[] {

@@ -8,17 +8,21 @@ export interface BatchRepository {
   /** From then on those who run batches look after it. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
-  /** All lines have arrived: the batch may run. Undefined: it is not there any more, or runs already. */
-  start(tenantId: string, batchId: string, counts: Pick<BatchRow, 'total' | 'failed'>): Promise<BatchRow | undefined>;
+  /** All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines. */
+  start(
+    tenantId: string,
+    batchId: string,
+    arrived: Pick<BatchRow, 'total' | 'failed' | 'metadataJson'>,
+  ): Promise<BatchRow | undefined>;
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
   /** One row more than the limit. */
   list(tenantId: string, query: ListQuery): Promise<BatchRow[]>;
-  /** Asks for a running batch's end; one that has ended is unchanged. Undefined: unknown. */
-  cancel(tenantId: string, batchId: string, now: number): Promise<BatchRow | undefined>;
-  /** The lines with a number above `after` and up to `after + span`, in order; those that wait have no result. */
-  lines(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
+  /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
+  cancel(tenantId: string, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
+  /** Of the lines with a number above `after` and up to `after + span` those that have ended, in order. */
+  results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
 }
 
 /** `_id` of a line: safe to write twice. */
@@ -26,10 +30,11 @@ export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;
 }
 
-export function createBatchRepository({
-  batches,
-  batchLines,
-}: Pick<Models, 'batches' | 'batchLines'>): BatchRepository {
+/** `bulk`: the same models over a connection that may take longer, for what moves megabytes. */
+export function createBatchRepository(
+  { batches, batchLines }: Pick<Models, 'batches' | 'batchLines'>,
+  bulk: Pick<Models, 'batchLines'> = { batchLines },
+): BatchRepository {
   async function find(tenantId: string, batchId: string): Promise<BatchRow | undefined> {
     return (await batches.findOne({ _id: batchId, tenantId }).lean()) ?? undefined;
   }
@@ -42,35 +47,50 @@ export function createBatchRepository({
     },
 
     async addLines(lines) {
-      await batchLines.insertMany(lines, { ordered: false, lean: true });
+      await bulk.batchLines.insertMany(lines, { ordered: false, lean: true });
     },
 
-    async start(tenantId, batchId, counts) {
-      const { modifiedCount } = await batches.updateOne(
-        { _id: batchId, tenantId, status: 'validating' },
-        { $set: { ...counts, status: 'in_progress' } },
+    async start(tenantId, batchId, arrived) {
+      const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
+      const running = await batches.updateOne(
+        { ...arriving, cancelledAt: { $exists: false } },
+        { $set: { ...arrived, status: 'in_progress' } },
       );
+      const { modifiedCount } =
+        running.modifiedCount === 1
+          ? running
+          : await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
       return modifiedCount === 1 ? find(tenantId, batchId) : undefined;
     },
 
     async remove(tenantId, batchId) {
-      await batchLines.deleteMany({ tenantId, batchId });
+      await bulk.batchLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
     },
 
     list: (tenantId, query) => listRows(batches, { tenantId }, query),
 
     async cancel(tenantId, batchId, now) {
-      await batches.updateOne(
-        { _id: batchId, tenantId, status: 'in_progress' },
+      const wanted = { _id: batchId, tenantId };
+      // The one whose lines arrive first: if it starts in between, `start` finds what is asked for.
+      const arriving = await batches.updateOne(
+        { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
+        { $set: { cancelledAt: now } },
+      );
+      const running = await batches.updateOne(
+        { ...wanted, status: 'in_progress' },
         { $set: { status: 'cancelling', cancelledAt: now } },
       );
-      return find(tenantId, batchId);
+      const batch = await find(tenantId, batchId);
+      return batch && { batch, isChanged: arriving.modifiedCount + running.modifiedCount > 0 };
     },
 
-    lines: (tenantId, batchId, after, span) =>
+    results: (tenantId, batchId, after, span) =>
       batchLines
-        .find({ tenantId, batchId, index: { $gt: after, $lte: after + span } })
+        .find(
+          { tenantId, batchId, index: { $gt: after, $lte: after + span }, state: { $in: ['completed', 'failed'] } },
+          { requestJson: 0 },
+        )
         .sort({ index: 1 })
         .lean(),
   };

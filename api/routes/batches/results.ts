@@ -1,0 +1,57 @@
+import type { Response } from 'express';
+
+import { decodeEntry } from '../../../shared/contracts/events.ts';
+import { toErrorObject } from '../../../shared/errors/error-body.ts';
+import type { BatchRepository } from '../../../shared/infra/mongo/batch-repository.ts';
+import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batch-rows.ts';
+import { answerHead } from '../../relay/answer.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { outcomeOf } from '../../relay/outcome.ts';
+import type { Outcome } from '../../relay/outcome.ts';
+import { untilDrained } from '../../relay/until-drained.ts';
+
+/** Lines that are in memory at a time. */
+const PAGE_LINES = 100;
+
+function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): Outcome {
+  if (error !== undefined) return { error: toErrorObject(error, requestId) };
+  const head = answerHead({
+    requestId,
+    acceptedAt: Number(fields['acceptedAt']),
+    tier: fields['tier'] ?? '',
+    // A field that a record does not have is empty text.
+    metadataJson: fields['metadata'] === '' ? undefined : fields['metadata'],
+  });
+  const stream = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
+  const outcome = outcomeOf(head, stream);
+  if (outcome === undefined) throw new Error(`The line of ${requestId} has ended without an end`);
+  return outcome;
+}
+
+/** One line of the results: `{custom_id, request_id, response | error}` (contract.md section 3). */
+export function toResultLine(line: BatchLineRow): string {
+  const end = endOf(line);
+  const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;
+  return `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",${outcome}}\n`;
+}
+
+/**
+ * Sends what has ended of a batch as NDJSON, in the order of its lines, no faster than the client reads. Throws before
+ * the first byte what can be an HTTP error; a fault after it cuts the connection.
+ */
+export async function sendResults(
+  res: Response,
+  { _id: batchId, tenantId, total }: BatchRow,
+  { batches, drainMs }: { batches: Pick<BatchRepository, 'results'>; drainMs: number },
+): Promise<void> {
+  for (let after = -1; after < total - 1; after += PAGE_LINES) {
+    if (res.destroyed) return;
+    const lines = await batches.results(tenantId, batchId, after, PAGE_LINES);
+    res.type('application/x-ndjson');
+    for (const line of lines) {
+      if (!res.write(toResultLine(line)) && !(await untilDrained(res, drainMs))) return;
+    }
+  }
+  res.type('application/x-ndjson').end();
+  dropUnread(res, drainMs);
+}
