@@ -11,8 +11,8 @@ import { refuseMalformed } from './refuse-malformed.ts';
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
-/** A body of 20 MiB over a slow line. */
-const REQUEST_MS = 120_000;
+/** A batch of 50 MiB over a slow line. */
+const REQUEST_MS = 300_000;
 
 export interface ServeOptions {
   port: number;

@@ -44,14 +44,16 @@ export async function sendResults(
   { _id: batchId, tenantId, total }: BatchRow,
   { batches, drainMs }: { batches: Pick<BatchRepository, 'results'>; drainMs: number },
 ): Promise<void> {
-  for (let after = -1; after < total - 1; after += PAGE_LINES) {
-    if (res.destroyed) return;
-    const lines = await batches.results(tenantId, batchId, after, PAGE_LINES);
-    res.type('application/x-ndjson');
-    for (const line of lines) {
+  const pageAfter = (after: number) => batches.results(tenantId, batchId, after, PAGE_LINES);
+  let page = await pageAfter(-1);
+  res.type('application/x-ndjson');
+  for (let next = PAGE_LINES; ; next += PAGE_LINES) {
+    for (const line of page) {
       if (!res.write(toResultLine(line)) && !(await untilDrained(res, drainMs))) return;
     }
+    if (next >= total || res.destroyed) break;
+    page = await pageAfter(next - 1);
   }
-  res.type('application/x-ndjson').end();
+  res.end();
   dropUnread(res, drainMs);
 }
