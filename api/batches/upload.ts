@@ -93,7 +93,8 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
   return {
     async add(line) {
       const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
-      if (group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX) await store();
+      const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
+      if (isFull && group.length > 0) await store();
       group.push(toRow(batch, total, line));
       groupBytes += bytes;
       total += 1;

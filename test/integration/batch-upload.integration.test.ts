@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Connection } from 'mongoose';
+
+import type { BatchLine } from '../../api/batches/to-line.ts';
+import { openUpload } from '../../api/batches/upload.ts';
+import type { Upload, UploadDeps } from '../../api/batches/upload.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { createBatchRepository } from '../../shared/infra/mongo/batch-repository.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { mongoUri } from '../support/stores.ts';
+
+const PRINCIPAL: Principal = {
+  ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
+  ...{ keyStatus: 'active', tenantStatus: 'active', monthlyTokenBudget: null, testDailyTokens: 0 },
+  limits: { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 },
+  ...{ defaultModel: 'mobius', onDisconnect: 'finish' },
+};
+const NOW = 1_700_000_000_000;
+
+let mongo: Connection;
+let models: Models;
+let batches: UploadDeps['batches'];
+beforeAll(async () => {
+  mongo = await connectMongo(mongoUri(`upl-${randomBytes(6).toString('hex')}`));
+  models = createModels(mongo);
+  await ensureIndexes(models);
+  batches = createBatchRepository(models);
+});
+afterAll(async () => {
+  await mongo.dropDatabase();
+  await mongo.close();
+});
+beforeEach(async () => {
+  await models.batches.deleteMany({});
+  await models.batchLines.deleteMany({});
+});
+
+function open(over: Partial<UploadDeps['batches']> = {}) {
+  const log = createRecordingLog();
+  const upload = openUpload(PRINCIPAL, { batches: { ...batches, ...over }, clock: { now: () => NOW }, log });
+  return { upload, log };
+}
+
+const line = (index: number, bytes = 10): BatchLine => ({ customId: `l${index}`, requestJson: 'x'.repeat(bytes) });
+
+async function addMany(upload: Upload, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) await upload.add(line(index));
+}
+
+const stored = () => Promise.all([models.batches.countDocuments(), models.batchLines.countDocuments()]);
+const away = () => Promise.reject(new Error('away'));
+
+describe('an upload', () => {
+  it('stores groups of few lines and few bytes, one after the other', async () => {
+    const groups: { lines: number; bytes: number }[] = [];
+    let atOnce = 0;
+    const { upload } = open({
+      async addLines(lines) {
+        atOnce += 1;
+        expect(atOnce).toBe(1);
+        const bytes = lines.reduce((sum, { requestJson = '' }) => sum + requestJson.length, 0);
+        groups.push({ lines: lines.length, bytes });
+        await batches.addLines(lines);
+        atOnce -= 1;
+      },
+    });
+
+    for (let index = 0; index < 1_000; index += 1) await upload.add(line(index, index < 990 ? 10 : 1_500_000));
+    const row = await upload.start(undefined);
+
+    expect(row.total).toBe(1_000);
+    expect(groups.reduce((sum, { lines }) => sum + lines, 0)).toBe(1_000);
+    for (const group of groups) {
+      expect(group.lines).toBeLessThanOrEqual(500);
+      expect(group.bytes).toBeLessThanOrEqual(4 * 1024 * 1024);
+    }
+  });
+
+  it('of a few lines writes nothing before it starts', async () => {
+    const { upload } = open();
+    await addMany(upload, 50);
+    expect(await stored()).toEqual([0, 0]);
+
+    const row = await upload.start('{"a":1}');
+
+    expect(row).toMatchObject({
+      ...{ status: 'in_progress', shard: 3, openShard: 3, keyId: 'key_1', metadataJson: '{"a":1}', total: 50 },
+      ...{ createdAt: NOW, expiresAt: NOW + 86_400_000 },
+    });
+    expect(await stored()).toEqual([1, 50]);
+  });
+
+  it('can be taken back until it starts, and not after', async () => {
+    const [first, second] = [open().upload, open().upload];
+    await addMany(first, 600);
+    await addMany(second, 600);
+    await second.start(undefined);
+
+    await Promise.all([first.discard(), second.discard()]);
+    await first.discard();
+
+    expect(await stored()).toEqual([1, 600]);
+    await expect(first.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await stored()).toEqual([1, 600]);
+  });
+
+  it('that was given up meanwhile is a conflict, and leaves nothing', async () => {
+    const { upload } = open();
+    await addMany(upload, 600);
+    const row = await models.batches.findOne({}).lean();
+    await createBatchWorkRepository(models).abandon('ten_1', String(row?._id), NOW);
+
+    await expect(upload.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
+
+    expect(await stored()).toEqual([0, 0]);
+  });
+
+  it('stays as it is where nobody knows whether it has started', async () => {
+    const { upload } = open({
+      async start(...from) {
+        await batches.start(...from);
+        return away();
+      },
+    });
+    await addMany(upload, 600);
+
+    await expect(upload.start(undefined)).rejects.toThrow('away');
+    await upload.discard();
+
+    expect(await stored()).toEqual([1, 600]);
+    expect((await models.batches.findOne({}).lean())?.status).toBe('in_progress');
+  });
+
+  it('that cannot be taken back is said to the operator', async () => {
+    const { upload, log } = open({ remove: away });
+    await addMany(upload, 600);
+
+    await upload.discard();
+
+    expect(log.lines).toEqual([
+      expect.objectContaining({ level: 'warn', fields: expect.objectContaining({ tenantId: 'ten_1' }) }),
+    ]);
+  });
+});
