@@ -21,7 +21,7 @@ const keyId = Joi.string()
 const endpoint = Joi.string()
   .pattern(/^[a-z]+(\.[a-z]+)*$/)
   .max(32)
-  .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat or chat.stream' });
+  .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat, chat.stream or batch' });
 const unixSeconds = Joi.string()
   .pattern(/^\d{1,11}$/)
   .messages({ 'string.pattern.base': '{{#label}} must be a time in Unix seconds' });
