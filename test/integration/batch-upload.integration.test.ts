@@ -21,7 +21,8 @@ const PRINCIPAL: Principal = {
   limits: { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 },
   ...{ defaultModel: 'mobius', onDisconnect: 'finish' },
 };
-const NOW = 1_700_000_000_000;
+/** Of today: MongoDB removes what is past its time. */
+const NOW = Date.now();
 
 let mongo: Connection;
 let models: Models;
@@ -96,6 +97,23 @@ describe('an upload', () => {
     expect(await stored()).toEqual([1, 50]);
   });
 
+  it('is stored once where a group is written again', async () => {
+    const { upload } = open({
+      async insert(batch) {
+        await batches.insert(batch);
+        await batches.insert(batch);
+      },
+      async addLines(lines) {
+        await batches.addLines(lines.slice(0, 3));
+        await batches.addLines(lines);
+      },
+    });
+    await addMany(upload, 600);
+
+    expect((await upload.start(undefined)).total).toBe(600);
+    expect(await stored()).toEqual([1, 600]);
+  });
+
   it('can be taken back until it starts, and not after', async () => {
     const [first, second] = [open().upload, open().upload];
     await addMany(first, 600);
@@ -119,6 +137,19 @@ describe('an upload', () => {
     await expect(upload.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
 
     expect(await stored()).toEqual([0, 0]);
+  });
+
+  it('has started where the answer that said so was lost, and it was asked again', async () => {
+    const { upload } = open({
+      async start(...from) {
+        await batches.start(...from);
+        return batches.start(...from);
+      },
+    });
+    await addMany(upload, 600);
+
+    expect(await upload.start(undefined)).toMatchObject({ status: 'in_progress', total: 600 });
+    expect(await stored()).toEqual([1, 600]);
   });
 
   it('stays as it is where nobody knows whether it has started', async () => {

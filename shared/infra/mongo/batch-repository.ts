@@ -1,11 +1,12 @@
 import type { ListQuery } from '../../contracts/list-page.ts';
 import type { BatchLineRow, BatchRow } from './batch-rows.ts';
+import { isDuplicateKey } from './connection.ts';
 import { listRows } from './list-rows.ts';
 import type { Models } from './models.ts';
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
-  /** From then on those who run batches look after it. */
+  /** From then on those who run batches look after it. Safe to repeat, like `addLines`. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
   /** All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines. */
@@ -30,6 +31,15 @@ export function batchLineId(batchId: string, index: number): string {
   return `${batchId}:${String(index).padStart(5, '0')}`;
 }
 
+/** The ids are nobody else's: what is there already was written by a try whose answer was lost. */
+async function once(insert: Promise<unknown>): Promise<void> {
+  try {
+    await insert;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+}
+
 /** `bulk`: the same models over a connection that may take longer, for what moves megabytes. */
 export function createBatchRepository(
   { batches, batchLines }: Pick<Models, 'batches' | 'batchLines'>,
@@ -43,11 +53,11 @@ export function createBatchRepository(
     find,
 
     async insert(batch) {
-      await batches.create({ ...batch, openShard: batch.shard });
+      await once(batches.create({ ...batch, openShard: batch.shard }));
     },
 
     async addLines(lines) {
-      await bulk.batchLines.insertMany(lines, { ordered: false, lean: true });
+      await once(bulk.batchLines.insertMany(lines, { ordered: false, lean: true }));
     },
 
     async start(tenantId, batchId, arrived) {
@@ -56,11 +66,11 @@ export function createBatchRepository(
         { ...arriving, cancelledAt: { $exists: false } },
         { $set: { ...arrived, status: 'in_progress' } },
       );
-      const { modifiedCount } =
-        running.modifiedCount === 1
-          ? running
-          : await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
-      return modifiedCount === 1 ? find(tenantId, batchId) : undefined;
+      if (running.modifiedCount === 0)
+        await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+      // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
+      const batch = await find(tenantId, batchId);
+      return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
     async remove(tenantId, batchId) {
