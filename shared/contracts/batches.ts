@@ -10,6 +10,8 @@ export const BATCH_LIMITS = {
   linesMax: 10_000,
   bytesMax: 50 * 1024 * 1024,
   customIdMax: 256,
+  /** Of one tenant that have not ended: a bound on what is stored for it. */
+  openMax: 100,
   /** What has not run by then is not run any more. */
   lifeMs: 24 * 3_600_000,
   /** From the batch's making: 30 days after the latest moment at which it can end. */

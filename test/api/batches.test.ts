@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { itemOf, itemsOf, postBatch, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
@@ -30,6 +31,21 @@ async function makeBatch(count = 2): Promise<string> {
 }
 
 describe('POST /batches', () => {
+  it('refuses one more than 100 that have not ended, and takes it when one has', async () => {
+    const busy = await service.startTenant();
+    const call = apiOf(service, busy.key);
+    const first = await call('post', '/batches', { requests: itemsOf(1) });
+    const row = await service.models.batches.findById(String(first.body.id)).lean();
+    const more = Array.from({ length: BATCH_LIMITS.openMax - 1 }, () => ({ ...row, _id: newId('batch') }));
+    await service.models.batches.insertMany(more, { lean: true });
+
+    const refused = await call('post', '/batches', { requests: itemsOf(1) });
+    expect(refused.status).toBe(409);
+    expect(refusalOf(refused)).toMatchObject({ code: 'conflict' });
+    await service.models.batches.updateOne({ _id: String(first.body.id) }, { $unset: { openShard: 1 } });
+    expect((await call('post', '/batches', { requests: itemsOf(1) })).status).toBe(202);
+  });
+
   it('accepts requests and their metadata', async () => {
     const metadata = { run: 'nightly', tags: ['a', { b: 1 }] };
     const before = Math.floor(Date.now() / 1000);

@@ -18,6 +18,8 @@ export interface BatchRepository {
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
+  /** How many batches of a tenant have not ended. */
+  countOpen(tenantId: string, shard: number): Promise<number>;
   /** One row more than the limit. */
   list(tenantId: string, query: ListQuery): Promise<BatchRow[]>;
   /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
@@ -77,6 +79,9 @@ export function createBatchRepository(
       await bulk.batchLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
     },
+
+    // By the index of those who run batches, which has open ones only.
+    countOpen: (tenantId, shard) => batches.countDocuments({ openShard: shard, tenantId }),
 
     list: (tenantId, query) => listRows(batches, { tenantId }, query),
 
