@@ -33,10 +33,17 @@ function isBadPath(error: unknown): boolean {
   return error instanceof URIError;
 }
 
+/** The route's pattern: the path itself may name an entity, and a log outlives its deletion. */
+function patternOf(req: Request): string {
+  // Express types `route` as any; it is set once a route has matched.
+  const { path = 'none' } = (req.route as { path?: string } | undefined) ?? {};
+  return path;
+}
+
 function toServiceError(error: unknown, req: Request, res: Response, log: Logger): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isBadPath(error)) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
-  log.error('A request failed unexpectedly.', { requestId: contextOf(res).requestId, path: req.path, error });
+  log.error('A request failed unexpectedly.', { requestId: contextOf(res).requestId, path: patternOf(req), error });
   return new ServiceError(
     'internal_error',
     'The service failed unexpectedly; try again, and name the request id if it stays.',

@@ -43,11 +43,14 @@ export interface Logger {
   debug(message: string, fields?: LogFields): void;
 }
 
+/** MongoDB's word for a violated unique index names the values, and among them may be an entity. */
+const DUPLICATE_KEY = /dup key: .*/g;
+
 /** Name, message and stack of an error and its causes; nothing else of it, since libraries attach whole requests. */
 export function describeError(error: unknown, depth = 0): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;
   const cause = error.cause === undefined || depth > 3 ? '' : `\ncaused by ${describeError(error.cause, depth + 1)}`;
-  return (error.stack ?? `${error.name}: ${error.message}`) + cause;
+  return (error.stack ?? `${error.name}: ${error.message}`).replaceAll(DUPLICATE_KEY, 'dup key') + cause;
 }
 
 export function createLogger(processName: string, level: string): Logger {
