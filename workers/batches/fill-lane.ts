@@ -10,7 +10,7 @@ import type { ReadLines } from './read-lines.ts';
 import type { SendLine } from './send-line.ts';
 
 export interface FillLaneDeps {
-  work: Pick<BatchWorkRepository, 'end'>;
+  work: Pick<BatchWorkRepository, 'end' | 'stillWaiting'>;
   lane: Pick<BatchLane, 'waiting'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
@@ -73,7 +73,14 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
   async function sendSlice(batch: OpenBatch, count: number): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     const sender = await senderOf(batch);
-    const slice = batch.ready.splice(0, count);
+    const read = batch.ready.splice(0, count);
+    // They may have waited here for long: a line whose entity was deleted meanwhile has been ended.
+    const waiting = await work.stillWaiting(
+      tenantId,
+      batchId,
+      read.map(({ index }) => index),
+    );
+    const slice = read.filter(({ index }) => waiting.has(index));
     batch.waitingFor = null;
     const ends = (await Promise.all(slice.map((line) => send(batch, line, sender)))).flat();
     batch.ready.sort((one, other) => one.index - other.index);

@@ -21,6 +21,8 @@ export interface BatchWorkRepository {
   open(shard: number): Promise<BatchRow[]>;
   /** Lines without a result whose number is above `after`, in order. */
   waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<BatchLineRow[]>;
+  /** Which of the lines with these numbers have no result yet. */
+  stillWaiting(tenantId: string, batchId: string, indexes: readonly number[]): Promise<Set<number>>;
   /** Notes how lines ended. Safe to repeat: a line ends once. */
   end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<void>;
   /** Ends every line that waits, except for those with the given numbers; returns how many there were. */
@@ -70,6 +72,12 @@ export function createBatchWorkRepository({
         .sort({ index: 1 })
         .limit(limit)
         .lean(),
+
+    async stillWaiting(tenantId, batchId, indexes) {
+      const filter = { tenantId, batchId, index: { $in: [...indexes] }, state: 'waiting' as const };
+      const rows = await batchLines.find(filter, { index: 1 }).lean();
+      return new Set(rows.map(({ index }) => index));
+    },
 
     async end(tenantId, batchId, ends) {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
