@@ -72,3 +72,12 @@ export type WebhookQueueName = 'webhooks' | 'webhooks-slow';
 
 /** A job holds nothing that MongoDB does not, and one that has ended must not be in the way of the next. */
 export const WEBHOOK_QUEUES = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
+
+/** The same holds for exports and deletions. */
+export const COMPLIANCE_QUEUE = WEBHOOK_QUEUES;
+
+/** An export or a deletion has something to do. */
+export interface ComplianceJob {
+  tenantId: string;
+  jobId: string;
+}

@@ -57,7 +57,8 @@ export interface WebhookEventData {
   'moderation.flagged': ChatEventData & { side: 'input' | 'output'; categories: string[] };
   'entity.deleted': { entity_id: string };
   'compliance.export.completed': ComplianceJobData;
-  'compliance.deletion.completed': ComplianceJobData;
+  /** An entity is named by its pseudonym alone. */
+  'compliance.deletion.completed': ComplianceJobData & { entity_hash: string | null };
   'webhook.disabled': { webhook_id: string; url: string; reason: 'gone' | 'failing' };
   /** Sent by `POST /webhooks/{id}/test` alone, whatever the webhook has subscribed to. */
   ping: { webhook_id: string };

@@ -6,6 +6,8 @@ import { createBatchModels } from './batch-models.ts';
 import type { BatchModels } from './batch-models.ts';
 import { createBillingModels } from './billing-models.ts';
 import type { BillingModels } from './billing-models.ts';
+import { createComplianceModels } from './compliance-models.ts';
+import type { ComplianceModels } from './compliance-models.ts';
 import type {
   TenantRow,
   AccountRow,
@@ -18,7 +20,6 @@ import type {
   StoredMessage,
   EntityRow,
   IdempotencyRow,
-  AuditRow,
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
@@ -154,7 +155,9 @@ const ledgerSchema = new Schema<LedgerRow>(
     acceptedAt: number,
   },
   options,
-).index({ tenantId: 1, createdAt: -1 });
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
 
 const usageRollUpSchema = new Schema<UsageRollUpRow>(
   {
@@ -195,6 +198,7 @@ const answerSchema = new Schema<AnswerRow>(
   options,
 )
   .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ tenantId: 1, entityId: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 const storedMessage = new Schema<StoredMessage>(
@@ -239,21 +243,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
   .index({ tenantId: 1, entityId: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
-const auditSchema = new Schema<AuditRow>(
-  {
-    _id: required,
-    tenantId: required,
-    createdAt: count,
-    actor: required,
-    action: required,
-    target: required,
-    requestId: required,
-    details: { type: Schema.Types.Mixed, default: {} },
-  },
-  options,
-).index({ tenantId: 1, createdAt: -1 });
-
-export interface Models extends BatchModels, BillingModels, WebhookModels {
+export interface Models extends BatchModels, BillingModels, ComplianceModels, WebhookModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -265,7 +255,6 @@ export interface Models extends BatchModels, BillingModels, WebhookModels {
   answers: Model<AnswerRow>;
   entities: Model<EntityRow>;
   idempotency: Model<IdempotencyRow>;
-  audit: Model<AuditRow>;
 }
 
 export function createModels(connection: Connection): Models {
@@ -281,10 +270,10 @@ export function createModels(connection: Connection): Models {
     answers: connection.model<AnswerRow>('Answer', answerSchema, 'answers'),
     entities: connection.model<EntityRow>('Entity', entitySchema, 'entities'),
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
-    audit: connection.model<AuditRow>('Audit', auditSchema, 'audit_log'),
     ...createWebhookModels(connection),
     ...createBillingModels(connection),
     ...createBatchModels(connection),
+    ...createComplianceModels(connection),
   };
 }
 

@@ -11,6 +11,8 @@ export function createKeyspace(namespace = 'chat') {
     breakers: breakerKeys(`{${namespace}-breakers}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
     webhooks: `{${namespace}-webhooks}`,
+    /** BullMQ's prefix for exports and deletions. */
+    compliance: `{${namespace}-compliance}`,
   };
 }
 
@@ -43,6 +45,8 @@ function shardKeys(tag: string) {
     address: (address: string) => `${tag}:addr:${address}`,
     /** Which request runs or ran under an Idempotency-Key. */
     idempotency: (name: string) => `${tag}:idem:${name}`,
+    /** The requests of an entity that left something here, by its pseudonym: no key names an entity. */
+    entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
     outbox: `${tag}:outbox`,
     parked: `${tag}:outbox:parked`,
