@@ -57,6 +57,7 @@ module.exports = {
     door('winston', ['shared/infra/logging']),
     door('prom-client', ['shared/infra/metrics']),
     door('stripe', ['api/payments/stripe']),
+    door('archiver', ['workers/compliance']),
     only(
       'stages-do-not-call-stages',
       'A stage imports stage.ts only; the order stands in run-pipeline.ts.',

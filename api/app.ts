@@ -41,6 +41,8 @@ import { createChatStreamRoute } from './routes/chat-stream/route.ts';
 import { createEntitiesRoute } from './routes/entities/route.ts';
 import type { EntitiesRouteDeps } from './routes/entities/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
+import { createComplianceRoute } from './routes/compliance/route.ts';
+import type { ComplianceRouteDeps } from './routes/compliance/route.ts';
 import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
 import { createUsageRoute } from './routes/usage/route.ts';
@@ -55,6 +57,7 @@ type TenantRoutesDeps = Omit<
     UsageRouteDeps &
     BillingRouteDeps &
     AuditLogRouteDeps &
+    ComplianceRouteDeps &
     WebhooksRouteDeps &
     BatchesRouteDeps &
     ReplayDeps,
@@ -134,6 +137,7 @@ export function createApp(deps: AppDeps): Express {
     createUsageRoute(routes),
     createBillingRoute(routes),
     createAuditLogRoute(routes),
+    createComplianceRoute(routes),
     createWebhooksRoute(routes),
     identify,
   );

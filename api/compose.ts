@@ -60,6 +60,7 @@ import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuditTrail } from './audit/audit-trail.ts';
 import { openBatches } from './batches/open-batches.ts';
+import { openCompliance } from './compliance/open-compliance.ts';
 import { createAuthenticate } from './middleware/authenticate.ts';
 import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
@@ -115,6 +116,7 @@ export async function composeIngress(
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
   const stores = { mongo, models, redis, subscriber, keyspace };
   const webhooks = await openWebhooks({ ...stores, cipher, config: config.webhooks, clock, closer, log });
+  const compliance = openCompliance({ models, redis, keyspace, credentialsKey: config.credentialsKey, closer, log });
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -188,6 +190,7 @@ export async function composeIngress(
     auditTrail,
     webhooks: webhooks.parts,
     batches: await openBatches(config.mongodbUri, models, closer),
+    compliance,
     ...{ accounts, accountStore, checkouts, purchases, prices },
     payment: opened?.payment,
     paymentRoute:
@@ -219,6 +222,7 @@ export async function composeIngress(
         accountStore,
         routing,
         takeBack: enqueue.takeBack,
+        pseudonyms: compliance.pseudonyms,
         clock,
         log,
       }),

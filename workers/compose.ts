@@ -3,16 +3,13 @@ import type { QueueName } from '../shared/contracts/jobs.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
-import { createAnswerRepository } from '../shared/infra/mongo/answer-repository.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
-import { createConversationRepository } from '../shared/infra/mongo/conversation-repository.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
-import { createSettlementRepository } from '../shared/infra/mongo/settlement-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
@@ -38,6 +35,8 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openBatches } from './batches/open-batches.ts';
 import { createPace } from './batches/pace.ts';
 import { createBreakers } from './breakers/breakers.ts';
+import { openCoveredStores } from './compliance/open-covered.ts';
+import { startCompliance } from './compliance/start-compliance.ts';
 import { createFleet } from './fleet.ts';
 import { createAwaitTurn } from './lease/await-turn.ts';
 import { createLease } from './lease/lease.ts';
@@ -102,6 +101,9 @@ export async function composeWorker(
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
 
+  const { pseudonyms, erasures, gate, ...stores } = openCoveredStores(mongo, models, config.credentialsKey);
+  const { conversations } = stores;
+
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
   closer.defer('routing', () => {
@@ -131,6 +133,7 @@ export async function composeWorker(
     keyspace,
     cipher,
     leases,
+    gate,
     clock: systemClock,
     onAttempt: (outcome) => {
       metrics.webhookAttempts.inc({ outcome });
@@ -156,7 +159,6 @@ export async function composeWorker(
       log.error('Redis could not be told what was finished before it went away.', { error });
     });
   });
-  const conversations = createConversationRepository(models);
   const { moderator, openWindow } = createModeration(config.moderation, http, meter.onModerated);
   const admissions = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
@@ -202,7 +204,7 @@ export async function composeWorker(
         log,
       }),
       keep: createKeep({
-        answers: createAnswerRepository(models),
+        answers: stores.answers,
         cache: createAnswerCache(redis, keyspace),
         retentionMs,
         log,
@@ -219,12 +221,12 @@ export async function composeWorker(
     leases,
     log,
     clock: systemClock,
-    ledger: createSettlementRepository(mongo, models),
+    ledger: stores.ledger,
     accounts: accountStore,
     onSettled: (count) => {
       metrics.settled.inc(count);
     },
-    onBooked: chatEvents.onBooked,
+    onBooked: async (records) => chatEvents.onBooked(await gate.cover(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -240,6 +242,10 @@ export async function composeWorker(
     log.warn('The queue reported an error.', { error });
   });
   closer.defer('queues', () => queues.close());
+  startCompliance({
+    ...{ mongo, models, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
+    clock: systemClock,
+  });
 
   const reconciler = createReconciler({
     books: createReconciliationRepository(mongo, models),
@@ -273,7 +279,7 @@ export async function composeWorker(
     },
     dispatcher: openBatches({
       ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
-      ...{ isJustBack, requestTimeoutMs, retentionMs },
+      ...{ isJustBack, requestTimeoutMs, retentionMs, pseudonyms },
       clock: systemClock,
     }),
     onOutboxLength: async (shard) => {

@@ -16,6 +16,8 @@ const NAMES = {
   whk: 'webhook',
   dlv: 'delivery',
   batch: 'batch',
+  exp: 'export',
+  del: 'deletion',
 } as const;
 
 /**

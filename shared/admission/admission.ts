@@ -2,6 +2,7 @@ import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { laneOf } from '../contracts/jobs.ts';
 import type { Endpoint, RequestEnvelope } from '../contracts/jobs.ts';
 import type { IdempotencyName } from '../contracts/kept-answer.ts';
+import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { DEFAULT_RATES } from '../domain/routing/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -19,6 +20,7 @@ export interface AdmissionDeps {
   accountStore: AccountStore;
   routing: RoutingCache;
   takeBack: (requestId: string, principal: Principal) => void;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   log: Logger;
 }
@@ -89,7 +91,7 @@ function toEnvelope(
  * says why not. Throws `model_unavailable` where a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
-  const { store, accounts, accountStore, routing, takeBack, clock, log } = deps;
+  const { store, accounts, accountStore, routing, takeBack, pseudonyms, clock, log } = deps;
 
   async function loadBook({ tenantId, shard }: Principal): Promise<void> {
     try {
@@ -122,6 +124,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
           tier,
           metadataJson: request.metadataJson,
           onDisconnect,
+          entityHash: request.entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, request.entityId),
           idempotency,
         },
         clock.now(),

@@ -99,6 +99,13 @@ export const ENDPOINTS = {
     body: 'none',
   },
 
+  createExport: { ...WRITE, method: 'POST', path: '/compliance/exports', scopes: ['compliance'] },
+  listExports: { ...READ, path: '/compliance/exports', scopes: ['compliance'] },
+  getExport: { ...READ, path: '/compliance/exports/:exportId', scopes: ['compliance'] },
+  downloadExport: { ...READ, path: '/compliance/exports/:exportId/download', scopes: ['compliance'] },
+  createDeletion: { ...WRITE, method: 'POST', path: '/compliance/deletions', scopes: ['compliance'] },
+  listDeletions: { ...READ, path: '/compliance/deletions', scopes: ['compliance'] },
+  getDeletion: { ...READ, path: '/compliance/deletions/:deletionId', scopes: ['compliance'] },
   listAuditLog: { ...READ, path: '/compliance/audit_log', scopes: ['compliance'] },
 } as const satisfies Record<string, EndpointRule>;
 

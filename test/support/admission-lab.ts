@@ -119,6 +119,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
           metadataJson: undefined,
           onDisconnect: 'cancel',
           idempotency: undefined,
+          entityHash: undefined,
           ...asked,
         },
         now,

@@ -25,6 +25,8 @@ async function makeWebhook(service: TestService, { key }: TestTenant): Promise<s
   return String(body.id);
 }
 
+const NOBODY = { scope: 'entity', entity_id: 'nobody' };
+
 const CHECKOUT = { credits: 1_000, success_url: 'https://shop.test/ok', cancel_url: 'https://shop.test/no' };
 
 const BATCH = { requests: [{ custom_id: 'first', body: chatOf('Hi') }] };
@@ -47,6 +49,14 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     const { body } = await apiOf(service, owner.key)('post', `/webhooks/${webhookId}/test`);
     return String(body.id);
   },
+  exportId: async (service, { key }) => {
+    const { body } = await apiOf(service, key)('post', '/compliance/exports', NOBODY);
+    return String(body.id);
+  },
+  deletionId: async (service, { key }) => {
+    const { body } = await apiOf(service, key)('post', '/compliance/deletions', NOBODY);
+    return String(body.id);
+  },
   checkoutId: async (service, { key }) => {
     const { body } = await apiOf(service, key)('post', '/billing/checkout', CHECKOUT);
     return String(body.id);
@@ -61,6 +71,8 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   createEntity: { entity_id: 'pupil' },
   createWebhook: WEBHOOK,
   createCheckout: CHECKOUT,
+  createExport: NOBODY,
+  createDeletion: NOBODY,
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 

@@ -48,6 +48,8 @@ export interface AdmitOptions {
   timeoutMs?: number;
   /** Leaves the body out, as an ingress that died in between. */
   withoutBody?: boolean;
+  entityHash?: string;
+  idempotency?: { name: string; fingerprint: string };
 }
 
 /** The stores of a request's life over real Redis, with a namespace of its own; nothing runs by itself. */
@@ -229,7 +231,8 @@ export async function openRequestLab(): Promise<RequestLab> {
           tier: 'mobius',
           metadataJson: undefined,
           onDisconnect: principal.onDisconnect,
-          idempotency: undefined,
+          idempotency: options.idempotency,
+          entityHash: options.entityHash,
         },
         Date.now(),
       );

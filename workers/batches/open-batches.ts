@@ -1,5 +1,6 @@
 import { createAdmission } from '../../shared/admission/admission.ts';
 import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
@@ -35,6 +36,7 @@ export interface BatchesDeps {
   admissions: AdmissionStore;
   accountStore: AccountStore;
   leases: LeaderLease;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
   events: Pick<EventSink, 'raise'>;
   isJustBack: () => boolean;
   requestTimeoutMs: number;
@@ -63,6 +65,7 @@ export function openBatches(deps: BatchesDeps): Dispatcher {
     accountStore: deps.accountStore,
     routing: deps.routing,
     takeBack: enqueue.takeBack,
+    pseudonyms: deps.pseudonyms,
     clock,
     log,
   });

@@ -5,12 +5,14 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/connection.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
 import type { Claimed, Outcome } from '../pipeline/stage.ts';
 
 export interface ChatEventsDeps {
   events: Pick<EventSink, 'raise' | 'tell' | 'wants'>;
   watchAccount: WatchAccount;
+  gate: Pick<ErasureGate, 'nameOf'>;
   clock: Clock;
   log: Logger;
 }
@@ -51,9 +53,13 @@ function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
     : [{ tenantId, type: 'chat.completed', cause, data: { ...data, credits: toCredits(record.costMicro) }, now }];
 }
 
-function toFinishedEvents({ envelope, answer }: Claimed, { finishReason, usage, error }: Outcome, now: number) {
-  const { tenantId, requestId: cause, request } = envelope;
-  const { entityId } = request;
+function toFinishedEvents(
+  { envelope, answer }: Pick<Claimed, 'envelope' | 'answer'>,
+  { finishReason, usage, error }: Outcome,
+  entityId: string | undefined,
+  now: number,
+) {
+  const { tenantId, requestId: cause } = envelope;
   const about = describe({ ...envelope, ...(entityId === undefined ? {} : { entityId }) });
   const found: RaisedEvent[] = [];
   if (finishReason === 'error') {
@@ -68,7 +74,13 @@ function toFinishedEvents({ envelope, answer }: Claimed, { finishReason, usage, 
   return found;
 }
 
-export function createChatEvents({ events, watchAccount, clock, log }: ChatEventsDeps): ChatEvents {
+/** Whether the end of a request is told without a booking. */
+function isTold({ answer }: Claimed, { finishReason }: Outcome): boolean {
+  const { verdict } = answer.trace.moderation ?? {};
+  return finishReason === 'error' || verdict === 'flagged_input' || verdict === 'flagged_output';
+}
+
+export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps): ChatEvents {
   const telling = new Set<Promise<void>>();
 
   async function raiseBooked(records: readonly SettlementRecord[]): Promise<void> {
@@ -77,6 +89,19 @@ export function createChatEvents({ events, watchAccount, clock, log }: ChatEvent
     for (const tenantId of new Set(records.map((record) => record.tenantId)))
       raised.push(...(await watchAccount(tenantId, now)));
     await events.raise(raised);
+  }
+
+  /** A request whose entity was erased since it was accepted names it no more. */
+  async function tellFinished({ envelope, answer, seq }: Claimed, outcome: Outcome, now: number): Promise<void> {
+    const { tenantId, requestId, request } = envelope;
+    try {
+      if (!(await events.wants(tenantId, ['chat.failed', 'moderation.flagged']))) return;
+      const { entityId } = request;
+      const name = entityId === undefined ? undefined : await gate.nameOf(tenantId, entityId, seq);
+      await events.tell(toFinishedEvents({ envelope, answer }, outcome, name, now));
+    } catch (error) {
+      log.warn('Webhook events of an ended request are lost, if anybody wants them.', { tenantId, requestId, error });
+    }
   }
 
   return {
@@ -91,9 +116,8 @@ export function createChatEvents({ events, watchAccount, clock, log }: ChatEvent
     },
 
     onFinished(run, outcome) {
-      const found = toFinishedEvents(run, outcome, clock.now());
-      if (found.length === 0) return;
-      const told = events.tell(found).finally(() => telling.delete(told));
+      if (!isTold(run, outcome)) return;
+      const told = tellFinished(run, outcome, clock.now()).finally(() => telling.delete(told));
       telling.add(told);
     },
 

@@ -17,6 +17,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import { createWatchAccount } from '../../shared/webhooks/account-watch.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
 import { createEventSink } from '../../shared/webhooks/event-sink.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { createSubscriptions } from '../../shared/webhooks/subscriptions.ts';
@@ -38,6 +39,7 @@ export interface WebhooksDeps {
   keyspace: Keyspace;
   cipher: CredentialCipher;
   leases: LeaderLease;
+  gate: Pick<ErasureGate, 'nameOf'>;
   clock: Clock;
   onAttempt: DeliverDeps['onAttempt'];
   closer: Closer;
@@ -65,6 +67,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
   const events = createEventSink({ subscriptions, deliveries, queue, log });
   const chatEvents = createChatEvents({
     events,
+    gate: deps.gate,
     watchAccount: createWatchAccount({ events, accounts: createAccountStates(models) }),
     clock,
     log,

@@ -71,6 +71,8 @@ export interface AdmissionRequest {
   onDisconnect: 'cancel' | 'finish';
   /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
   idempotency: { name: string; fingerprint: string } | undefined;
+  /** The pseudonym of its entity, under which a deletion finds the request. */
+  entityHash: string | undefined;
 }
 
 export interface AdmissionSettings {
@@ -170,6 +172,7 @@ export function createAdmissionStore(
   return {
     async admit(request, now) {
       const { requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel, idempotency } = request;
+      const { entityHash } = request;
       const keys = keyspace.shard(principal.shard);
       const { keyId, tenantId, limits, mode } = principal;
       const live = mode === 'live';
@@ -191,6 +194,7 @@ export function createAdmissionStore(
           keys.meanCompletion(keyId),
           keys.laneStatistics(queue),
           idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
+          entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
         ],
         [
           requestId,

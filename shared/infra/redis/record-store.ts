@@ -37,7 +37,7 @@ export interface RecordStore {
   /** Says that the ingress reads no more. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-  cancel(principal: Principal, requestId: string): Promise<boolean>;
+  cancel(owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, requestId: string): Promise<boolean>;
 }
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */

@@ -71,6 +71,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
           metadataJson: undefined,
           onDisconnect: 'finish',
           idempotency: undefined,
+          entityHash: undefined,
         },
         Date.now(),
       );

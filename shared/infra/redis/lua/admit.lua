@@ -2,7 +2,8 @@
 -- the request count. Numbers only: the body is stored after this.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
---       14 lane statistics, 15 idempotency record (the record where there is none)
+--       14 lane statistics, 15 idempotency record (the record where there is none),
+--       16 requests of the entity (the record where there is none)
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -145,6 +146,13 @@ if is_batch then redis.call('HSET', KEYS[1], 'lane', ARGV[23]) end
 if ARGV[22] ~= '' then
   redis.call('HSET', KEYS[1], 'idempotency', KEYS[15])
   redis.call('SET', KEYS[15], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
+end
+-- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
+if KEYS[16] ~= KEYS[1] then
+  local life = tonumber(ARGV[18]) + (ARGV[21] == 'finish' and IDEMPOTENCY_MS or 0)
+  redis.call('ZREMRANGEBYSCORE', KEYS[16], '-inf', int(now))
+  redis.call('ZADD', KEYS[16], int(now + life), id)
+  redis.call('PEXPIRE', KEYS[16], int(tonumber(ARGV[18]) + IDEMPOTENCY_MS))
 end
 redis.call('ZADD', KEYS[11], int(now + ENQUEUE_GRACE_MS), id)
 return reply('admitted', 0, estimate, seq)

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { Connection } from 'mongoose';
+
+import { coverAnswers, coverConversations, createErasureGate } from '../../shared/compliance/erasure-gate.ts';
+import type { ErasureGate } from '../../shared/compliance/erasure-gate.ts';
+import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { createAnswerRepository } from '../../shared/infra/mongo/answer-repository.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
+import { createErasureRepository } from '../../shared/infra/mongo/erasure-repository.ts';
+import type { ErasureRepository } from '../../shared/infra/mongo/erasure-repository.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { settlementOf } from '../support/compliance-lab.ts';
+import { mongoUri } from '../support/stores.ts';
+
+const pseudonyms = createPseudonyms(Buffer.alloc(32, 7));
+/** Milliseconds of the deletion, and its place in the order of acceptance: microseconds. */
+const NOW = 1_700_000_000_000;
+const SEQ = NOW * 1_000;
+
+let mongo: Connection;
+let models: Models;
+let erasures: ErasureRepository;
+let gate: ErasureGate;
+let tenantId: string;
+beforeAll(async () => {
+  mongo = await connectMongo(mongoUri(`gate-${randomBytes(6).toString('hex')}`));
+  models = createModels(mongo);
+  await ensureIndexes(models);
+  erasures = createErasureRepository(models);
+  gate = createErasureGate({ erasures, pseudonyms });
+});
+beforeEach(() => {
+  tenantId = newId('ten');
+});
+afterAll(async () => {
+  await mongo.dropDatabase();
+  await mongo.close();
+});
+
+const markEntity = (seq = SEQ) => erasures.mark(tenantId, pseudonyms.of(tenantId, 'pupil'), { seq, now: Date.now() });
+const markTenant = () => erasures.mark(tenantId, undefined, { seq: SEQ, now: Date.now() });
+
+it('lets a request that was accepted before the deletion remember nothing, and a later one all', async () => {
+  const conversations = coverConversations(createConversationRepository(models), gate);
+  const remember = (entityId: string, seq: number) =>
+    conversations.remember(
+      tenantId,
+      entityId,
+      { requestId: newId('req'), seq, attempt: 1, messages: [{ role: 'user', content: `${seq}` }] },
+      { create: true, now: NOW },
+    );
+  await markEntity();
+
+  await remember('pupil', SEQ);
+  expect(await models.entities.countDocuments({ tenantId })).toBe(0);
+
+  await remember('neighbour', SEQ);
+  await remember('pupil', SEQ + 1);
+  expect((await conversations.find(tenantId, 'pupil'))?.history).toEqual([{ role: 'user', content: `${SEQ + 1}` }]);
+  expect((await conversations.find(tenantId, 'neighbour'))?.history).toHaveLength(1);
+});
+
+it('keeps no answer of such a request, nor any of a tenant whose conversations were deleted', async () => {
+  const answers = coverAnswers(createAnswerRepository(models), gate);
+  const keep = async (entityId: string | undefined, acceptedAt: number) => {
+    const requestId = newId('req');
+    const entity = entityId === undefined ? {} : { entityId };
+    const fields = { acceptedAt: String(acceptedAt) };
+    await answers.keep({ requestId, tenantId, fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
+    return (await models.answers.countDocuments({ _id: requestId })) === 1;
+  };
+  await markEntity();
+  expect([await keep('pupil', NOW), await keep('pupil', NOW + 1), await keep(undefined, NOW)]).toEqual([
+    ...[false, true, true],
+  ]);
+  await markTenant();
+  expect([await keep('other', NOW), await keep(undefined, NOW), await keep(undefined, NOW + 1)]).toEqual([
+    ...[false, false, true],
+  ]);
+});
+
+it('books what is owed under the pseudonym', async () => {
+  const record = (entityId: string, acceptedAt: number) =>
+    settlementOf({ tenantId, keyId: '', key: '' }, entityId, acceptedAt);
+  const names = async (...records: ReturnType<typeof record>[]) =>
+    (await gate.cover(records)).map(({ entityId }) => entityId);
+  const pupil = pseudonyms.of(tenantId, 'pupil');
+  const without = { ...record('', NOW) };
+  delete without.entityId;
+
+  expect(await names(record('pupil', NOW))).toEqual(['pupil']);
+  await markEntity();
+  expect(await names(record('pupil', NOW), record('pupil', NOW + 1), record('neighbour', NOW), without)).toEqual([
+    ...[pupil, 'pupil', 'neighbour', undefined],
+  ]);
+  await markTenant();
+  expect(await names(record('neighbour', NOW))).toEqual([pseudonyms.of(tenantId, 'neighbour')]);
+  expect(await gate.nameOf(tenantId, 'neighbour', SEQ)).toBe(pseudonyms.of(tenantId, 'neighbour'));
+  expect(await gate.nameOf(tenantId, 'neighbour', SEQ + 1)).toBe('neighbour');
+});
+
+it('keeps to the latest of several deletions', async () => {
+  await markEntity(SEQ + 5);
+  await markEntity(SEQ);
+
+  expect(await gate.isErased(tenantId, 'pupil', SEQ + 5)).toBe(true);
+});

@@ -1,0 +1,146 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import type { ConversationEraser, KnownRequest } from '../../shared/infra/mongo/conversation-eraser.ts';
+import type { OutboxTraces } from '../../shared/infra/redis/outbox-traces.ts';
+import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
+import type { RequestTrace, RequestTraces } from '../../shared/infra/redis/request-traces.ts';
+import type { JobHands } from './run-job.ts';
+
+/** Whose requests go: those of one entity, or all of the tenant. */
+export interface DeletedSubject {
+  tenantId: string;
+  shard: number;
+  entityId?: string | undefined;
+}
+
+export interface EraseRequestsDeps {
+  traces: RequestTraces;
+  outbox: OutboxTraces;
+  records: Pick<RecordStore, 'cancel'>;
+  known: Pick<ConversationEraser, 'requests'>;
+  /** Takes a request's job out of its queue, if no worker has it in hand. */
+  removeJob: (shard: number, requestId: string) => Promise<void>;
+  pseudonyms: Pseudonyms;
+}
+
+/** Ends the requests of a deleted subject, and takes away what they have left in Redis. Every call can be repeated. */
+export interface EraseRequests {
+  /** Cancels what was accepted up to `seq` and has not ended, and waits for its end. Returns how many there were. */
+  end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
+  /** Waits until what they owe is booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
+  settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
+  /** Returns how many requests have left something. */
+  erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
+  /** Forgets which requests the entity had. */
+  unlist(subject: DeletedSubject, seq: number): Promise<void>;
+}
+
+const POLL_MS = 100;
+/** A running request hears of its cancelling within 3 s; the requests of a worker that died are ended within 20. */
+const END_WAIT_MS = 60_000;
+/** The order of acceptance is a time in microseconds (admit.lua). */
+const MICROS = 1_000;
+const AT_ONCE = 200;
+
+const isOpen = ({ state }: RequestTrace) => state === 'accepted' || state === 'running';
+
+/** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
+async function until(isDone: () => Promise<boolean>, what: string, { signal }: JobHands): Promise<void> {
+  const deadline = performance.now() + END_WAIT_MS;
+  while (!(await isDone())) {
+    if (performance.now() > deadline) throw new Error(`${what} takes longer than ${END_WAIT_MS / 1000} s`);
+    await pause(POLL_MS, undefined, { signal });
+  }
+}
+
+export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
+  const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
+
+  /** What Redis itself knows of them, and what MongoDB does, some at a time; one may come more than once. */
+  async function* requestsOf(subject: DeletedSubject): AsyncGenerator<KnownRequest[]> {
+    const { tenantId, shard, entityId } = subject;
+    if (entityId === undefined) {
+      for await (const ids of traces.all(shard)) yield ids.map((requestId) => ({ requestId }));
+    } else {
+      const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
+      for (let from = 0; from < ids.length; from += AT_ONCE)
+        yield ids.slice(from, from + AT_ONCE).map((requestId) => ({ requestId }));
+    }
+    yield* known.requests(subject, pseudonyms);
+  }
+
+  async function cancel({ tenantId, shard }: DeletedSubject, { requestId, keyId }: RequestTrace): Promise<void> {
+    await records.cancel({ shard, tenantId, keyId }, requestId);
+    await removeJob(shard, requestId);
+  }
+
+  function isMeant({ tenantId, entityId }: DeletedSubject, seq: number) {
+    return (record: SettlementRecord) =>
+      record.tenantId === tenantId &&
+      record.acceptedAt * MICROS <= seq &&
+      (entityId === undefined
+        ? record.entityId !== undefined && !pseudonyms.isOne(tenantId, record.entityId)
+        : record.entityId === entityId);
+  }
+
+  return {
+    async end(subject, seq, hands) {
+      const { tenantId, shard } = subject;
+      const open = new Set<string>();
+      for await (const requests of requestsOf(subject)) {
+        hands.signal.throwIfAborted();
+        const ids = requests.map(({ requestId }) => requestId);
+        const found = (await traces.look(shard, ids)).filter(
+          (trace) => isOpen(trace) && trace.tenantId === tenantId && trace.seq <= seq,
+        );
+        for (const trace of found) {
+          await cancel(subject, trace);
+          open.add(trace.requestId);
+        }
+      }
+      const left = () => traces.look(shard, [...open]);
+      await until(async () => !(await left()).some(isOpen), 'The end of cancelled requests', hands);
+      return open.size;
+    },
+
+    async settled(subject, seq, hands) {
+      const { tenantId, shard, entityId } = subject;
+      await until(
+        async () => !(await outbox.holds(shard, isMeant(subject, seq))),
+        'The settlement of ended requests',
+        hands,
+      );
+      // What was put aside may be no record at all, so it is taken as the text that it is.
+      await outbox.rewriteParked(shard, (raw) => {
+        if (!raw.includes(JSON.stringify(tenantId))) return undefined;
+        const named = entityId ?? /"entityId":("(?:[^"\\]|\\.)*")/.exec(raw)?.[1];
+        if (named === undefined) return undefined;
+        // The expression matches a JSON string.
+        const plain = entityId ?? (JSON.parse(named) as string);
+        if (pseudonyms.isOne(tenantId, plain) || !raw.includes(JSON.stringify(plain))) return undefined;
+        return raw.replaceAll(JSON.stringify(plain), () => JSON.stringify(pseudonyms.of(tenantId, plain)));
+      });
+    },
+
+    async erase(subject, seq, hands) {
+      const { tenantId, shard } = subject;
+      let erased = 0;
+      for await (const requests of requestsOf(subject)) {
+        hands.signal.throwIfAborted();
+        const outcomes = await Promise.all(requests.map((request) => traces.erase(shard, tenantId, request, seq)));
+        erased += outcomes.filter((outcome) => outcome === 'erased').length;
+      }
+      return erased;
+    },
+
+    async unlist({ tenantId, shard, entityId }, seq) {
+      if (entityId === undefined) return;
+      const pseudonym = pseudonyms.of(tenantId, entityId);
+      const listed = await traces.look(shard, await traces.ofEntity(shard, tenantId, pseudonym));
+      const gone = listed.filter((trace) => !isOpen(trace) && trace.seq <= seq).map(({ requestId }) => requestId);
+      await traces.unlist(shard, tenantId, pseudonym, gone);
+    },
+  };
+}

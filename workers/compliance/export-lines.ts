@@ -1,0 +1,161 @@
+import { decodeEntry } from '../../shared/contracts/events.ts';
+import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { ExportRows } from '../../shared/infra/mongo/export-rows.ts';
+import type { AnswerRow, EntityRow } from '../../shared/infra/mongo/rows.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+
+/** One file of an export: its name without the ending, and its lines as objects. */
+export interface ExportFile {
+  name: string;
+  lines(): AsyncIterable<object>;
+}
+
+const seconds = (ms: number) => Math.floor(ms / 1000);
+
+/** As the API writes it: `createdAt` → `created_at` in Unix seconds, `metadataJson` → `metadata` as what it says. */
+function field(name: string, value: unknown): [string, unknown] {
+  const snake = name === '_id' ? 'id' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  if (typeof value === 'string' && snake.endsWith('_json')) return [snake.slice(0, -5), JSON.parse(value) as unknown];
+  return [snake, typeof value === 'number' && snake.endsWith('_at') ? seconds(value) : value];
+}
+
+/** The fields that are named, and no other: what is secret is never named. */
+function only<Row extends object>(row: Row, names: readonly (keyof Row & string)[]): object {
+  const present = names.filter((name) => row[name] !== undefined);
+  return Object.fromEntries(present.map((name) => field(name, row[name])));
+}
+
+function contentOf(entries: EndedAnswer['entries'] = []): object {
+  const decoded = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
+  // Each delta is a JSON string literal (shared/contracts/events.ts).
+  const content = decoded.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
+  const { finishReason = null, usage = null, error = null } = decoded.at(-1)?.terminal ?? {};
+  const counts = usage === null ? null : only(usage, ['promptTokens', 'completionTokens']);
+  return { content, finish_reason: finishReason, usage: counts, error };
+}
+
+function answerLine({ _id, entityId, fields, entries }: AnswerRow): object {
+  const { tier: model, status, metadata, acceptedAt } = fields;
+  return {
+    request_id: _id,
+    entity_id: entityId ?? null,
+    model,
+    status,
+    accepted_at: seconds(Number(acceptedAt)),
+    metadata: metadata === undefined || metadata === '' ? null : (JSON.parse(metadata) as object),
+    ...contentOf(entries),
+  };
+}
+
+function batchLine(row: BatchLineRow): object {
+  const named = only(row, ['batchId', 'index', 'customId', 'requestId', 'entityId', 'state', 'requestJson']);
+  const answer = row.entries === undefined ? {} : contentOf(row.entries);
+  return { ...named, ...answer, ...(row.error === undefined ? {} : { error: row.error }) };
+}
+
+function messageLines({ entityId, messages }: EntityRow): object[] {
+  return messages.map(({ role, content, requestId, seq }) => ({
+    entity_id: entityId,
+    role,
+    content,
+    request_id: requestId,
+    // The order of acceptance is a time in microseconds (admit.lua).
+    created_at: seconds(seq / 1000),
+  }));
+}
+
+async function* each<Row>(rows: AsyncIterable<Row>, toLines: (row: Row) => object | object[]): AsyncGenerator<object> {
+  for await (const row of rows) yield* [toLines(row)].flat();
+}
+
+function file<Row>(name: string, rows: () => AsyncIterable<Row>, toLines: (row: Row) => object | object[]): ExportFile {
+  return { name, lines: () => each(rows(), toLines) };
+}
+
+const order = ['packageId', 'creditsMicro', 'amount', 'currency', 'payment', 'createdAt'] as const;
+
+function tenantFiles({ tenant }: ExportRows): ExportFile[] {
+  const limits = ['rpm', 'tpm', 'dailyRequests'] as const;
+  return [
+    file('tenant', tenant.tenants, (row) =>
+      only(row, [
+        ...([
+          '_id',
+          'name',
+          'status',
+          'defaultModel',
+          ...limits,
+          'chatRpm',
+          'streamRpm',
+          'monthlyTokenBudget',
+        ] as const),
+        ...(['testDailyTokens', 'subject', 'grade', 'onDisconnect', 'moderation', 'createdAt'] as const),
+      ]),
+    ),
+    file('account', tenant.accounts, (row) => only(row, ['_id', 'balanceMicro', 'tokensByMonth'])),
+    file('keys', tenant.keys, (row) =>
+      only(row, [
+        ...(['_id', 'name', 'redactedValue', 'mode', 'scopes', 'status', 'expiresAt', ...limits] as const),
+        ...(['createdAt', 'lastUsedAt'] as const),
+      ]),
+    ),
+    file('batches', tenant.batches, (row) =>
+      only(row, [
+        ...(['_id', 'keyId', 'mode', 'status', 'metadataJson', 'total', 'completed', 'failed'] as const),
+        ...(['createdAt', 'startedAt', 'cancelledAt', 'endedAt', 'expiresAt'] as const),
+      ]),
+    ),
+    file('webhooks', tenant.webhooks, (row) =>
+      only(row, ['_id', 'url', 'events', 'description', 'status', 'disabledReason', 'createdAt']),
+    ),
+    file('webhook_deliveries', tenant.webhookDeliveries, (row) => ({
+      ...only(row, ['_id', 'webhookId', 'eventId', 'type', 'status', 'createdAt']),
+      attempts: row.attempts.map(({ at: createdAt, ...attempt }) =>
+        only({ createdAt, ...attempt }, ['createdAt', 'durationMs', 'status', 'error']),
+      ),
+    })),
+    file('checkouts', tenant.checkouts, (row) => only(row, ['_id', 'keyId', 'status', ...order, 'expiresAt'])),
+    file('purchases', tenant.purchases, (row) =>
+      only(row, ['_id', 'checkoutId', 'transactionId', 'refundedAmount', 'refundedMicro', ...order]),
+    ),
+  ];
+}
+
+const COUNTS = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+
+/** Every file that an export may have; `whole`: of the tenant, not of one entity. */
+export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
+  return [
+    ...(whole ? tenantFiles(rows) : []),
+    file('entities', rows.entities, (row) =>
+      only(row, ['entityId', 'subject', 'grade', 'name', 'metadataJson', 'createdAt']),
+    ),
+    file('messages', rows.entities, messageLines),
+    file('answers', rows.answers, answerLine),
+    file('batch_lines', rows.batchLines, batchLine),
+    file('idempotency_records', rows.idempotency, (row) =>
+      only(row, ['status', 'bodyJson', 'location', 'entityId', 'claimedAt']),
+    ),
+    file('webhook_events', rows.webhookEvents, (row) => only(row, ['type', 'bodyJson', 'createdAt'])),
+    file('ledger', rows.ledger, (row) =>
+      only(row, [
+        ...(['_id', 'type', 'amountMicro', 'balanceAfterMicro', 'createdAt', 'reason', 'purchaseId'] as const),
+        ...(['requestId', 'keyId', 'mode', 'endpoint', 'tier', 'entityId', 'promptTokens'] as const),
+        ...(['completionTokens', 'estimated', 'finishReason', 'acceptedAt'] as const),
+      ]),
+    ),
+    file('usage', rows.usage, ({ startMs, ...row }) => ({
+      start_time: seconds(startMs),
+      ...only(row, ['keyId', 'tier', 'mode', 'endpoint', 'entityId', ...COUNTS]),
+    })),
+    file('audit_log', rows.audit, (row) =>
+      only(row, ['_id', 'actor', 'action', 'target', 'requestId', 'details', 'createdAt']),
+    ),
+    file('compliance_jobs', rows.complianceJobs, (row) =>
+      only(row, [
+        ...(['_id', 'kind', 'scope', 'entityId', 'entityHash', 'status', 'reason', 'report', 'error'] as const),
+        ...(['createdAt', 'completedAt'] as const),
+      ]),
+    ),
+  ];
+}

@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { DeletionReport } from '../../shared/contracts/compliance.ts';
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance-rows.ts';
+import type { ConversationEraser } from '../../shared/infra/mongo/conversation-eraser.ts';
+import type { CopyEraser } from '../../shared/infra/mongo/copy-eraser.ts';
+import type { ErasureRepository } from '../../shared/infra/mongo/erasure-repository.ts';
+import type { RecordEraser } from '../../shared/infra/mongo/record-eraser.ts';
+import type { TenantRepository } from '../../shared/infra/mongo/tenant-repository.ts';
+import type { AcceptanceClock } from '../../shared/infra/redis/acceptance-clock.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { DeletedSubject, EraseRequests } from './erase-requests.ts';
+import type { JobHands, RunKind } from './run-job.ts';
+
+export interface RunDeletionDeps {
+  jobs: Pick<ComplianceJobRepository, 'completeDeletion' | 'addToReport'>;
+  tenants: Pick<TenantRepository, 'find'>;
+  erasures: Pick<ErasureRepository, 'mark'>;
+  requests: EraseRequests;
+  conversations: ConversationEraser;
+  copies: CopyEraser;
+  records: RecordEraser;
+  pseudonyms: Pseudonyms;
+  acceptanceClock: AcceptanceClock;
+  clock: Clock;
+  /** How long whoever is writing something has for it, milliseconds. */
+  quietMs: number;
+}
+
+/** Who talks on with an entity while it is deleted does not keep the deletion from its end. */
+const PASSES_MAX = 5;
+
+function totalOf(report: DeletionReport): number {
+  return Object.values(report).reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * Deletes an entity, or all conversations of a tenant. It goes through all stores again and again until there is
+ * nothing left: what was being written while it went by is found by the next pass. A mark that is set before each pass
+ * keeps requests that were accepted earlier from storing anything later.
+ */
+export function createRunDeletion(deps: RunDeletionDeps): RunKind {
+  const { jobs, tenants, erasures, requests, conversations, copies, records, pseudonyms, clock, quietMs } = deps;
+
+  /** The text without the entity's id. */
+  function hideIn(subject: DeletedSubject, text: string): string {
+    const { tenantId, entityId } = subject;
+    return entityId === undefined ? text : text.replaceAll(entityId, () => pseudonyms.of(tenantId, entityId));
+  }
+
+  async function eraseStores(subject: DeletedSubject, hands: JobHands): Promise<DeletionReport> {
+    const steps = [
+      () => conversations.answers(subject),
+      () => conversations.entities(subject),
+      () => copies.idempotency(subject, (text) => hideIn(subject, text)),
+      () => copies.webhooks(subject),
+      () => copies.exports(subject, pseudonyms, clock.now()),
+      () => records.ledger(subject),
+      () => records.usage(subject),
+      () => records.audit(subject),
+    ];
+    let report: DeletionReport = {};
+    for (const step of steps) {
+      hands.signal.throwIfAborted();
+      report = { ...report, ...(await step()) };
+    }
+    return report;
+  }
+
+  /** Returns how much it has found. */
+  async function pass(job: ComplianceJobRow, subject: DeletedSubject, isFirst: boolean, hands: JobHands) {
+    const { tenantId, shard, entityId } = subject;
+    const seq = await deps.acceptanceClock.read(shard);
+    const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
+    await erasures.mark(tenantId, pseudonym, { seq, now: clock.now() });
+    // First, or a batch would send what is ended once more.
+    const lines = await conversations.batches(subject, pseudonyms);
+    const ended = await requests.end(subject, seq, hands);
+    await jobs.addToReport(job, { queued_jobs: ended });
+    // Whoever waits for an ended request hears of its end; whoever ended it writes what follows.
+    if (ended > 0 || !isFirst) await pause(quietMs, undefined, { signal: hands.signal });
+    await requests.settled(subject, seq, hands);
+    // Before the stores, which name requests that Redis has, too.
+    const streams = await requests.erase(subject, seq, hands);
+    const report = { streams, ...lines, ...(await eraseStores(subject, hands)) };
+    await jobs.addToReport(job, report);
+    return { found: ended + totalOf(report), seq };
+  }
+
+  return async (job, hands) => {
+    const { tenantId, entityId, reason } = job;
+    const tenant = await tenants.find(tenantId);
+    if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
+    const subject = { tenantId, shard: tenant.shard, entityId };
+    let last = await pass(job, subject, true, hands);
+    for (let count = 2; count <= PASSES_MAX; count += 1) {
+      last = await pass(job, subject, false, hands);
+      if (last.found === 0) break;
+    }
+    await requests.unlist(subject, last.seq);
+    await hands.hold();
+    await jobs.completeDeletion(job, reason === undefined ? undefined : hideIn(subject, reason), clock.now());
+  };
+}

@@ -1,0 +1,123 @@
+import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance-rows.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { repeat } from '../../shared/lifecycle/repeat.ts';
+import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
+
+/** What whoever runs a job has of it. */
+export interface JobHands {
+  /** Aborts when the job is another worker's, or this one stops. */
+  signal: AbortSignal;
+  /** Makes sure that the job is still this worker's; throws where it is not. */
+  hold(): Promise<void>;
+}
+
+/** Does a job and marks it completed. It must be right when it runs again from the beginning. */
+export type RunKind = (job: ComplianceJobRow, hands: JobHands) => Promise<void>;
+
+/** Another worker has the job, or a deletion has taken it away. */
+export class JobLost extends Error {
+  override readonly name = 'JobLost';
+  constructor() {
+    super('The job is in other hands');
+  }
+}
+
+export interface RunJobDeps {
+  jobs: Pick<ComplianceJobRepository, 'claim' | 'renew' | 'fail' | 'findUntold' | 'markTold'>;
+  kinds: Record<ComplianceJobRow['kind'], RunKind>;
+  events: Pick<EventSink, 'raise'>;
+  clock: Clock;
+  /** Aborts when the worker stops. */
+  stopping: AbortSignal;
+  log: Logger;
+}
+
+/** A worker that says nothing for so long has died. */
+const LEASE_MS = 30_000;
+const RENEW_MS = 8_000;
+const RETRY_FIRST_MS = 1_000;
+const RETRY_MAX_MS = 60_000;
+/** With the pauses between them, about a quarter of an hour. */
+const ATTEMPTS_MAX = 20;
+
+const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
+
+function toEvent({ _id, tenantId, kind, scope, entityId, entityHash }: ComplianceJobRow, now: number): RaisedEvent {
+  const about = { id: _id, scope, entity_id: entityId ?? null };
+  return kind === 'export'
+    ? { tenantId, type: 'compliance.export.completed', cause: _id, data: about, now }
+    : {
+        tenantId,
+        type: 'compliance.deletion.completed',
+        cause: _id,
+        data: { ...about, entity_hash: entityHash ?? null },
+        now,
+      };
+}
+
+/** Runs one export or deletion, if nobody else does, and tells of its end. */
+export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
+  const { jobs, kinds, events, clock, stopping, log } = deps;
+
+  async function withHands(job: ComplianceJobRow, run: (hands: JobHands) => Promise<void>): Promise<void> {
+    const lost = new AbortController();
+    const signal = AbortSignal.any([lost.signal, stopping]);
+    const hold = async () => {
+      signal.throwIfAborted();
+      if (await jobs.renew(job, clock.now() + LEASE_MS)) return;
+      lost.abort(new JobLost());
+      signal.throwIfAborted();
+    };
+    const renewing = repeat(
+      hold,
+      () => RENEW_MS,
+      // It is held for longer than a few renewals; a lost one aborts the signal.
+      () => undefined,
+    );
+    try {
+      await run({ signal, hold });
+    } catch (error) {
+      // Whatever was under way may have ended with an error of its own.
+      throw lost.signal.aborted ? new JobLost() : error;
+    } finally {
+      await renewing.stop();
+    }
+  }
+
+  async function giveUp(job: ComplianceJobRow, error: unknown): Promise<void> {
+    const { tenantId, claim, kind } = job;
+    if (error instanceof JobLost) return;
+    if (stopping.aborted) {
+      await jobs.renew(job, clock.now());
+      return;
+    }
+    if (claim >= ATTEMPTS_MAX) {
+      log.error(`The ${kind} ${job._id} failed and is given up.`, { tenantId, attempt: claim, error });
+      await jobs.fail(job, FAILED, clock.now());
+      return;
+    }
+    log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, attempt: claim, error });
+    const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (claim - 1));
+    await jobs.renew(job, clock.now() + pauseMs);
+  }
+
+  return async (named) => {
+    const now = clock.now();
+    const job = await jobs.claim(named, now, now + LEASE_MS);
+    if (job !== undefined) {
+      try {
+        await withHands(job, (hands) => kinds[job.kind](job, hands));
+        log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, attempt: job.claim });
+      } catch (error) {
+        await giveUp(job, error);
+      }
+    }
+    const untold = await jobs.findUntold(named);
+    if (untold === undefined) return;
+    await events.raise([toEvent(untold, clock.now())]);
+    await jobs.markTold(untold);
+  };
+}

@@ -1,0 +1,132 @@
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
+import { createConversationEraser } from '../../shared/infra/mongo/conversation-eraser.ts';
+import { createCopyEraser } from '../../shared/infra/mongo/copy-eraser.ts';
+import type { ErasureRepository } from '../../shared/infra/mongo/erasure-repository.ts';
+import { createExportArchiveRepository } from '../../shared/infra/mongo/export-archive-repository.ts';
+import { createExportRows } from '../../shared/infra/mongo/export-rows.ts';
+import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createRecordEraser } from '../../shared/infra/mongo/record-eraser.ts';
+import { createTenantRepository } from '../../shared/infra/mongo/tenant-repository.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
+import { createAcceptanceClock } from '../../shared/infra/redis/acceptance-clock.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import { createOutboxTraces } from '../../shared/infra/redis/outbox-traces.ts';
+import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
+import { createRequestTraces } from '../../shared/infra/redis/request-traces.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import { repeat } from '../../shared/lifecycle/repeat.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import { createComplianceWorker } from '../processors/compliance.ts';
+import { createEraseRequests } from './erase-requests.ts';
+import { createRunDeletion } from './run-deletion.ts';
+import { createRunExport } from './run-export.ts';
+import { createRunJob } from './run-job.ts';
+import { createSweepJobs } from './sweep-jobs.ts';
+
+export interface ComplianceDeps {
+  mongo: Parameters<typeof createRecordEraser>[0];
+  models: Models;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  queues: ChatQueues;
+  pseudonyms: Pseudonyms;
+  erasures: ErasureRepository;
+  retentionMs: number;
+  events: Pick<EventSink, 'raise'>;
+  leases: LeaderLease;
+  clock: Clock;
+  closer: Closer;
+  log: Logger;
+}
+
+const SWEEP_MS = 2_000;
+/** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
+const QUIET_MS = 2_000;
+/** What runs is told to stop; another worker begins it again. */
+const CLOSING_MS = 5_000;
+
+function eraseRequestsOf(deps: ComplianceDeps) {
+  const { models, redis, keyspace, queues, pseudonyms, retentionMs } = deps;
+  return createEraseRequests({
+    traces: createRequestTraces(redis, keyspace),
+    outbox: createOutboxTraces(redis, keyspace),
+    records: createRecordStore(redis, keyspace, { retentionMs }),
+    known: createConversationEraser(models),
+    async removeJob(shard, requestId) {
+      // One that a worker has in hand cannot be taken out, and ends with the request.
+      for (const name of QUEUE_NAMES)
+        await queues
+          .queue(shard, name)
+          .remove(requestId)
+          .catch(() => 0);
+    },
+    pseudonyms,
+  });
+}
+
+function runDeletionOf(deps: ComplianceDeps) {
+  const { mongo, models, redis, keyspace, pseudonyms, erasures, clock } = deps;
+  return createRunDeletion({
+    jobs: createComplianceJobRepository(models),
+    tenants: createTenantRepository(models),
+    erasures,
+    requests: eraseRequestsOf(deps),
+    conversations: createConversationEraser(models),
+    copies: createCopyEraser(models),
+    records: createRecordEraser(mongo, models, pseudonyms),
+    pseudonyms,
+    acceptanceClock: createAcceptanceClock(redis, keyspace),
+    clock,
+    quietMs: QUIET_MS,
+  });
+}
+
+/** Starts what a worker does for exports and deletions: their queue and its sweep. */
+export function startCompliance(deps: ComplianceDeps): void {
+  const { models, redis, keyspace, events, leases, clock, closer, log } = deps;
+  const jobs = createComplianceJobRepository(models);
+  const queue = createComplianceQueue(redis, keyspace, (error) => {
+    log.warn('The queue of exports and deletions reported an error.', { error });
+  });
+  closer.defer('compliance queue', () => queue.close());
+  const stopping = new AbortController();
+  const run = createRunJob({
+    jobs,
+    kinds: {
+      export: createRunExport({
+        jobs,
+        archives: createExportArchiveRepository(models),
+        rowsOf: (subject) => createExportRows(models, subject),
+        clock,
+      }),
+      deletion: runDeletionOf(deps),
+    },
+    events,
+    clock,
+    stopping: stopping.signal,
+    log,
+  });
+  const worker = createComplianceWorker({ client: redis, keyspace, run, log });
+  const sweeping = repeat(
+    createSweepJobs({ jobs, queue, leases, clock }),
+    () => SWEEP_MS,
+    (error) => {
+      log.warn('The sweep of exports and deletions failed; the next round tries again.', { error });
+    },
+  );
+  closer.defer(
+    'exports and deletions',
+    async () => {
+      stopping.abort();
+      await Promise.all([sweeping.stop(), worker.close()]);
+    },
+    { limitMs: CLOSING_MS },
+  );
+}

@@ -1,0 +1,46 @@
+import { Worker } from 'bullmq';
+
+import { COMPLIANCE_QUEUE } from '../../shared/contracts/jobs.ts';
+import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { COMPLIANCE_QUEUE_NAME } from '../../shared/infra/queue/compliance-queue.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+
+export interface ComplianceWorkerDeps {
+  client: RedisClient;
+  keyspace: Keyspace;
+  run: (job: ComplianceJob) => Promise<void>;
+  log: Logger;
+}
+
+/** Deletions mostly wait; an export keeps one thread busy with compressing. */
+const CONCURRENCY = 8;
+const LOCK_MS = 15_000;
+const STALL_CHECK_MS = 5_000;
+
+/** Runs exports and deletions. A job that fails is of no account: what is to be done stands in MongoDB. */
+export function createComplianceWorker({ client, keyspace, run, log }: ComplianceWorkerDeps): {
+  close(): Promise<void>;
+} {
+  const worker = new Worker<ComplianceJob>(COMPLIANCE_QUEUE_NAME, (job) => run(job.data), {
+    connection: client,
+    prefix: keyspace.compliance,
+    concurrency: CONCURRENCY,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 0 },
+    // A killed worker's job is in the way of the sweep until it counts as stalled.
+    lockDuration: LOCK_MS,
+    stalledInterval: STALL_CHECK_MS,
+    maxStalledCount: COMPLIANCE_QUEUE.attempts,
+  });
+  worker.on('error', (error) => {
+    log.warn('The queue of exports and deletions reported an error.', { error });
+  });
+  worker.on('failed', (job, error) => {
+    const { tenantId } = job?.data ?? {};
+    const tenant = tenantId === undefined ? {} : { tenantId };
+    log.warn('An export or a deletion could not be run; the sweep tries again.', { error, ...tenant });
+  });
+  return { close: () => worker.close() };
+}
