@@ -60,8 +60,19 @@ function exceedsCodePoints(text: string, max: number): boolean {
   return count > max;
 }
 
+const codePointLimits = new WeakMap<object, number>();
+
+/** At most so many code points: JSON Schema counts these too, joi's own `max` counts UTF-16 units. */
 export function codePoints(max: number): Joi.CustomValidator<string> {
-  return (value, helpers) => (exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value);
+  const check: Joi.CustomValidator<string> = (value, helpers) =>
+    exceedsCodePoints(value, max) ? helpers.error('text.tooLong', { limit: max }) : value;
+  codePointLimits.set(check, max);
+  return check;
+}
+
+/** The limit of a rule that `codePoints` has made; undefined: it is another one's. */
+export function codePointLimitOf(rule: unknown): number | undefined {
+  return typeof rule === 'function' ? codePointLimits.get(rule) : undefined;
 }
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.tooLarge' | undefined;
@@ -98,12 +109,33 @@ const message = Joi.object({
   content: Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)).required(),
 }).unknown(true);
 
-export const messagesSchema = Joi.array().max(CHAT_LIMITS.messagesMax).min(1).items(message).required();
-export const tierSchema = Joi.string().valid(...TIERS);
-export const maxTokensSchema = Joi.number().integer().min(1).max(CHAT_LIMITS.maxTokensMax);
+/** A setting that is left out: told by the document alone, as nothing is converted (parse.ts). */
+const unless = (value: unknown) => ({ default: value });
+
+export const messagesSchema = Joi.array()
+  .max(CHAT_LIMITS.messagesMax)
+  .min(1)
+  .items(message)
+  .description('The conversation, oldest message first.')
+  .required();
+export const tierSchema = Joi.string()
+  .valid(...TIERS)
+  .description("The model tier; the tenant's default tier where it is left out.");
+export const answerTokensSchema = Joi.number().integer().min(1).max(CHAT_LIMITS.maxTokensMax);
+export const maxTokensSchema = answerTokensSchema
+  .description('The most tokens that the answer may have.')
+  .meta(unless(CHAT_LIMITS.maxTokensDefault));
 export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
-export const entityIdSchema = Joi.string().custom(codePoints(CHAT_LIMITS.entityIdMax));
-export const metadataSchema = Joi.object().unknown(true).custom(checkMetadata);
+export const entityIdSchema = Joi.string()
+  .custom(codePoints(CHAT_LIMITS.entityIdMax))
+  .description("The caller's own id of the entity; with it the conversation is remembered.");
+export const metadataSchema = Joi.object()
+  .unknown(true)
+  .custom(checkMetadata)
+  .meta({
+    rule: `At most ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON and ${String(CHAT_LIMITS.metadataDepthMax)} levels deep, without the keys \`__proto__\`, \`constructor\` and \`prototype\`.`,
+  })
+  .description("The caller's own data, returned as it was sent.");
 
 /** The body of `POST /chat` and `POST /chat/stream` on the wire. */
 export const chatBodySchema = Joi.object({
@@ -111,10 +143,10 @@ export const chatBodySchema = Joi.object({
   model: tierSchema,
   max_tokens: maxTokensSchema,
   entity_id: entityIdSchema,
-  subject: contextTextSchema,
-  grade: contextTextSchema,
+  subject: contextTextSchema.description("The subject of the conversation; else the entity's, else the tenant's."),
+  grade: contextTextSchema.description("The grade level; else the entity's, else the tenant's."),
   metadata: metadataSchema,
-  json_mode: Joi.boolean(),
+  json_mode: Joi.boolean().description('The answer is a JSON object.').meta(unless(false)),
 })
   .unknown(true)
   .required();

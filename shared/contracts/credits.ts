@@ -8,4 +8,8 @@ export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =
   Number(value.toFixed(6)) === value ? value : helpers.message({ custom: '{{#label}} must have at most six decimals' });
 
 /** An amount of credits on the wire, of either sign. */
-export const creditsSchema = Joi.number().min(-CREDITS_MAX).max(CREDITS_MAX).custom(atMostSixDecimals);
+export const creditsSchema = Joi.number()
+  .min(-CREDITS_MAX)
+  .max(CREDITS_MAX)
+  .custom(atMostSixDecimals)
+  .meta({ rule: 'At most six decimals.' });

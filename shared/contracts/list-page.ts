@@ -1,4 +1,7 @@
+import Joi from 'joi';
+
 import { ServiceError } from '../errors/service-error.ts';
+import { checkAgainst } from './parse.ts';
 
 /** Uniform lists: contract.md section 2. */
 const LIMIT_DEFAULT = 20;
@@ -21,20 +24,17 @@ export interface ListPage<Resource> {
   last_id: string | null;
 }
 
-function refuse(param: string, rule: string): never {
-  throw new ServiceError('invalid_request', `\`${param}\` ${rule}.`, { param });
+/** Every way to miss a rule has the one sentence that says what to send. */
+function sayAlways(sentence: string): Joi.LanguageMessages {
+  return Object.fromEntries(
+    ['string.base', 'string.empty', 'string.max', 'string.pattern.base', 'any.only'].map((type) => [
+      type,
+      `{{#label}} ${sentence}`,
+    ]),
+  );
 }
 
-function parseLimit(value: unknown): number {
-  if (value === undefined) return LIMIT_DEFAULT;
-  const limit = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : 0;
-  return limit >= 1 && limit <= LIMIT_MAX ? limit : refuse('limit', `must be a whole number from 1 to ${LIMIT_MAX}`);
-}
-
-function parseOrder(value: unknown): 'asc' | 'desc' {
-  if (value === undefined) return 'desc';
-  return value === 'asc' || value === 'desc' ? value : refuse('order', 'must be asc or desc');
-}
+const AFTER_RULE = 'must be the id of an item of this list';
 
 /** What an `after` may look like; ids that callers choose may have any character. */
 interface CursorRules {
@@ -42,23 +42,49 @@ interface CursorRules {
   anyCharacter: boolean;
 }
 
-/** Reads `limit`, `after` and `order` of a parsed query string; throws `invalid_request` that names the parameter. */
-export function parseListQuery(
-  query: Readonly<Record<string, unknown>>,
-  cursor: CursorRules = { charactersMax: CURSOR_CHARACTERS_MAX, anyCharacter: false },
-): ListQuery {
-  const limit = parseLimit(query['limit']);
-  const order = parseOrder(query['order']);
-  const after = query['after'];
-  if (after === undefined) return { limit, order };
-  if (typeof after !== 'string' || after === '' || after.length > cursor.charactersMax) throw unknownCursor();
-  if (!cursor.anyCharacter && after.includes('\0')) throw unknownCursor();
-  return { limit, order, after };
+/** The parameters of every list. Others are the route's own. */
+export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRules): Joi.ObjectSchema {
+  const after = Joi.string().max(charactersMax);
+  return Joi.object({
+    limit: Joi.string()
+      .pattern(/^(0{0,2}[1-9]|0?[1-9]\d|100)$/)
+      .meta({ reads: Joi.number().integer().min(1).max(LIMIT_MAX), default: LIMIT_DEFAULT })
+      .description('How many items a page may have.')
+      .messages(sayAlways(`must be a whole number from 1 to ${String(LIMIT_MAX)}`)),
+    // NUL is in no id that the service makes, and no database takes it.
+    after: (anyCharacter ? after : after.pattern(/^[^\x00]*$/))
+      .description('The id of the last item of the page before: `last_id`.')
+      .messages(sayAlways(AFTER_RULE)),
+    order: Joi.string()
+      .valid('asc', 'desc')
+      .meta({ default: 'desc' })
+      .description('By time of creation: `desc` is newest first.')
+      .messages(sayAlways('must be asc or desc')),
+  }).unknown();
 }
+
+export const listQuerySchema = createListQuerySchema({ charactersMax: CURSOR_CHARACTERS_MAX, anyCharacter: false });
+
+/** For lists with ids of another form. */
+export function createListQueryReader(schema: Joi.ObjectSchema) {
+  return (query: Readonly<Record<string, unknown>>): ListQuery => {
+    checkAgainst(schema, query);
+    // The schema has just checked every parameter of this shape.
+    const { limit, after, order } = query as { limit?: string; after?: string; order?: ListQuery['order'] };
+    return {
+      limit: limit === undefined ? LIMIT_DEFAULT : Number(limit),
+      order: order ?? 'desc',
+      ...(after === undefined ? {} : { after }),
+    };
+  };
+}
+
+/** Reads `limit`, `after` and `order` of a parsed query string; throws `invalid_request` that names the parameter. */
+export const parseListQuery = createListQueryReader(listQuerySchema);
 
 /** What a repository throws when `after` names nothing in the list. */
 export function unknownCursor(): ServiceError {
-  return new ServiceError('invalid_request', '`after` must be the id of an item of this list.', { param: 'after' });
+  return new ServiceError('invalid_request', `\`after\` ${AFTER_RULE}.`, { param: 'after' });
 }
 
 /** `rows` holds up to one more than the limit: the extra one says that there are more. */

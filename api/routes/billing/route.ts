@@ -91,7 +91,7 @@ export function createBillingRoute(deps: BillingRouteDeps): Router {
 
     listTransactions: async (req, res) => {
       const query = parseListQuery(req.query);
-      const rows = await ledger.list(principalOf(res).tenantId, parseTransactionType(req.query['type']), query);
+      const rows = await ledger.list(principalOf(res).tenantId, parseTransactionType(req.query), query);
       res.json(toListPage(rows, query.limit, toTransactionResource));
     },
   });

@@ -2,7 +2,6 @@ import Joi from 'joi';
 
 import { creditsSchema } from '../../../shared/contracts/credits.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { LedgerType } from '../../../shared/infra/mongo/ledger-repository.ts';
 
 const URL_CHARACTERS_MAX = 2_048;
@@ -15,7 +14,11 @@ const pageUrl: Joi.CustomValidator<string> = (value, helpers) => {
   const isPage = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
   return isPage ? value : helpers.message({ custom: '{{#label}} must be an http or https URL without credentials' });
 };
-const urlSchema = Joi.string().max(URL_CHARACTERS_MAX).custom(pageUrl).required();
+const urlSchema = Joi.string()
+  .max(URL_CHARACTERS_MAX)
+  .custom(pageUrl)
+  .meta({ format: 'uri', rule: 'An http or https URL in ASCII, without a user name or password.' })
+  .required();
 
 /** `POST /billing/checkout`. */
 export const checkoutSchema = Joi.object({
@@ -49,12 +52,18 @@ export function parseCheckout(input: unknown): NewCheckout {
   return { packageId, credits, successUrl, cancelUrl };
 }
 
-const TYPES: readonly LedgerType[] = ['purchase', 'grant', 'usage', 'adjustment'];
+export const TRANSACTION_TYPES: readonly LedgerType[] = ['purchase', 'grant', 'usage', 'adjustment'];
+
+/** `GET /billing/transactions`, beside the parameters of every list. */
+export const transactionsQuerySchema = Joi.object({
+  type: Joi.string()
+    .valid(...TRANSACTION_TYPES)
+    .description('Entries of this type only.'),
+}).unknown();
 
 /** `?type=` of `GET /billing/transactions`; throws `invalid_request`. */
-export function parseTransactionType(value: unknown): LedgerType | undefined {
-  if (value === undefined) return undefined;
-  const type = TYPES.find((known) => known === value);
-  if (type !== undefined) return type;
-  throw new ServiceError('invalid_request', `\`type\` must be one of ${TYPES.join(', ')}.`, { param: 'type' });
+export function parseTransactionType(query: Readonly<Record<string, unknown>>): LedgerType | undefined {
+  checkAgainst(transactionsQuerySchema, query);
+  // The schema has just checked it.
+  return query['type'] as LedgerType | undefined;
 }

@@ -1,4 +1,4 @@
-import type { Request, Router } from 'express';
+import type { Router } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/record-store.ts';
@@ -11,6 +11,7 @@ import type { RelayHub } from '../../relay/hub.ts';
 import { findRequest } from '../chat-requests/find-request.ts';
 import type { FindRequestDeps } from '../chat-requests/find-request.ts';
 import { pathParam } from '../path-id.ts';
+import { parsePosition } from './schema.ts';
 
 export interface ResumeDeps extends FindRequestDeps {
   serve: ServeEndpoints;
@@ -18,24 +19,6 @@ export interface ResumeDeps extends FindRequestDeps {
   hub: RelayHub;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
-}
-
-/** The number of the last event the client has; 0 where it names none. */
-function positionOf(req: Request): number {
-  const header = req.get('Last-Event-ID');
-  const query = req.query['starting_after'];
-  if (header !== undefined && query !== undefined) {
-    throw new ServiceError('invalid_request', 'Send either the header Last-Event-ID or starting_after, not both.', {
-      param: 'starting_after',
-    });
-  }
-  const value = header ?? query;
-  if (value === undefined) return 0;
-  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
-  const param = header === undefined ? 'starting_after' : 'Last-Event-ID';
-  throw new ServiceError('invalid_request', `${param} must be the number of an event: a whole number from 0.`, {
-    param,
-  });
 }
 
 function assertReached(position: number, { sentSeq }: RequestRecord): void {
@@ -54,7 +37,7 @@ export function createResumeRoute(deps: ResumeDeps): Router {
       const principal = principalOf(res);
       const { shard } = principal;
       const requestId = pathParam(req, 'requestId');
-      const position = positionOf(req);
+      const position = parsePosition(req.query, req.get('Last-Event-ID'));
       await hub.ensureShard(shard);
       const channel = hub.channelOf(shard);
       const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));

@@ -10,7 +10,7 @@ import { principalOf } from '../../middleware/request-context.ts';
 import type { ServeEndpoints } from '../../middleware/serve-endpoints.ts';
 import { pathParam } from '../path-id.ts';
 import { numberMessages, toEntityResource, toMessageResource } from './resource.ts';
-import { parseEntity, parseEntityChanges, parseNewEntity } from './schema.ts';
+import { parseEntity, parseEntityChanges, parseEntityListQuery, parseNewEntity } from './schema.ts';
 
 export interface EntitiesRouteDeps {
   serve: ServeEndpoints;
@@ -19,9 +19,6 @@ export interface EntitiesRouteDeps {
   auditTrail: AuditTrail;
   clock: Clock;
 }
-
-/** An id has up to 256 code points, each of at most two UTF-16 units; any character may be in it. */
-const ENTITY_CURSOR = { charactersMax: 512, anyCharacter: true };
 
 function notFound(): ServiceError {
   return new ServiceError('not_found', 'There is no entity with this entity_id.');
@@ -63,7 +60,7 @@ export function createEntitiesRoute(deps: EntitiesRouteDeps): Router {
     },
 
     listEntities: async (req, res) => {
-      const query = parseListQuery(req.query, ENTITY_CURSOR);
+      const query = parseEntityListQuery(req.query);
       const rows = await entities.list(principalOf(res).tenantId, query);
       res.json(toListPage(rows, query.limit, toEntityResource));
     },

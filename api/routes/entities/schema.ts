@@ -6,6 +6,7 @@ import {
   entityIdSchema,
   metadataSchema,
 } from '../../../shared/contracts/chat-request.ts';
+import { createListQueryReader, createListQuerySchema } from '../../../shared/contracts/list-page.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { EntityChanges, EntityFields } from '../../../shared/infra/mongo/entity-repository.ts';
@@ -31,6 +32,10 @@ const pathSchema = Joi.object({ entity_id: entityId });
 
 /** `PATCH /entities/{entity_id}`: null takes a field away. */
 export const entityChangesSchema = Joi.object(fields).required();
+
+/** `GET /entities`. An id has up to 256 code points, each of at most two UTF-16 units; any character may be in it. */
+export const entityListQuerySchema = createListQuerySchema({ charactersMax: 512, anyCharacter: true });
+export const parseEntityListQuery = createListQueryReader(entityListQuerySchema);
 
 interface EntityBody {
   entity_id?: string;

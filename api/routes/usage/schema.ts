@@ -24,18 +24,20 @@ const endpoint = Joi.string()
   .messages({ 'string.pattern.base': '{{#label}} must be an endpoint: chat, chat.stream or batch' });
 const unixSeconds = Joi.string()
   .pattern(/^\d{1,11}$/)
+  .meta({ reads: Joi.number().integer().min(0).max(99_999_999_999) })
   .messages({ 'string.pattern.base': '{{#label}} must be a time in Unix seconds' });
 const wholeNumber = Joi.string()
   .pattern(/^[1-9]\d{0,4}$/)
+  .meta({ reads: Joi.number().integer().min(1).max(99_999) })
   .messages({ 'string.pattern.base': '{{#label}} must be a whole number from 1' });
 
 /** Only what concerns these; each may be repeated. */
 const filters = {
-  key_id: oneOrMore(keyId),
-  model: oneOrMore(Joi.string().valid(...TIERS)),
-  entity_id: oneOrMore(entityIdSchema),
-  mode: oneOrMore(Joi.string().valid('live', 'test')),
-  endpoint: oneOrMore(endpoint),
+  key_id: oneOrMore(keyId).description('Only of these keys; may be repeated, as all filters.'),
+  model: oneOrMore(Joi.string().valid(...TIERS)).description('Only of these tiers.'),
+  entity_id: oneOrMore(entityIdSchema).description('Only with these entities.'),
+  mode: oneOrMore(Joi.string().valid('live', 'test')).description('Only of live or of test keys.'),
+  endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`.'),
 };
 
 /** `GET /usage`. */
