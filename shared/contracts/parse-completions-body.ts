@@ -3,6 +3,9 @@ import Joi from 'joi';
 import { ServiceError } from '../errors/service-error.ts';
 import {
   CHAT_LIMITS,
+  ROLES,
+  answerTokensSchema,
+  codePoints,
   contextTextSchema,
   entityIdSchema,
   maxTokensSchema,
@@ -34,21 +37,28 @@ interface CompletionsBody {
   grade?: string;
 }
 
+/** Code points of `user` and of each `stop`. */
+const SHORT_TEXT_MAX = 256;
+
 /** The official client sends `null` for what its user leaves open. */
 const orNull = (schema: Joi.Schema) => schema.allow(null);
+
+const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
 
 const fields = {
   messages: messagesSchema,
   model: tierSchema,
   max_tokens: orNull(maxTokensSchema),
-  max_completion_tokens: orNull(maxTokensSchema),
-  stream: orNull(Joi.boolean()),
-  stream_options: orNull(Joi.object({ include_usage: Joi.boolean() }).unknown(true)),
+  max_completion_tokens: orNull(answerTokensSchema).description('Wins over `max_tokens`.'),
+  stream: orNull(Joi.boolean()).description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
+  stream_options: orNull(Joi.object({ include_usage: Joi.boolean() }).unknown(true)).description(
+    'Taken for compatibility: the last chunk always has `usage`.',
+  ),
   temperature: orNull(Joi.number().min(0).max(2)),
   top_p: orNull(Joi.number().min(0).max(1)),
-  stop: orNull(Joi.alternatives(Joi.string().max(256), Joi.array().items(Joi.string().max(256)).min(1).max(4))),
+  stop: orNull(Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4))),
   seed: orNull(Joi.number().integer()),
-  user: Joi.string().max(256),
+  user: shortText,
   response_format: Joi.object({ type: Joi.string().valid('text', 'json_object').required() }).unknown(true),
   n: orNull(Joi.number().valid(1)),
   metadata: orNull(metadataSchema),
@@ -61,6 +71,36 @@ const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 
 /** Asking for what this service cannot do must fail, not be answered as if it had not been asked. */
 const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio', 'modalities'] as const;
+
+const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
+
+/**
+ * The body as it may come over the wire: `plainMessage` makes `bodySchema`'s of it. For the document alone; a test
+ * compares it with what `parseCompletionsBody` takes.
+ */
+export const completionsWireSchema = bodySchema.keys({
+  messages: Joi.array()
+    .max(CHAT_LIMITS.messagesMax)
+    .min(1)
+    .items(
+      Joi.object({
+        role: Joi.string()
+          .valid(...ROLES, 'developer')
+          .description('`developer` is another name for `system`.')
+          .required(),
+        content: Joi.alternatives(
+          Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)),
+          Joi.array().items(textPart.unknown(true)).min(1),
+        )
+          .description(`Text, or parts of text that together are 1 to ${String(CHAT_LIMITS.contentMax)} characters.`)
+          .required(),
+      }).unknown(true),
+    )
+    .required(),
+  ...Object.fromEntries(
+    REFUSED_FIELDS.map((name) => [name, Joi.valid(null).description('Not supported: this service answers with text.')]),
+  ),
+});
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
