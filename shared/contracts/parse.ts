@@ -36,11 +36,18 @@ function strictly(schema: Joi.Schema): Joi.Schema {
   return known;
 }
 
+/** joi passes over a field of this name, even where it refuses all others that it does not know. */
+function assertPlain(input: unknown): void {
+  if (typeof input !== 'object' || input === null || !Object.hasOwn(input, '__proto__')) return;
+  throw new ServiceError('invalid_request', '`__proto__` is not allowed.', { param: '__proto__' });
+}
+
 /**
  * Checks `input` as it is: no conversion, so `"5"` is not a number. Throws a ServiceError that names the first field
  * at fault and the rule it breaks.
  */
 export function checkAgainst(schema: Joi.Schema, input: unknown): void {
+  assertPlain(input);
   const { error } = strictly(schema).validate(input);
   const detail = error?.details[0];
   if (detail === undefined) return;
