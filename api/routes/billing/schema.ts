@@ -1,5 +1,6 @@
 import Joi from 'joi';
 
+import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { creditsSchema } from '../../../shared/contracts/credits.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { LedgerType } from '../../../shared/infra/mongo/ledger-repository.ts';
@@ -22,7 +23,9 @@ const urlSchema = Joi.string()
 
 /** `POST /billing/checkout`. */
 export const checkoutSchema = Joi.object({
-  package_id: Joi.string().max(64).description('A package of `GET /billing/packages`; or name `credits`.'),
+  package_id: Joi.string()
+    .custom(codePoints(64))
+    .description('A package of `GET /billing/packages`; or name `credits`.'),
   credits: creditsSchema.min(1).description('A free amount of credits; or name `package_id`.'),
   success_url: urlSchema.description('Where the buyer goes after paying.'),
   cancel_url: urlSchema.description('Where the buyer goes without paying.'),

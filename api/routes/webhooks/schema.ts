@@ -15,7 +15,7 @@ const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
 
 const fields = {
   url: Joi.string()
-    .max(URL_CHARACTERS_MAX)
+    .custom(codePoints(URL_CHARACTERS_MAX))
     .description('Where events are posted to: https, and a host on the public Internet.'),
   events: Joi.array()
     .items(Joi.string())
