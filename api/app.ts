@@ -38,6 +38,7 @@ import { createModelsRoute } from './routes/models/route.ts';
 import { createChatRequestsRoute } from './routes/chat-requests/route.ts';
 import { createResumeRoute } from './routes/chat-stream/resume.ts';
 import { createChatStreamRoute } from './routes/chat-stream/route.ts';
+import { createDocsRoute } from './routes/docs/route.ts';
 import { createEntitiesRoute } from './routes/entities/route.ts';
 import type { EntitiesRouteDeps } from './routes/entities/route.ts';
 import { createHealthRoute } from './routes/health/route.ts';
@@ -45,6 +46,7 @@ import { createComplianceRoute } from './routes/compliance/route.ts';
 import type { ComplianceRouteDeps } from './routes/compliance/route.ts';
 import { createKeysRoute } from './routes/keys/route.ts';
 import type { KeysRouteDeps } from './routes/keys/route.ts';
+import { createOpenapiRoute } from './routes/openapi/route.ts';
 import { createUsageRoute } from './routes/usage/route.ts';
 import type { UsageRouteDeps } from './routes/usage/route.ts';
 import { createWebhooksRoute } from './routes/webhooks/route.ts';
@@ -112,6 +114,10 @@ export function createApp(deps: AppDeps): Express {
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
+
+  const openapi = createOpenapiRoute();
+  app.use(openapi, createDocsRoute());
+  app.use('/platform/v1', openapi);
 
   const identify = createIdentify(authenticate);
   const respond = createRespond(deps);

@@ -23,6 +23,7 @@ export const batchItemSchema = Joi.object({
   custom_id: Joi.string()
     .custom(codePoints(BATCH_LIMITS.customIdMax))
     .custom(wellFormed)
+    .meta({ rule: 'It must not have half a surrogate pair.' })
     .required()
     .messages({ 'text.malformed': '{{#label}} must not have half a surrogate pair' })
     .description("The caller's own name for the request, once in the batch."),

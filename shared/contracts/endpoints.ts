@@ -111,6 +111,15 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS;
 
+type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** Every `:name` of the table's paths. */
+export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
+
 /** The table's rows, as what they all are. */
 export function endpointRule(name: EndpointName): EndpointRule {
   return ENDPOINTS[name];
@@ -119,6 +128,12 @@ export function endpointRule(name: EndpointName): EndpointRule {
 /** The first segment of a path: an `Idempotency-Key` counts within it (contract.md section 3). */
 export function familyOf({ path }: Pick<EndpointRule, 'path'>): string {
   return path.split('/')[1] ?? '';
+}
+
+/** The names of a path's parameters, in order. */
+export function paramsOf(path: string): PathParam[] {
+  // The table's own paths have no other names.
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
 }
 
 /** The methods that a path answers. */

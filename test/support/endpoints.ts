@@ -1,21 +1,15 @@
 import request from 'supertest';
 
 import { ENDPOINTS, endpointRule } from '../../shared/contracts/endpoints.ts';
-import type { EndpointName, EndpointRule } from '../../shared/contracts/endpoints.ts';
+import type { EndpointName, EndpointRule, PathParam } from '../../shared/contracts/endpoints.ts';
 import { chatOf, postChat, requestIdOf } from './chat.ts';
 import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
+export { paramsOf } from '../../shared/contracts/endpoints.ts';
+export type { PathParam } from '../../shared/contracts/endpoints.ts';
+
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
-
-type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
-  ? Name | ParamsOf<`/${Rest}`>
-  : Path extends `${string}:${infer Name}`
-    ? Name
-    : never;
-
-/** Every `:name` of the table's paths. */
-export type PathParam = ParamsOf<(typeof ENDPOINTS)[EndpointName]['path']>;
 
 /** A receiver that no resolver knows. */
 const WEBHOOK = { url: 'https://receiver.invalid/hook', events: ['key.created'] };
@@ -83,10 +77,6 @@ export function bodyOf(name: EndpointName): object {
 /** Whether an endpoint reads a JSON body. */
 export function hasBody({ body }: EndpointRule): boolean {
   return body === 'json' || body === 'optional-json' || body === 'chat' || body === 'batch';
-}
-
-export function paramsOf(path: string): PathParam[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
 }
 
 /** The endpoint's path with every parameter taken from `values`. */

@@ -37,7 +37,7 @@ const filters = {
   model: oneOrMore(Joi.string().valid(...TIERS)).description('Only of these tiers.'),
   entity_id: oneOrMore(entityIdSchema).description('Only with these entities.'),
   mode: oneOrMore(Joi.string().valid('live', 'test')).description('Only of live or of test keys.'),
-  endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`.'),
+  endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),
 };
 
 /** `GET /usage`. */
