@@ -15,6 +15,7 @@ import type { Recall } from './admission/recall.ts';
 import { createReceiveBatch } from './batches/receive-batch.ts';
 import { createErrorHandler, notFound } from './middleware/error-handler.ts';
 import { createIdentify } from './middleware/identify.ts';
+import { ignoreAnyMatch } from './middleware/ignore-any-match.ts';
 import { createMeasure } from './middleware/measure.ts';
 import { assignRequestId } from './middleware/request-context.ts';
 import { createReplay } from './middleware/replay.ts';
@@ -110,7 +111,7 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), requireHost, createHealthRoute(deps.readiness));
+  app.use(assignRequestId, createMeasure(metrics), requireHost, ignoreAnyMatch, createHealthRoute(deps.readiness));
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));

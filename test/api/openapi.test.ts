@@ -46,6 +46,12 @@ describe.each(['/openapi.json', '/platform/v1/openapi.json'])('GET %s', (path) =
     expectUniformHeaders(second);
   });
 
+  it('is whole for who says to have anything', async () => {
+    const response = await request(service.app).get(path).set('If-None-Match', '*');
+
+    expect(response.status).toBe(200);
+  });
+
   it('answers GET alone', async () => {
     const response = await request(service.app).post(path);
 
