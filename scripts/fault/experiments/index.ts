@@ -13,6 +13,8 @@ import { clientsThatNeverRead } from './e11-clients-that-never-read.ts';
 import { subscribersKilled } from './e12-subscribers-killed.ts';
 import { rollingRestart } from './e13-rolling-restart.ts';
 import { windowEdges } from './e14-window-edges.ts';
+import { fuzzing } from './e15-fuzzing.ts';
+import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
@@ -35,6 +37,8 @@ export const EXPERIMENTS: readonly Experiment[] = [
   subscribersKilled,
   rollingRestart,
   windowEdges,
+  fuzzing,
+  badInputs,
   steadyLoad,
   cutAndResumed,
   oneIdempotencyKey,

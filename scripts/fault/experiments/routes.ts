@@ -6,6 +6,7 @@ export interface FaultyRoute {
   /** With the settings of the simulated provider behind `?`. */
   model: string;
   priority?: number;
+  contextWindow?: number;
 }
 
 /** Makes the providers and routes both tiers to them; workers follow within a second. */
@@ -14,9 +15,9 @@ export async function routeTo(lab: Lab, routes: readonly FaultyRoute[], settings
   const provider = { kind: 'simulated', base_url: `${lab.providerUrl}/v1`, max_retries: 1, ...settings };
   for (const name of new Set(routes.map((route) => route.provider)))
     await api.send('PUT', `/admin/v1/providers/${name}`, provider);
-  const targets = routes.map(({ provider: name, model, priority = 1 }) => ({
+  const targets = routes.map(({ provider: name, model, priority = 1, contextWindow = 128_000 }) => ({
     ...{ provider: name, model, priority },
-    ...{ weight: 1, context_window: 128_000 },
+    ...{ weight: 1, context_window: contextWindow },
   }));
   // The rates of the lab.
   for (const [tier, rate] of [

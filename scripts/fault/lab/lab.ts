@@ -18,7 +18,12 @@ export interface LabOptions {
   keepsRecords?: boolean;
 }
 
-export interface Ingress extends Victim {
+/** A process that shows its metrics. */
+export interface Worker extends Victim {
+  metricsUrl: string;
+}
+
+export interface Ingress extends Worker {
   /** Without a path. */
   url: string;
   adminUrl: string;
@@ -33,9 +38,9 @@ export interface Lab {
   inspector: RedisInspector;
   /** Those that run, oldest first. */
   ingresses: Ingress[];
-  workers: Victim[];
+  workers: Worker[];
   startIngress(settings?: Record<string, string>): Promise<Ingress>;
-  startWorker(settings?: Record<string, string>): Promise<Victim>;
+  startWorker(settings?: Record<string, string>): Promise<Worker>;
   /** An ingress of those that run, in turn. */
   urlOf(index: number): string;
   /** A tenant that no limit but its credits stops, with a live key. */
@@ -44,8 +49,8 @@ export interface Lab {
   admin(): AdminApi;
   /** Where the simulated provider answers, for providers of another name. */
   providerUrl: string;
-  /** The sum of a metric's values on an ingress's metrics page. */
-  metric(ingress: Ingress, name: string): Promise<number>;
+  /** The sum of a metric's values on a process's metrics page. */
+  metric(process: Worker, name: string): Promise<number>;
   /** What a process still needs after a garbage collection, in bytes. */
   liveBytes(victim: Victim): Promise<number>;
   providerCounts(): Promise<Map<string, ProviderCount>>;

@@ -11,7 +11,7 @@ import { createCaller } from '../client/caller.ts';
 import type { Tenant } from '../client/caller.ts';
 import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
-import type { Ingress, Lab, LabOptions } from './lab.ts';
+import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
 import { liveBytes } from './live-memory.ts';
 import { openGivenMongo, openMongo, openRedis } from './lab-stores.ts';
 import { startProgram } from './program.ts';
@@ -80,7 +80,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   }
 
   const ingresses: Ingress[] = [];
-  const workers: Victim[] = [];
+  const workers: Worker[] = [];
   let adminPort = 0;
   async function startIngress(own: Record<string, string> = {}): Promise<Ingress> {
     const [port, ownAdminPort] = [await freePort(), await freePort()];
@@ -94,22 +94,20 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       `${url}/health/ready`,
     );
     adminPort = ownAdminPort;
-    const ingress = { ...victim, url, adminUrl: `http://127.0.0.1:${ownAdminPort}` };
+    const adminUrl = `http://127.0.0.1:${ownAdminPort}`;
+    const ingress = { ...victim, url, adminUrl, metricsUrl: `${adminUrl}/metrics` };
     ingresses.push(ingress);
     return ingress;
   }
-  async function startWorker(own: Record<string, string> = {}): Promise<Victim> {
+  async function startWorker(own: Record<string, string> = {}): Promise<Worker> {
     const port = await freePort();
     started.worker += 1;
-    const ready = `http://127.0.0.1:${port}/health/ready`;
-    const victim = await start(
-      `worker-${started.worker}`,
-      'workers/main.ts',
-      { WORKER_PORT: String(port), ...own },
-      ready,
-    );
-    workers.push(victim);
-    return victim;
+    const url = `http://127.0.0.1:${port}`;
+    const settings = { WORKER_PORT: String(port), ...own };
+    const victim = await start(`worker-${started.worker}`, 'workers/main.ts', settings, `${url}/health/ready`);
+    const worker = { ...victim, metricsUrl: `${url}/metrics` };
+    workers.push(worker);
+    return worker;
   }
   const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
 
@@ -185,9 +183,9 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
       return { tenantId, key: String(key['value']) };
     },
-    async metric({ adminUrl }, name) {
+    async metric({ metricsUrl }, name) {
       const headers = { Authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
-      const page = await (await fetch(`${adminUrl}/metrics`, { headers, signal })).text();
+      const page = await (await fetch(metricsUrl, { headers, signal })).text();
       const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     },

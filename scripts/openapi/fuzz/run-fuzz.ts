@@ -89,8 +89,11 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     const chance = createChance(seed * 1_000_003 + index);
     const request = maker.make(chance, ids);
     const key = pickKey(chance, options);
-    // Failed authentications are limited by address: each has its own.
-    const address = { 'X-Forwarded-For': `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}` };
+    // As behind a proxy. Failed authentications are limited by address: each has its own.
+    const address = {
+      'X-Forwarded-Proto': 'https',
+      'X-Forwarded-For': `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`,
+    };
     try {
       const answer = await send(request, { url: options.urlOf(index), key, agent, headers: address });
       report.statuses[answer.status] = (report.statuses[answer.status] ?? 0) + 1;
