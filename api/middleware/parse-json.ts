@@ -12,18 +12,27 @@ const OPENING_BRACE = 0x7b;
 
 export type ParsedJson = { kind: 'value'; value: unknown } | { kind: 'not json' | 'not utf-8' | 'too many values' };
 
+/** Where a string ends that begins at `start`: its closing quote has an even number of backslashes before it. */
+function endOfString(json: Buffer, start: number): number {
+  for (let end = json.indexOf(QUOTE, start + 1); end !== -1; end = json.indexOf(QUOTE, end + 1)) {
+    let escapes = 0;
+    while (json[end - 1 - escapes] === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return end;
+  }
+  return json.length;
+}
+
 /**
  * Every comma outside of a string parts two values, and every opening bracket begins one: ten million nested arrays
- * without a comma take seconds to parse.
+ * without a comma take seconds to parse. Strings are leapt over: looked at byte by byte, 20 MiB of them take as long as
+ * parsing them.
  */
 function hasMoreValues(json: Buffer, max: number): boolean {
   let values = 0;
-  let inString = false;
   for (let index = 0; index < json.length && values < max; index += 1) {
     const byte = json[index];
-    if (byte === QUOTE) inString = !inString;
-    else if (byte === BACKSLASH) index += 1;
-    else if (!inString && (byte === COMMA || byte === OPENING_BRACKET || byte === OPENING_BRACE)) values += 1;
+    if (byte === QUOTE) index = endOfString(json, index);
+    else if (byte === COMMA || byte === OPENING_BRACKET || byte === OPENING_BRACE) values += 1;
   }
   return values >= max;
 }

@@ -145,7 +145,17 @@ describe('a large body', () => {
     ]);
   }, 60_000);
 
+  it('may have in its texts whatever parts values outside of them', async () => {
+    const content = `${'[,{"\\'.repeat(3_000)}\\`;
+
+    const response = await sendRaw(JSON.stringify({ messages: Array(100).fill({ role: 'user', content }) }));
+
+    expect([response.status, response.text.slice(0, 200)]).toEqual([200, expect.stringContaining('chat.completion')]);
+  }, 60_000);
+
   it.each([
+    ['brackets that never close', () => Buffer.alloc(20 * MIB, '[')],
+    ['arrays in arrays', () => Buffer.concat([Buffer.alloc(10 * MIB, '['), Buffer.alloc(10 * MIB, ']')])],
     ['the largest but for a fault at its end', () => Buffer.concat([escaped.subarray(0, -2), Buffer.from(',{}]}')])],
     ['two million messages', () => Buffer.from(`{"messages":[{}${',{}'.repeat(2_000_000)}]}`)],
     [
