@@ -48,7 +48,7 @@ async function main(): Promise<number> {
 function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: ProfileFile): Promise<number> {
   switch (options.other) {
     case 'batch':
-      return runBatchBench(task, options, print);
+      return runBatchBench(task, options, print, profileFile);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

@@ -273,9 +273,10 @@ export async function composeWorker(
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
+      const interactive = openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards)));
       const batch = openLane(shard, 'batch', config.worker.batchConcurrency);
-      pace.add(batch);
-      return [openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards))), batch];
+      pace.add({ interactive, batch });
+      return [interactive, batch];
     },
     dispatcher: openBatches({
       ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },

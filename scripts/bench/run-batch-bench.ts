@@ -7,6 +7,8 @@ import { startLoadGenerator } from './load.ts';
 import type { LoadGenerator } from './load.ts';
 import type { LoadResult } from './load-spec.ts';
 import type { BenchOptions } from './options.ts';
+import { nodeArgsFor } from './run-bench.ts';
+import type { ProfileFile } from './run-bench.ts';
 import { specFor } from './run-case.ts';
 import { startParley } from './systems.ts';
 import type { Parley } from './systems.ts';
@@ -108,21 +110,24 @@ function render(rounds: readonly Round[], alonePerSecond: number): { text: strin
 /** How much a batch slows the requests of callers who wait. Returns the exit code. */
 export async function runBatchBench(
   { supervisor, dataDir }: SupervisedTask,
-  { clients, rounds: count, seconds }: BenchOptions,
+  benchOptions: BenchOptions,
   print: (line: string) => void,
+  profileFile?: ProfileFile,
 ): Promise<number> {
+  const { clients, rounds: count, seconds } = benchOptions;
   const log = (line: string) => {
     print(`bench | ${line}`);
   };
   const provider = await startProvider(supervisor, dataDir);
   const options = { supervisor, dataDir, providerUrl: provider.url, providerModel: PROVIDER_MODEL, log };
-  const parley = await startParley(options);
+  const parley = await startParley(options, nodeArgsFor(benchOptions, profileFile));
   const lab: Lab = {
     parley,
     generator: startLoadGenerator(supervisor),
     batches: createBatchClient({ url: () => parley.url, key: parley.key, signal: supervisor.signal }),
     seconds,
   };
+  profileFile?.onWarm();
   const alonePerSecond = await measureAlone(lab);
   log(`a batch alone: ${figure(alonePerSecond)} lines a second`);
   const rounds: Round[] = [];

@@ -74,7 +74,7 @@ export async function runBench(
   return isFine(checks) ? 0 : 1;
 }
 
-function nodeArgsFor({ profile }: BenchOptions, file: ProfileFile | undefined) {
+export function nodeArgsFor({ profile }: BenchOptions, file: ProfileFile | undefined) {
   if (profile === undefined || file === undefined) return {};
   return { [profile]: ['--cpu-prof', `--cpu-prof-dir=${file.dir}`, `--cpu-prof-name=${file.name}`] };
 }

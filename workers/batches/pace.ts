@@ -1,28 +1,55 @@
 import { performance } from 'node:perf_hooks';
 
-export interface Paced {
-  /** How many jobs run at once. */
-  concurrency: number;
+import type { InferenceWorker } from '../processors/inference.ts';
+
+/** The lane of batches and the one it yields to. */
+export interface PacedLane {
+  batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
+  interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
 export interface Pace {
-  add(lane: Paced): void;
+  add(lane: PacedLane): void;
   stop(): void;
 }
 
 export interface PaceOptions {
-  /** Over all lanes. */
+  /** Places over all lanes. */
   max: number;
   /** How busy the process was since the last call, from 0 to 1. */
   busy?: () => number;
 }
 
 const LOOK_MS = 100;
-/** Above it the lanes give places back, below the lower one they take more; between them they keep what they have. */
-const BUSY_MAX = 0.6;
-const BUSY_MIN = 0.45;
-/** Quick to yield, slow to come back, as in TCP. */
-const LESS = 0.7;
+/** Nobody waits for anything else: the process may be used up, but for what keeps its requests its own. */
+const ALONE = { busyMin: 0.8, busyMax: 0.9, more: 4, less: 0.7 } as const;
+/** Somebody does: quick to yield, slow to come back. */
+const SHARED = { busyMin: 0.45, busyMax: 0.6, more: 1, less: 0.5 } as const;
+/** A caller who comes back within that time has not gone. */
+const GONE_MS = 2_000;
+/** What batches are never kept from, however busy the machine is: some 10 % of a core. */
+const LINES_PER_SECOND_MIN = 20;
+
+export interface PaceLook {
+  /** How busy the process is, from 0 to 1. */
+  busy: number;
+  /** Requests that somebody waits for run beside. */
+  isShared: boolean;
+  /** How long a line takes; milliseconds. */
+  meanMs: number;
+}
+
+/**
+ * How many lines of batches a worker runs at once: as many as it is allowed to while its event loop has time to spare,
+ * fewer while other requests need it, and never so few that lines would come to an end slower than 20 a second.
+ */
+export function nextPlaces(places: number, { busy, isShared, meanMs }: PaceLook, max: number): number {
+  const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
+  // Little's law: how many run is how many come a second times how long each takes.
+  const least = Math.min(max, Math.max(1, Math.ceil((LINES_PER_SECOND_MIN * meanMs) / 1_000)));
+  if (busy > busyMax) return Math.max(least, Math.floor(places * less));
+  return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
+}
 
 function createMeter(): () => number {
   let last = performance.eventLoopUtilization();
@@ -34,25 +61,21 @@ function createMeter(): () => number {
   };
 }
 
-/**
- * How many lines of batches a worker runs at once: as many as it is allowed to while its event loop has time to spare,
- * fewer while other requests need it. A lane always has one place.
- */
-export function nextPlaces(places: number, busy: number, max: number): number {
-  if (busy > BUSY_MAX) return Math.max(1, Math.floor(places * LESS));
-  return busy < BUSY_MIN ? Math.min(max, places + 1) : places;
-}
-
-/** Sets the places of batch lanes by how busy this process is. */
+/** Sets the places of batch lanes by how busy this process is, and who else needs it. */
 export function createPace({ max, busy = createMeter() }: PaceOptions): Pace {
-  const lanes: Paced[] = [];
+  const lanes: PacedLane[] = [];
   // BullMQ looks for room when a job ends: a lane that began with one place would wait for its first job.
   let places = max;
-  const timer = setInterval(() => {
-    places = nextPlaces(places, busy(), max);
-    for (const lane of lanes) lane.concurrency = Math.max(1, Math.floor(places / lanes.length));
-  }, LOOK_MS);
+
+  function look(): void {
+    const isShared = lanes.some(({ interactive }) => interactive.idleMs() < GONE_MS);
+    const meanMs = Math.max(0, ...lanes.map(({ batch }) => batch.meanMs()));
+    places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
+    for (const { batch } of lanes) batch.concurrency = Math.max(1, Math.floor(places / lanes.length));
+  }
+  const timer = setInterval(look, LOOK_MS);
   timer.unref();
+
   return {
     add: (lane) => {
       lanes.push(lane);

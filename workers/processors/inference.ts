@@ -38,6 +38,10 @@ export interface InferenceWorker {
   concurrency: number;
   /** Milliseconds since this worker took or ended anything, a canary included; 0 while all its places are taken. */
   quietMs(): number;
+  /** Milliseconds since this worker ran a request; 0 while one runs. */
+  idleMs(): number;
+  /** How long its latest requests took on average; 0 before the first has ended. */
+  meanMs(): number;
   /** Takes nothing new; resolves when nothing runs any more, with Redis reachable or not. */
   drain(): Promise<void>;
   /** Waits for Redis as well. */
@@ -52,6 +56,8 @@ const TIMINGS: InferenceTimings = {
   canaryMs: 10_000,
 };
 const CANARY = 'canary';
+/** How much the latest request weighs in the mean. */
+const MEAN_WEIGHT = 0.05;
 /** A job that was being fetched when the worker was told to stop has begun by then. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
@@ -61,6 +67,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const { client, keyspace, shard, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
   let lastWorkAt = performance.now();
   let running = 0;
+  let lastRequestAt = -Infinity;
+  let meanMs = 0;
   let canaries = 0;
 
   const worker = new Worker<ChatJob>(
@@ -69,12 +77,15 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return;
       const delivery = { shard, requestId: job.id, tenantId: job.data.tenantId, attempt: job.attemptsStarted };
+      const startedAt = performance.now();
       running += 1;
       try {
         await runPipeline(delivery);
       } finally {
         running -= 1;
-        lastWorkAt = performance.now();
+        lastRequestAt = lastWorkAt = performance.now();
+        const tookMs = lastRequestAt - startedAt;
+        meanMs = meanMs === 0 ? tookMs : meanMs + (tookMs - meanMs) * MEAN_WEIGHT;
       }
     },
     {
@@ -125,6 +136,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       if (places !== worker.concurrency) worker.concurrency = places;
     },
     quietMs: () => (running >= worker.concurrency ? 0 : performance.now() - lastWorkAt),
+    idleMs: () => (running > 0 ? 0 : performance.now() - lastRequestAt),
+    meanMs: () => meanMs,
     async drain() {
       clearInterval(canary);
       // BullMQ's own `close` hangs while Redis is away (design.md section 5): what counts is that nothing runs.
