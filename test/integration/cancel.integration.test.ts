@@ -38,6 +38,7 @@ async function run(): Promise<{ request: LabRequest; lease: Lease }> {
     maxTokens: 100,
     remainingMs: 60_000,
     admitted: { promptTokens: 0, completionTokens: 0 },
+    credits: { heldMicro: 0, spendableMicro: Infinity },
   });
   return { request, lease };
 }
@@ -69,6 +70,7 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
     maxTokens: 100,
     remainingMs: 60_000,
     admitted: { promptTokens: 0, completionTokens: 0 },
+    credits: { heldMicro: 0, spendableMicro: Infinity },
   });
   lease.release();
 

@@ -19,14 +19,22 @@ export interface LeaseOptions {
   remainingMs: number;
   /** What admission holds: renewals that need no more change nothing. */
   admitted: Usage;
+  /** What the request holds, and what else the tenant could still spend; micro-credits. */
+  credits: { heldMicro: number; spendableMicro: number };
 }
 
-/** Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3). */
+/**
+ * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3).
+ * Where the tenant's credits may not last, it also renews as soon as more is used than was asked for: then what is
+ * spent beyond them is bounded by tokens, however fast they come and however late a timer is.
+ */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
-  const { ref, rates, maxTokens, remainingMs } = options;
+  const { ref, rates, maxTokens, remainingMs, credits } = options;
   const controller = new AbortController();
   let used: Usage = options.admitted;
   let lastCompletion = 0;
+  const isShort = credits.spendableMicro < maxTokens * rates.completionMicro;
+  let askedMicro = credits.heldMicro;
 
   function stop(reason: Stopped['reason']): void {
     controller.abort(new Stopped(reason));
@@ -45,6 +53,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
 
   async function renew(usedMicro: number): Promise<void> {
     const next = neededNext();
+    askedMicro = Math.max(askedMicro, priceUsage(next, rates));
     const outcome = await requests.renew(ref, {
       micro: priceUsage(next, rates),
       tokens: next.promptTokens + next.completionTokens,
@@ -53,11 +62,12 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     if (outcome !== 'ok') stop(outcome);
   }
 
-  const timer = setInterval(() => {
+  function renewSoon(): void {
     renew(chargeableMicro()).catch((error: unknown) => {
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
-  }, RENEW_MS);
+  }
+  const timer = setInterval(renewSoon, RENEW_MS);
   const deadline = setTimeout(
     () => {
       stop('deadline');
@@ -72,6 +82,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     stop,
     need(usage) {
       used = usage;
+      if (isShort && chargeableMicro() > askedMicro) renewSoon();
     },
     renew: () => renew(priceUsage(used, rates)),
     check: () => renew(chargeableMicro()),

@@ -17,6 +17,7 @@ export interface ClaimDeps {
     maxTokens: number;
     remainingMs: number;
     admitted: Usage;
+    credits: { heldMicro: number; spendableMicro: number };
   }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
   awaitTurn: (delivery: Delivery) => Promise<void>;
@@ -55,6 +56,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       maxTokens: envelope.request.maxTokens,
       remainingMs,
       admitted,
+      credits: claimed,
     });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';
