@@ -44,7 +44,7 @@ export function createCloseBatch({ work, admissions, lines, events, clock }: Clo
     batch.ready = [];
     for (const [index, requestId] of batch.inFlight) {
       const state = await admissions.void(requestId, { shard, tenantId, keyId });
-      if (state === 'accepted') batch.inFlight.delete(index);
+      if (state !== 'running' && state !== 'done') batch.inFlight.delete(index);
     }
     await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);
