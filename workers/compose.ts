@@ -17,7 +17,6 @@ import { listenForBreakers } from '../shared/infra/redis/breaker-channel.ts';
 import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
-import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
 import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
 import { createInflight } from '../shared/infra/redis/inflight.ts';
 import { openRedis } from '../shared/infra/redis/open-redis.ts';
@@ -26,37 +25,20 @@ import { createLeaderLease } from '../shared/infra/redis/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outage-watch.ts';
 import { createOutbox } from '../shared/infra/redis/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/request-store.ts';
-import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
-import { openBatches } from './batches/open-batches.ts';
+import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createPace } from './batches/pace.ts';
 import { createBreakers } from './breakers/breakers.ts';
-import { openCoveredStores } from './compliance/open-covered.ts';
+import { openCoveredStores } from './compliance/open-covered-stores.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createFleet } from './fleet.ts';
-import { createAwaitTurn } from './lease/await-turn.ts';
-import { createLease } from './lease/lease.ts';
-import { createOpenLeases } from './lease/open-leases.ts';
-import { createChunkWriter } from './chunks/chunk-writer.ts';
-import { createModeration } from './moderation/create-moderation.ts';
-import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
-import { createClaim } from './pipeline/claim.ts';
-import { createConclude } from './pipeline/conclude.ts';
-import { createFinish } from './pipeline/finish.ts';
-import { createGenerate } from './pipeline/generate.ts';
-import { createKeep } from './pipeline/keep.ts';
-import { createLoadContext } from './pipeline/load-context.ts';
-import { createModerate } from './pipeline/moderate.ts';
-import { createRemember } from './pipeline/remember.ts';
-import { createPipeline } from './pipeline/run-pipeline.ts';
-import { createSelectRoute } from './pipeline/select-route.ts';
-import { createAdapters } from './providers/adapters.ts';
-import { createInferenceWorker } from './processors/inference.ts';
+import { openPipeline } from './open-pipeline.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
+import { createInferenceWorker } from './processors/inference.ts';
 import { createReconciler } from './reconciliation/reconcile.ts';
 import { createReconcileHourly } from './reconciliation/run-hourly.ts';
 import { createRecentEndings } from './settlement/recent-endings.ts';
@@ -102,7 +84,6 @@ export async function composeWorker(
   const models = createModels(mongo);
 
   const { pseudonyms, erasures, gate, ...stores } = openCoveredStores(mongo, models, config.credentialsKey);
-  const { conversations } = stores;
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
@@ -145,13 +126,6 @@ export async function composeWorker(
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
-  const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
-  const checkNow = (requestId: string) => {
-    openLeases.check(requestId).catch((error: unknown) => {
-      log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
-    });
-  };
-  const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
   const { isJustBack } = watchOutages(redis);
   const endings = createRecentEndings({ requests, clock: systemClock, log });
   redis.on('ready', () => {
@@ -159,60 +133,21 @@ export async function composeWorker(
       log.error('Redis could not be told what was finished before it went away.', { error });
     });
   });
-  const { moderator, openWindow } = createModeration(config.moderation, http, meter.onModerated);
   const admissions = createAdmissionStore(redis, keyspace, {
     laneLimit: config.queue.maxWaiting,
     requestTimeoutMs,
     retentionMs,
   });
 
-  const runPipeline = createPipeline(
-    {
-      claim: createClaim({
-        requests,
-        routing,
-        log,
-        streams: createStreamReader(redis, keyspace),
-        openLease: openLeases.open,
-        awaitTurn: createAwaitTurn({ requests, isJustBack }),
-        onClaimed: meter.onClaimed,
-      }),
-      moderate: createModerate({ moderator, clock: systemClock, onFlagged: meter.onInputFlagged, log }),
-      loadContext: createLoadContext(conversations),
-      assemblePrompt: createAssemblePrompt(),
-      selectRoute: createSelectRoute({ routing, random: Math.random, log }),
-      generate: createGenerate({
-        adapters: createAdapters(http),
-        breakers,
-        openWindow,
-        openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
-        clock: systemClock,
-        onAttempt: meter.onAttempt,
-        onFirstText: meter.onFirstText,
-        onFlagged: meter.onOutputFlagged,
-        betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
-        log,
-      }),
-      remember: createRemember({ conversations, clock: systemClock, log }),
-      finish: createFinish({
-        requests: endings,
-        clock: systemClock,
-        onFinished: (run, outcome) => {
-          meter.onFinished(run, outcome);
-          chatEvents.onFinished(run, outcome);
-        },
-        log,
-      }),
-      keep: createKeep({
-        answers: stores.answers,
-        cache: createAnswerCache(redis, keyspace),
-        retentionMs,
-        log,
-      }),
-      conclude: createConclude({ conversations, log }),
-    },
-    conversations,
-  );
+  const { runPipeline, checkNow } = openPipeline({
+    ...{ redis, keyspace, http, routing, breakers, requests, endings, stores, chatEvents, meter, isJustBack },
+    moderation: config.moderation,
+    betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
+    retentionMs,
+    clock: systemClock,
+    log,
+  });
+  const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);
   const accountStore = createAccountStore(redis, keyspace);
@@ -278,7 +213,7 @@ export async function composeWorker(
       pace.add({ interactive, batch });
       return [interactive, batch];
     },
-    dispatcher: openBatches({
+    dispatcher: openDispatcher({
       ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
       ...{ isJustBack, requestTimeoutMs, retentionMs, pseudonyms },
       clock: systemClock,

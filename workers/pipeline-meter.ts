@@ -75,3 +75,5 @@ export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: L
     },
   };
 }
+
+export type PipelineMeter = ReturnType<typeof createPipelineMeter>;

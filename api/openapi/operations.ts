@@ -4,7 +4,7 @@ import { batchesOperations, batchSchemas } from '../routes/batches/operations.ts
 import { billingOperations, billingSchemas } from '../routes/billing/operations.ts';
 import { chatRequestsOperations } from '../routes/chat-requests/operations.ts';
 import { chatOperations } from '../routes/chat/operations.ts';
-import { chatSchemas } from '../routes/chat/schemas.ts';
+import { chatSchemas } from '../routes/chat/answer-schemas.ts';
 import { complianceOperations, complianceSchemas } from '../routes/compliance/operations.ts';
 import { entitiesOperations, entitySchemas } from '../routes/entities/operations.ts';
 import { keySchemas, keysOperations } from '../routes/keys/operations.ts';

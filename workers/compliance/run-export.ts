@@ -7,7 +7,7 @@ import { ARCHIVE_KEPT_MS, CHUNK_BYTES } from '../../shared/infra/mongo/export-ar
 import type { ExportArchiveRepository } from '../../shared/infra/mongo/export-archive-repository.ts';
 import type { ExportedSubject, ExportRows } from '../../shared/infra/mongo/export-rows.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { exportFiles } from './export-lines.ts';
+import { exportFiles } from './export-files.ts';
 import { JobLost } from './run-job.ts';
 import type { JobHands, RunKind } from './run-job.ts';
 import { writeArchive } from './write-archive.ts';

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { ZipArchive } from 'archiver';
 
 import type { ExportedFile } from '../../shared/contracts/compliance.ts';
-import type { ExportFile } from './export-lines.ts';
+import type { ExportFile } from './export-files.ts';
 
 /** A ZIP as it grows: JSON Lines, one file after the other, then `manifest.json`. Holds a few lines at a time. */
 export interface Archive {

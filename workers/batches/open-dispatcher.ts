@@ -26,7 +26,7 @@ import { createFillLane } from './fill-lane.ts';
 import { createReadLines } from './read-lines.ts';
 import { createSendLine } from './send-line.ts';
 
-export interface BatchesDeps {
+export interface OpenDispatcherDeps {
   mongo: Parameters<typeof createAccountRepository>[0];
   models: Models;
   redis: RedisClient;
@@ -46,7 +46,7 @@ export interface BatchesDeps {
 }
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
-export function openBatches(deps: BatchesDeps): Dispatcher {
+export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const { mongo, models, redis, keyspace, admissions, leases, events, isJustBack, retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(models);
   const lane = createBatchLane(redis, keyspace);

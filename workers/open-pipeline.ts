@@ -1,0 +1,116 @@
+import type { Config } from '../shared/config/load-config.ts';
+import type { HttpClient } from '../shared/infra/http/http-client.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { RoutingCache } from '../shared/infra/mongo/routing-cache.ts';
+import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
+import type { RedisClient } from '../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
+import type { RequestStore } from '../shared/infra/redis/request-store.ts';
+import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import type { Breakers } from './breakers/breakers.ts';
+import { createChunkWriter } from './chunks/chunk-writer.ts';
+import type { CoveredStores } from './compliance/open-covered-stores.ts';
+import { createAwaitTurn } from './lease/await-turn.ts';
+import { createLease } from './lease/lease.ts';
+import { createOpenLeases } from './lease/open-leases.ts';
+import { createModeration } from './moderation/create-moderation.ts';
+import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
+import { createClaim } from './pipeline/claim.ts';
+import { createConclude } from './pipeline/conclude.ts';
+import { createFinish } from './pipeline/finish.ts';
+import { createGenerate } from './pipeline/generate.ts';
+import { createKeep } from './pipeline/keep.ts';
+import { createLoadContext } from './pipeline/load-context.ts';
+import { createModerate } from './pipeline/moderate.ts';
+import { createRemember } from './pipeline/remember.ts';
+import { createPipeline } from './pipeline/run-pipeline.ts';
+import type { RunPipeline } from './pipeline/run-pipeline.ts';
+import { createSelectRoute } from './pipeline/select-route.ts';
+import type { PipelineMeter } from './pipeline-meter.ts';
+import { createAdapters } from './providers/adapters.ts';
+import type { RecentEndings } from './settlement/recent-endings.ts';
+import type { ChatEvents } from './webhooks/chat-events.ts';
+
+export interface OpenPipelineDeps {
+  redis: RedisClient;
+  keyspace: Keyspace;
+  http: HttpClient;
+  routing: RoutingCache;
+  breakers: Breakers;
+  moderation: Config['moderation'];
+  requests: RequestStore;
+  endings: Pick<RecentEndings, 'finish'>;
+  stores: Pick<CoveredStores, 'conversations' | 'answers'>;
+  chatEvents: Pick<ChatEvents, 'onFinished'>;
+  meter: PipelineMeter;
+  isJustBack: () => boolean;
+  /** Silence between two pieces of text that counts as a hung provider. */
+  betweenTokensMs: number;
+  retentionMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface Pipeline {
+  runPipeline: RunPipeline;
+  /** Has a request that runs here learn at once whether it is still owned and wanted. */
+  checkNow(requestId: string): void;
+}
+
+/** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
+export function openPipeline(deps: OpenPipelineDeps): Pipeline {
+  const { redis, keyspace, http, routing, requests, stores, meter, clock, log } = deps;
+  const { conversations } = stores;
+  const { moderator, openWindow } = createModeration(deps.moderation, http, meter.onModerated);
+  const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
+
+  const runPipeline = createPipeline(
+    {
+      claim: createClaim({
+        ...{ requests, routing, log },
+        streams: createStreamReader(redis, keyspace),
+        openLease: openLeases.open,
+        awaitTurn: createAwaitTurn({ requests, isJustBack: deps.isJustBack }),
+        onClaimed: meter.onClaimed,
+      }),
+      moderate: createModerate({ moderator, clock, onFlagged: meter.onInputFlagged, log }),
+      loadContext: createLoadContext(conversations),
+      assemblePrompt: createAssemblePrompt(),
+      selectRoute: createSelectRoute({ routing, random: Math.random, log }),
+      generate: createGenerate({
+        ...{ breakers: deps.breakers, openWindow, betweenTokensMs: deps.betweenTokensMs, clock, log },
+        adapters: createAdapters(http),
+        openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
+        onAttempt: meter.onAttempt,
+        onFirstText: meter.onFirstText,
+        onFlagged: meter.onOutputFlagged,
+      }),
+      remember: createRemember({ conversations, clock, log }),
+      finish: createFinish({
+        ...{ requests: deps.endings, clock, log },
+        onFinished: (run, outcome) => {
+          meter.onFinished(run, outcome);
+          deps.chatEvents.onFinished(run, outcome);
+        },
+      }),
+      keep: createKeep({
+        answers: stores.answers,
+        cache: createAnswerCache(redis, keyspace),
+        retentionMs: deps.retentionMs,
+        log,
+      }),
+      conclude: createConclude({ conversations, log }),
+    },
+    conversations,
+  );
+
+  return {
+    runPipeline,
+    checkNow(requestId) {
+      openLeases.check(requestId).catch((error: unknown) => {
+        log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
+      });
+    },
+  };
+}
