@@ -1,4 +1,4 @@
-import { createBatchClient } from '../service/batch-client.ts';
+import { createBatchClient, endedOf } from '../service/batch-client.ts';
 import type { BatchClient } from '../service/batch-client.ts';
 import { startProvider } from '../service/start-provider.ts';
 import type { SupervisedTask } from '../service/run-supervised.ts';
@@ -47,9 +47,6 @@ async function runLoad({ parley, generator }: Lab, clients: number, seconds: num
   return result;
 }
 
-const endedOf = ({ request_counts: { completed, failed } }: Awaited<ReturnType<BatchClient['find']>>) =>
-  completed + failed;
-
 async function measure(lab: Lab, clients: number): Promise<Round> {
   const { batches, seconds } = lab;
   await runLoad(lab, clients, WARM_SECONDS);
@@ -61,8 +58,8 @@ async function measure(lab: Lab, clients: number): Promise<Round> {
   const beside = await runLoad(lab, clients, seconds);
   const after = endedOf(await batches.find(id));
   await batches.cancel(id);
-  const { request_counts: counts } = await batches.until(id, ({ status }) => status === 'cancelled');
-  if (counts.completed + counts.failed !== LINES) throw new Error('A line of a batch has no result.');
+  const ended = await batches.until(id, ({ status }) => status === 'cancelled');
+  if (endedOf(ended) !== LINES) throw new Error('A line of a batch has no result.');
   return { clients, alone, beside, linesPerSecond: (after - before) / seconds };
 }
 

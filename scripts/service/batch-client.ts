@@ -13,6 +13,11 @@ export interface BatchResult {
   error?: { code: string };
 }
 
+/** Lines that have a result. */
+export function endedOf({ request_counts: { completed, failed } }: BatchState): number {
+  return completed + failed;
+}
+
 /** `/batches` as a tenant uses it. */
 export interface BatchClient {
   /** A batch of so many lines with one short question each. */

@@ -1,7 +1,8 @@
+import { createChance } from '../../service/chance.ts';
 import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
-import { createChance, expectThat, range } from './findings.ts';
+import { expectThat, range } from './findings.ts';
 
 const LIMIT = 20;
 const BURST = 48;
@@ -53,7 +54,7 @@ export const windowEdges: Experiment = {
       strange.push(...refused.filter(({ last }) => !isWithinAMinute(last().retryAfterSeconds)));
       // Some callers come back after half the time, and are told to wait on; the last one told sleeps as it was told.
       const waitMs = (refused.at(-1)?.last().retryAfterSeconds ?? 0) * 1_000;
-      const restMs = Math.floor(waitMs * chance());
+      const restMs = chance.below(waitMs);
       await sleep(waitMs - restMs);
       await send(round);
       const told = (await send(round + 1)).last().retryAfterSeconds ?? restMs / 1_000;

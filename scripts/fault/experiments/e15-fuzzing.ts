@@ -1,10 +1,10 @@
 import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
 import { runFuzz } from '../../openapi/fuzz/run-fuzz.ts';
 import { endpointsOf } from '../../openapi/read-document.ts';
-import type { ServedDocument } from '../../openapi/read-document.ts';
 import { callJson } from '../../start/http.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
+import { readDocument } from '../lab/read-document.ts';
 import { expectThat } from './findings.ts';
 
 const REQUESTS = { full: 6_000, small: 500 } as const;
@@ -31,9 +31,7 @@ export const fuzzing: Experiment = {
   // Deletions, which are asked for as well, take answers and records away.
   lab: { settings: { TRUST_PROXY: 'loopback', PAYMENTS: 'test' }, keepsRecords: false },
   async run(lab, size) {
-    const { body } = await callJson('GET', `${lab.urlOf(0)}/openapi.json`);
-    // What the ingress serves is what api/openapi makes.
-    const document = body as unknown as ServedDocument;
+    const document = await readDocument(lab);
     const count = REQUESTS[size];
     const perSeed = Math.min(count, REQUESTS_PER_SEED);
     const faults: string[] = [];

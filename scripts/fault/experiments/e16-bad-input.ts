@@ -1,13 +1,12 @@
 import { Agent } from 'node:http';
 
 import { createAnswerChecker } from '../../openapi/check-answer.ts';
-import type { ServedDocument } from '../../openapi/read-document.ts';
 import { send } from '../../openapi/fuzz/send.ts';
-import { callJson } from '../../start/http.ts';
 import { badInput } from '../attacks/bad-input.ts';
 import type { Attack } from '../attacks/bad-input.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab, Worker } from '../lab/lab.ts';
+import { readDocument } from '../lab/read-document.ts';
 import { routeTo } from './routes.ts';
 
 const DELAY_MAX_SECONDS = 0.2;
@@ -41,9 +40,7 @@ export const badInputs: Experiment = {
   async run(lab, size) {
     await routeTo(lab, [{ provider: 'simulated', model: 'sim', contextWindow: CONTEXT_WINDOW }]);
     const tenant = await lab.openTenant(1_000_000_000);
-    const { body } = await callJson('GET', `${lab.urlOf(0)}/openapi.json`);
-    // What the ingress serves is what api/openapi makes.
-    const checker = createAnswerChecker(body as unknown as ServedDocument);
+    const checker = createAnswerChecker(await readDocument(lab));
     const agent = new Agent({ keepAlive: true });
     const wrong: string[] = [];
     const slow: string[] = [];

@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { createBatchClient } from '../../service/batch-client.ts';
+import { createChance } from '../../service/chance.ts';
+import type { Chance } from '../../service/chance.ts';
 import type { Call, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
 import { growthFigures, growthVerdicts, sampleMemory, untilForgotten } from '../lab/memory-sample.ts';
 import type { MemorySample } from '../lab/memory-sample.ts';
-import { createChance, expectThat, isWhole, none, range } from './findings.ts';
+import { expectThat, isWhole, none, range } from './findings.ts';
 
 const CLIENTS = 8;
 /** Between a client's requests; with their own time, about ten requests a second come together. */
@@ -25,7 +27,7 @@ const REDIS_GROWTH_MAX = 4 * MEGABYTE;
 const HANDLES_MAX = 25;
 
 /** What callers do, in turn: streams, complete answers, conversations, safe retries, and some who leave. */
-function callOf(lab: Lab, tenant: Tenant, index: number, chance: () => number): Call {
+function callOf(lab: Lab, tenant: Tenant, index: number, chance: Chance): Call {
   const call = { url: lab.urlOf(index), tenant, words: 12 };
   switch (index % 6) {
     case 0:
@@ -36,7 +38,7 @@ function callOf(lab: Lab, tenant: Tenant, index: number, chance: () => number): 
     case 2:
       return { ...call, idempotencyKey: `once-${index}` };
     case 3:
-      return chance() < 0.5 ? { ...call, leaveAt: 'first-text' } : call;
+      return chance.is(0.5) ? { ...call, leaveAt: 'first-text' } : call;
     default:
       return call;
   }

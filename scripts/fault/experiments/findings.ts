@@ -50,17 +50,6 @@ export function longestGapMs({ readings }: SentRequest): number {
   return Math.max(0, ...times.slice(1).map((at, index) => at - (times[index] ?? at)));
 }
 
-/** The same sequence every time, between 0 and 1 (mulberry32). */
-export function createChance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 export function range<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }

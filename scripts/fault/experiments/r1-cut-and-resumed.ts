@@ -1,7 +1,8 @@
+import { createChance } from '../../service/chance.ts';
 import type { Reading } from '../checker/evidence.ts';
 import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
-import { createChance, isWhole, none, range } from './findings.ts';
+import { isWhole, none, range } from './findings.ts';
 
 const CHUNKS = 40;
 /** An event takes about so much of a stream; a cut may come in the middle of one. */
@@ -21,12 +22,12 @@ export const cutAndResumed: Experiment = {
   async run(lab, size) {
     const tenants = await Promise.all(range(TENANTS, () => lab.openTenant(1_000_000)));
     const chance = createChance(20_261_121);
-    const cut = (of: number) => ({ bytes: 1 + Math.floor(chance() * of) });
+    const cut = (of: number) => ({ bytes: 1 + chance.below(of) });
     const different: string[] = [];
     let cuts = 0;
 
     async function read(index: number): Promise<SentRequest> {
-      const times = 1 + Math.floor(chance() * 3);
+      const times = 1 + chance.below(3);
       const tenant = tenants[index % TENANTS];
       if (tenant === undefined) throw new Error('There is no tenant.');
       const sent = lab.caller.send({ url: lab.urlOf(index), tenant, words: CHUNKS * 2, leaveAt: cut(STREAM_BYTES) });

@@ -1,7 +1,8 @@
+import { createChance } from '../../service/chance.ts';
 import type { Experiment } from '../experiment.ts';
 import { growthFigures, growthVerdicts, sampleMemory, untilForgotten } from '../lab/memory-sample.ts';
 import type { MemorySample } from '../lab/memory-sample.ts';
-import { createChance, isWhole, none, range } from './findings.ts';
+import { isWhole, none, range } from './findings.ts';
 
 const STREAMS = 10_000;
 const CLIENTS = 48;
@@ -31,7 +32,7 @@ export const tenThousandStreams: Experiment = {
     const runClient = async (until: number) => {
       while (begun < until) {
         const index = (begun += 1);
-        const leaves = chance() < 0.5;
+        const leaves = chance.is(0.5);
         const call = { url: lab.urlOf(index), tenant, words: 16 };
         await lab.caller.send(leaves ? { ...call, leaveAt: 'first-text' } : call).ended;
       }

@@ -1,13 +1,10 @@
-import { createBatchClient } from '../../service/batch-client.ts';
-import type { BatchState } from '../../service/batch-client.ts';
+import { createBatchClient, endedOf } from '../../service/batch-client.ts';
 import type { Experiment } from '../experiment.ts';
 import { callsAtMost, expectThat, range } from './findings.ts';
 
 const LINES = { full: 10_000, small: 300 } as const;
 /** At most 200 lines a second, on any machine. */
 const TIMEOUT_MS = 600_000;
-
-const endedOf = ({ request_counts: { completed, failed } }: BatchState) => completed + failed;
 
 /** R4: one worker leads the batch; both are killed in turn, so the leader is among them. */
 export const batchWorkersKilled: Experiment = {

@@ -1,4 +1,4 @@
-import type { Chance } from '../chance.ts';
+import type { Chance } from '../../service/chance.ts';
 
 /** Of each kind so many ids are kept. */
 const KEPT_MAX = 40;

@@ -1,4 +1,4 @@
-import type { Chance } from '../chance.ts';
+import type { Chance } from '../../service/chance.ts';
 import { examplesOf, writeQuery } from '../examples.ts';
 import { createValueMaker } from '../make-value.ts';
 import type { ValueMaker } from '../make-value.ts';

@@ -5,7 +5,7 @@ import { fromJoi } from '../../../api/openapi/from-joi.ts';
 import { createDocument } from '../../../api/openapi/document.ts';
 import { OPERATIONS } from '../../../api/openapi/operations.ts';
 import { createAnswerChecker } from '../../../scripts/openapi/check-answer.ts';
-import { createChance } from '../../../scripts/openapi/chance.ts';
+import { createChance } from '../../../scripts/service/chance.ts';
 import { createValueMaker } from '../../../scripts/openapi/make-value.ts';
 import { pointerOf } from '../../../scripts/openapi/read-document.ts';
 import type { ServedDocument } from '../../../scripts/openapi/read-document.ts';
