@@ -68,8 +68,12 @@ describe('the deletion of all conversations of a tenant', () => {
 
 describe('a request that waits in its queue', () => {
   it('ends with the deletion of its entity and is out of the queue, before it has run', async () => {
-    const { tenant, said } = one;
-    await one.beginEndless({ entity_id: 'neighbour', messages: [{ role: 'user', content: 'Hi' }], metadata: {} });
+    const { api, tenant, said } = one;
+    const running = await one.beginEndless({
+      entity_id: 'neighbour',
+      messages: [{ role: 'user', content: 'Hi' }],
+      metadata: {},
+    });
     const queued = await postChat(service.app, tenant.key, said()).set('Prefer', 'respond-async');
     const { tag } = service.keyspace.shard(0);
     const job = `${tag}:interactive:${String(queued.body.id)}`;
@@ -81,7 +85,7 @@ describe('a request that waits in its queue', () => {
     expect(await service.redis.exists(job)).toBe(0);
     expect(service.provider.request(String(queued.body.id))).toBeUndefined();
     expect(await findEverywhere(service, [one.entity, one.word])).toEqual([]);
-    await one.delete({ scope: 'tenant' });
+    await api('post', `/chat/${running}/cancel`);
   }, 60_000);
 });
 

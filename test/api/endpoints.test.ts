@@ -14,11 +14,14 @@ const UNKNOWN = createApiKey('svc', 'live', 'ThisKeyWasNeverGivenToAny1').value;
 let service: TestService;
 let owner: TestTenant;
 let other: TestTenant;
+let suspended: TestTenant;
 let resources: Record<PathParam, string>;
 beforeAll(async () => {
   service = await startService({ env: { TRUST_PROXY: 'loopback', PAYMENTS: 'test' } });
   owner = await service.startTenant();
   other = await service.startTenant();
+  suspended = await service.startTenant();
+  await service.admin('patch', `/tenants/${suspended.tenantId}`, { status: 'suspended' });
   resources = await makeResources(service, owner);
 });
 afterAll(() => service.close());
@@ -50,10 +53,7 @@ describe.each(ENDPOINT_NAMES)('%s', (name) => {
   });
 
   it('is 403 for a suspended tenant', async () => {
-    const { key, tenantId } = await service.startTenant();
-    await service.admin('patch', `/tenants/${tenantId}`, { status: 'suspended' });
-
-    expect(refusalOf(await call(service, name, { key, values: resources }))).toMatchObject({
+    expect(refusalOf(await call(service, name, { key: suspended.key, values: resources }))).toMatchObject({
       status: 403,
       code: 'account_suspended',
     });

@@ -5,13 +5,16 @@ import { createDocument } from '../../api/openapi/document.ts';
 import { createAnswerChecker } from '../../scripts/openapi/check-answer.ts';
 import { examplesOf } from '../../scripts/openapi/examples.ts';
 import { endpointsOf } from '../../scripts/openapi/read-document.ts';
-import type { ServedDocument } from '../../scripts/openapi/read-document.ts';
-import { makeResources } from '../support/endpoints.ts';
+import type { Endpoint, ServedDocument } from '../../scripts/openapi/read-document.ts';
+import { endpointRule } from '../../shared/contracts/endpoints.ts';
+import type { EndpointName } from '../../shared/contracts/endpoints.ts';
+import { makeResources, paramsOf } from '../support/endpoints.ts';
+import type { PathParam } from '../support/endpoints.ts';
 import { sendExample, wireValues } from '../support/openapi.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
 import { routesOf } from '../support/routes-of.ts';
 import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -21,8 +24,12 @@ const endpoints = endpointsOf(document);
 const checker = createAnswerChecker(document);
 
 let service: TestService;
+let reader: TestTenant;
+let readValues: Record<string, string>;
 beforeAll(async () => {
   service = await startService({ env: { PAYMENTS: 'test' } });
+  reader = await service.startTenant();
+  readValues = await valuesFor(reader);
 });
 afterAll(() => service.close());
 
@@ -88,24 +95,37 @@ describe('every example', () => {
     }, 'the first attempt');
   }
 
-  it.each(examples)('is answered as the document says: %s', async (_name, endpoint, example) => {
+  /** What only reads shares a tenant that has one of everything; what changes something has a tenant of its own. */
+  async function ownerOf({ id, method }: Endpoint): Promise<{ key: string; values: Record<string, string> }> {
+    if (method === 'get') return { key: reader.key, values: readValues };
     const owner = await service.startTenant();
-    const resources = await makeResources(service, owner);
-    const values = wireValues({ ...resources, webhookId: await webhookOf(owner.key, resources.deliveryId) });
-    if (endpoint.id === 'redeliver') await untilAttempted(owner.key, values);
+    // Whatever takes no key only reads.
+    return { key: owner.key, values: await valuesFor(owner, paramsOf(endpointRule(id as EndpointName).path)) };
+  }
 
-    const answer = await sendExample(service, endpoint, example, { key: owner.key, values });
+  it.each(examples)('is answered as the document says: %s', async (_name, endpoint, example) => {
+    const owner = await ownerOf(endpoint);
+    if (endpoint.id === 'redeliver') await untilAttempted(owner.key, owner.values);
+
+    const answer = await sendExample(service, endpoint, example, owner);
 
     expect([answer.status, checker.check(endpoint, answer)]).toEqual([example.status, []]);
   });
-
-  /** The webhook that a delivery is of: the makers make one for each. */
-  async function webhookOf(key: string, deliveryId: string): Promise<string> {
-    const { body } = await apiOf(service, key)('get', '/webhooks');
-    for (const { id } of body.data as { id: string }[]) {
-      const found = await apiOf(service, key)('get', `/webhooks/${id}/deliveries/${deliveryId}`);
-      if (found.status === 200) return id;
-    }
-    throw new Error('No webhook has this delivery.');
-  }
 });
+
+/** One of the owner's things for each parameter, by their names on the wire; a delivery comes with its webhook. */
+async function valuesFor(owner: TestTenant, names?: readonly PathParam[]): Promise<Record<string, string>> {
+  const made: Partial<Record<PathParam, string>> = await makeResources(service, owner, names);
+  const { deliveryId } = made;
+  return wireValues(deliveryId === undefined ? made : { ...made, webhookId: await webhookOf(owner.key, deliveryId) });
+}
+
+/** The webhook that a delivery is of: the makers make one for each. */
+async function webhookOf(key: string, deliveryId: string): Promise<string> {
+  const { body } = await apiOf(service, key)('get', '/webhooks');
+  for (const { id } of body.data as { id: string }[]) {
+    const found = await apiOf(service, key)('get', `/webhooks/${id}/deliveries/${deliveryId}`);
+    if (found.status === 200) return id;
+  }
+  throw new Error('No webhook has this delivery.');
+}

@@ -86,12 +86,15 @@ export function pathOf(name: EndpointName, values: Partial<Record<PathParam, str
   );
 }
 
-/** One of the owner's things for each parameter of the table. */
-export async function makeResources(service: TestService, owner: TestTenant): Promise<Record<PathParam, string>> {
-  const made = await Promise.all(
-    Object.entries(MAKERS).map(async ([name, make]) => [name, await make(service, owner)] as const),
-  );
-  return Object.fromEntries(made) as Record<PathParam, string>;
+/** One of the owner's things for each parameter: all of the table's unless they are named. */
+export async function makeResources<Name extends PathParam = PathParam>(
+  service: TestService,
+  owner: TestTenant,
+  // Without names, Name is every parameter.
+  names: readonly Name[] = Object.keys(MAKERS) as Name[],
+): Promise<Record<Name, string>> {
+  const made = await Promise.all(names.map(async (name) => [name, await MAKERS[name](service, owner)] as const));
+  return Object.fromEntries(made) as Record<Name, string>;
 }
 
 export function send(service: TestService, method: EndpointRule['method'], path: string): request.Test {
