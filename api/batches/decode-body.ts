@@ -4,6 +4,7 @@ import type { Transform } from 'node:stream';
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { unknownEncoding, unreadableBody } from '../middleware/body-refusals.ts';
 
 /** The encodings that every other body may have; undefined: there is none. */
 function decoderOf(req: Request): Transform | undefined {
@@ -17,7 +18,7 @@ function decoderOf(req: Request): Transform | undefined {
     case 'br':
       return createBrotliDecompress();
     default:
-      throw new ServiceError('unsupported_media_type', 'The Content-Encoding must be gzip, deflate, br or identity.');
+      throw unknownEncoding();
   }
 }
 
@@ -58,8 +59,7 @@ export async function* decodeBody(req: Request, limitBytes: number): AsyncGenera
     }
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
-    throw new ServiceError('invalid_request', sentence, { cause });
+    throw unreadableBody(cause);
   } finally {
     if (decoder !== undefined) {
       req.unpipe(decoder);

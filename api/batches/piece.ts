@@ -25,9 +25,6 @@ export interface Splitter {
   metadata(): Buffer | undefined;
 }
 
-/** What one request may take: the chat route's limit (contract.md section 2). */
-export const PIECE_BYTES_MAX = 20 * 1024 * 1024;
-
 /** Bytes that arrive in parts; those of a text above its limit are let go. */
 export interface PartialText {
   add(part: Buffer): void;

@@ -1,11 +1,12 @@
-import { createPartialText, isBlank, PIECE_BYTES_MAX } from './piece.ts';
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import { createPartialText, isBlank } from './piece.ts';
 import type { Piece, Splitter } from './piece.ts';
 
 const LINE_FEED = 0x0a;
 
 /** Cuts an NDJSON body at its line feeds. Blank lines are left out, and counted, so that the numbers are an editor's. */
 export function createLineSplitter(): Splitter {
-  const text = createPartialText(PIECE_BYTES_MAX);
+  const text = createPartialText(CHAT_LIMITS.bodyBytesMax);
   let number = 0;
 
   function* line(): Iterable<Piece> {

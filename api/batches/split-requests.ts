@@ -1,7 +1,7 @@
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { parseJson } from '../middleware/parse-json.ts';
-import { createPartialText, isBlank, PIECE_BYTES_MAX } from './piece.ts';
+import { createPartialText, isBlank } from './piece.ts';
 import type { Piece, Splitter } from './piece.ts';
 import { createValueScanner } from './scan-value.ts';
 
@@ -76,7 +76,7 @@ export function createRequestSplitter(): Splitter {
   const scanner = createValueScanner();
   const texts: Record<Token, ReturnType<typeof createPartialText>> = {
     name: createPartialText(NAME_BYTES_MAX),
-    item: createPartialText(PIECE_BYTES_MAX),
+    item: createPartialText(CHAT_LIMITS.bodyBytesMax),
     value: createPartialText(METADATA_BYTES_MAX),
   };
   const names = createNames();

@@ -1,18 +1,17 @@
 import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
-import { codePoints } from '../../shared/contracts/chat-request.ts';
+import { CHAT_LIMITS, codePoints } from '../../shared/contracts/chat-request.ts';
 import { parseChatBody } from '../../shared/contracts/parse-chat-body.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { parseJson } from '../middleware/parse-json.ts';
-import { PIECE_BYTES_MAX } from './piece.ts';
 import type { Piece, Place } from './piece.ts';
 
-/** What one request may hold: the chat route's limit (api/middleware/serve-endpoints.ts). */
-const VALUES_MAX = 100_000;
+/** One request may be what a body of the chat route may be. */
+const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
 /** MongoDB keeps UTF-8, in which half a surrogate pair becomes another character. */
 const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
@@ -95,15 +94,15 @@ function readItem(item: object): BatchLine {
  * bytes that make the whole body unreadable.
  */
 export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
-  if (json === undefined) return refused(place, `must not exceed ${PIECE_BYTES_MAX} bytes`);
-  const parsed = parseJson(json, VALUES_MAX);
+  if (json === undefined) return refused(place, `must not exceed ${bodyBytesMax} bytes`);
+  const parsed = parseJson(json, bodyValuesMax);
   switch (parsed.kind) {
     case 'value':
       return typeof parsed.value === 'object' && parsed.value !== null && !Array.isArray(parsed.value)
         ? readItem(parsed.value)
         : refused(place, 'must be a JSON object');
     case 'too many values':
-      return refused(place, `must not hold more than ${VALUES_MAX} values`);
+      return refused(place, `must not hold more than ${bodyValuesMax} values`);
     case 'not json':
       if (!isWhole) return refused(place, 'is not valid JSON');
       throw new ServiceError('invalid_request', `${place.name} is not valid JSON, nor is the request body.`);

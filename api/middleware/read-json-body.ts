@@ -5,6 +5,7 @@ import type { Request, RequestHandler } from 'express';
 
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { unknownEncoding, unreadableBody } from './body-refusals.ts';
 import { parseJson } from './parse-json.ts';
 
 export interface BodyRules {
@@ -30,17 +31,9 @@ function refuse(error: unknown, { limitBytes, family }: BodyRules): ServiceError
         cause: error,
       });
     case 'encoding.unsupported':
-      return new ServiceError(
-        own('unsupported_media_type'),
-        'The Content-Encoding must be gzip, deflate, br or identity.',
-        { cause: error },
-      );
+      return unknownEncoding(error, own('unsupported_media_type'));
     default:
-      return new ServiceError(
-        'invalid_request',
-        'The request body could not be read; check Content-Length and Content-Encoding.',
-        { cause: error },
-      );
+      return unreadableBody(error);
   }
 }
 

@@ -1,6 +1,7 @@
 import { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { ENDPOINTS, endpointRule, familyOf, methodsOf } from '../../shared/contracts/endpoints.ts';
 import type { EndpointName, EndpointRule } from '../../shared/contracts/endpoints.ts';
 import { methodNotAllowed } from './error-handler.ts';
@@ -24,8 +25,11 @@ export type EndpointHandler = (req: Request, res: Response) => void | Promise<vo
 
 export type ServeEndpoints = (handlers: Partial<Record<EndpointName, EndpointHandler>>) => Router;
 
-/** 100 messages of 16,000 code points, escaped (contract.md section 2). */
-const CHAT_BODY = { limitBytes: 20 * 1024 * 1024, family: 'chat', valuesMax: 100_000 } as const;
+const CHAT_BODY = {
+  limitBytes: CHAT_LIMITS.bodyBytesMax,
+  family: 'chat',
+  valuesMax: CHAT_LIMITS.bodyValuesMax,
+} as const;
 const JSON_BODY = { limitBytes: 64 * 1024, family: 'other' } as const;
 
 const BODIES: Record<Exclude<EndpointRule['body'], 'batch'>, RequestHandler[]> = {

@@ -1,7 +1,7 @@
 import type { EndpointRule } from '../../shared/contracts/endpoints.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
-import { id, object, oneOf, text } from './schema.ts';
+import { id, object, oneOf, ref, text } from './schema.ts';
 import type { JsonSchema } from './schema.ts';
 
 /** When a caller sees it. */
@@ -41,7 +41,7 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
   ),
   ErrorObject: object(
     {
-      code: { $ref: '#/components/schemas/ErrorCode' },
+      code: ref('ErrorCode'),
       message: text('What to change, for people.'),
       type: oneOf([...new Set(Object.values(ERRORS).map(({ type }) => type))]),
       request_id: id('req', 'The same as the header `X-Request-Id`.'),
@@ -50,7 +50,7 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
     },
     ['param', 'reason'],
   ),
-  Error: object({ error: { $ref: '#/components/schemas/ErrorObject' } }),
+  Error: object({ error: ref('ErrorObject') }),
 };
 
 const ALWAYS: readonly ErrorCode[] = [
@@ -71,7 +71,7 @@ const OF_CHAT: readonly ErrorCode[] = [
 ];
 
 /** An `Idempotency-Key` has an effect. */
-export function isIdempotent({ method, counts }: EndpointRule): boolean {
+function isIdempotent({ method, counts }: EndpointRule): boolean {
   return method === 'POST' && counts !== 'lookup';
 }
 

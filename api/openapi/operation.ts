@@ -65,7 +65,7 @@ export interface Operation {
   headers?: readonly RequestHeaderName[];
   body?: RequestBody;
   answers: Readonly<Record<number, Answer>>;
-  /** Errors that do not follow from the row (errors-of.ts). */
+  /** Errors that do not follow from the row (errors.ts). */
   errors?: readonly ErrorCode[];
   /** The first one is named after the endpoint's purpose; names are unique within an operation. */
   examples: Readonly<Record<string, Example>>;

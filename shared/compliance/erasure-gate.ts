@@ -1,5 +1,6 @@
 import type { SettlementRecord } from '../contracts/settlement.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
+import { seqAt } from '../domain/requests/acceptance-order.ts';
 import type { AnswerRepository } from '../infra/mongo/answer-repository.ts';
 import type { ConversationRepository } from '../infra/mongo/conversation-repository.ts';
 import { erasureId } from '../infra/mongo/erasure-repository.ts';
@@ -17,9 +18,6 @@ export interface ErasureGate {
   /** Settlement records as they may be booked. */
   cover(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
 }
-
-/** The order of acceptance is a time in microseconds (admit.lua). */
-const MICROS = 1_000;
 
 export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }): ErasureGate {
   const { erasures, pseudonyms } = deps;
@@ -53,7 +51,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
         if (entityId === undefined) return record;
         const pseudonym = pseudonyms.of(tenantId, entityId);
         const upTo = [pseudonym, undefined].map((name) => erased.get(erasureId(tenantId, name)) ?? 0);
-        return acceptedAt * MICROS <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
+        return seqAt(acceptedAt) <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
       });
     },
   };
@@ -86,7 +84,7 @@ export function coverAnswers(
   return {
     async keep(answer) {
       const acceptedAt = Number(answer.fields['acceptedAt']);
-      if (await gate.isErased(answer.tenantId, answer.entityId, acceptedAt * MICROS)) return;
+      if (await gate.isErased(answer.tenantId, answer.entityId, seqAt(acceptedAt))) return;
       await answers.keep(answer);
     },
   };

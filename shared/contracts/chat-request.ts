@@ -46,6 +46,10 @@ export const CHAT_LIMITS = {
   contextTextMax: 1_000,
   metadataBytesMax: 16_384,
   metadataDepthMax: 5,
+  /** 100 messages of 16,000 code points, escaped. */
+  bodyBytesMax: 20 * 1024 * 1024,
+  /** A million small values would stop the process for seconds. */
+  bodyValuesMax: 100_000,
 } as const;
 
 /** Property names that reach an object's prototype when such an object is merged or assigned. */

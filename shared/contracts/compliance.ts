@@ -1,6 +1,20 @@
 /** Whom an export or a deletion is about: one entity, or everybody the tenant has talked to. */
 export type ComplianceScope = 'tenant' | 'entity';
 
+/** Whose data it is: one entity's, or everybody's the tenant has talked to. */
+export interface ComplianceSubject {
+  tenantId: string;
+  /** Undefined: the whole tenant. */
+  entityId?: string | undefined;
+}
+
+/** A request of a subject, as far as a store knows it. */
+export interface KnownRequest {
+  requestId: string;
+  /** What stands for its Idempotency-Key. */
+  name?: string | undefined;
+}
+
 export type ComplianceKind = 'export' | 'deletion';
 
 export type ComplianceStatus = 'queued' | 'in_progress' | 'completed' | 'failed';

@@ -15,7 +15,7 @@ export async function readDocument({ app }: Pick<TestService, 'app'>): Promise<S
 }
 
 /** Whatever came, as text. */
-export async function toWireAnswer(response: Response): Promise<WireAnswer> {
+async function toWireAnswer(response: Response): Promise<WireAnswer> {
   return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
 }
 

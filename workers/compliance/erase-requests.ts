@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import type { ConversationEraser, KnownRequest } from '../../shared/infra/mongo/conversation-eraser.ts';
+import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
+import type { ConversationEraser } from '../../shared/infra/mongo/conversation-eraser.ts';
 import type { OutboxTraces } from '../../shared/infra/redis/outbox-traces.ts';
 import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
 import type { RequestTrace, RequestTraces } from '../../shared/infra/redis/request-traces.ts';
 import type { JobHands } from './run-job.ts';
 
 /** Whose requests go: those of one entity, or all of the tenant. */
-export interface DeletedSubject {
-  tenantId: string;
+export interface DeletedSubject extends ComplianceSubject {
   shard: number;
-  entityId?: string | undefined;
 }
 
 export interface EraseRequestsDeps {
@@ -40,8 +40,6 @@ export interface EraseRequests {
 const POLL_MS = 100;
 /** A running request hears of its cancelling within 3 s; the requests of a worker that died are ended within 20. */
 const END_WAIT_MS = 60_000;
-/** The order of acceptance is a time in microseconds (admit.lua). */
-const MICROS = 1_000;
 const AT_ONCE = 200;
 
 const isOpen = ({ state }: RequestTrace) => state === 'accepted' || state === 'running';
@@ -79,7 +77,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   function isMeant({ tenantId, entityId }: DeletedSubject, seq: number) {
     return (record: SettlementRecord) =>
       record.tenantId === tenantId &&
-      record.acceptedAt * MICROS <= seq &&
+      seqAt(record.acceptedAt) <= seq &&
       (entityId === undefined
         ? record.entityId !== undefined && !pseudonyms.isOne(tenantId, record.entityId)
         : record.entityId === entityId);

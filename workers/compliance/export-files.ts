@@ -1,5 +1,6 @@
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
+import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ExportRows } from '../../shared/infra/mongo/export-rows.ts';
 import type { AnswerRow, EntityRow } from '../../shared/infra/mongo/rows.ts';
 import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
@@ -59,8 +60,7 @@ function messageLines({ entityId, messages }: EntityRow): object[] {
     role,
     content,
     request_id: requestId,
-    // The order of acceptance is a time in microseconds (admit.lua).
-    created_at: seconds(seq / 1000),
+    created_at: seconds(timeOfSeq(seq)),
   }));
 }
 

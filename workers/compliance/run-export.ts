@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-import type { ExportManifest } from '../../shared/contracts/compliance.ts';
+import type { ComplianceSubject, ExportManifest } from '../../shared/contracts/compliance.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance-rows.ts';
 import { ARCHIVE_KEPT_MS, CHUNK_BYTES } from '../../shared/infra/mongo/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../shared/infra/mongo/export-archive-repository.ts';
-import type { ExportedSubject, ExportRows } from '../../shared/infra/mongo/export-rows.ts';
+import type { ExportRows } from '../../shared/infra/mongo/export-rows.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { exportFiles } from './export-files.ts';
 import { JobLost } from './run-job.ts';
@@ -15,7 +15,7 @@ import { writeArchive } from './write-archive.ts';
 export interface RunExportDeps {
   jobs: Pick<ComplianceJobRepository, 'completeExport'>;
   archives: ExportArchiveRepository;
-  rowsOf: (subject: ExportedSubject) => ExportRows;
+  rowsOf: (subject: ComplianceSubject) => ExportRows;
   clock: Clock;
 }
 

@@ -1,12 +1,9 @@
 import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import { toSeconds, toSecondsOrNull } from '../unix-seconds.ts';
 
 function statusOf(row: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
   if (row.status === 'revoked') return 'revoked';
   return row.expiresAt !== undefined && row.expiresAt <= now ? 'expired' : 'active';
-}
-
-function toSeconds(timeMs: number | undefined): number | null {
-  return timeMs === undefined ? null : Math.floor(timeMs / 1000);
 }
 
 function graceEndOf({ previous = [] }: KeyRow, now: number): number | undefined {
@@ -19,7 +16,7 @@ export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm'
   return {
     id: row._id,
     object: 'api_key',
-    created_at: Math.floor(row.createdAt / 1000),
+    created_at: toSeconds(row.createdAt),
     name: row.name,
     mode: row.mode,
     scopes: row.scopes,
@@ -29,10 +26,10 @@ export function toKeyResource(row: KeyRow, tenant: Pick<TenantRow, 'rpm' | 'tpm'
       tpm: row.tpm ?? tenant.tpm,
       daily_requests: row.dailyRequests ?? tenant.dailyRequests,
     },
-    expires_at: toSeconds(row.expiresAt),
-    last_used_at: toSeconds(row.lastUsedAt),
+    expires_at: toSecondsOrNull(row.expiresAt),
+    last_used_at: toSecondsOrNull(row.lastUsedAt),
     redacted_value: row.redactedValue,
     /** While the value before the last rotation is still accepted. */
-    previous_value_expires_at: toSeconds(graceEndOf(row, now)),
+    previous_value_expires_at: toSecondsOrNull(graceEndOf(row, now)),
   };
 }

@@ -29,7 +29,7 @@ function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): O
 }
 
 /** One line of the results: `{custom_id, request_id, response | error}` (contract.md section 3). */
-export function toResultLine(line: BatchLineRow): string {
+function toResultLine(line: BatchLineRow): string {
   const end = endOf(line);
   const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;
   return `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",${outcome}}\n`;

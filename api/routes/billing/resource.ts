@@ -1,11 +1,8 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import type { CheckoutRow, PackageRow, PurchaseRow } from '../../../shared/infra/mongo/billing-rows.ts';
 import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
+import { toSeconds, toSecondsOrNull } from '../unix-seconds.ts';
 import { checkoutStatus } from './checkout-status.ts';
-
-function toSeconds(timeMs: number): number {
-  return Math.floor(timeMs / 1000);
-}
 
 export function toPackageResource(row: PackageRow, currency: string) {
   return {
@@ -16,7 +13,7 @@ export function toPackageResource(row: PackageRow, currency: string) {
     credits: toCredits(row.creditsMicro),
     amount: row.amount,
     currency,
-    expires_at: row.expiresAt === undefined ? null : toSeconds(row.expiresAt),
+    expires_at: toSecondsOrNull(row.expiresAt),
   };
 }
 

@@ -1,7 +1,6 @@
 import { DELETION_STORES } from '../../../shared/contracts/compliance.ts';
 import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance-rows.ts';
-
-const toSeconds = (ms: number | undefined) => (ms === undefined ? null : Math.floor(ms / 1000));
+import { toSeconds, toSecondsOrNull } from '../unix-seconds.ts';
 
 function describe(row: ComplianceJobRow) {
   const { _id: id, kind, createdAt, scope, entityId, entityHash, status, completedAt, error } = row;
@@ -13,7 +12,7 @@ function describe(row: ComplianceJobRow) {
     entity_id: entityId ?? null,
     entity_hash: entityHash ?? null,
     status,
-    completed_at: toSeconds(completedAt),
+    completed_at: toSecondsOrNull(completedAt),
     error: error ?? null,
   };
 }
@@ -23,7 +22,7 @@ export function toExportResource(row: ComplianceJobRow) {
   const { archive } = row;
   return {
     ...describe(row),
-    expires_at: toSeconds(archive?.expiresAt),
+    expires_at: toSecondsOrNull(archive?.expiresAt),
     bytes: archive?.bytes ?? null,
     sha256: archive?.sha256 ?? null,
     files: archive?.files.map(({ name, rows, bytes, sha256 }) => ({ name, rows, bytes, sha256 })) ?? null,

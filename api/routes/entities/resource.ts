@@ -1,12 +1,14 @@
 import type { Entity } from '../../../shared/infra/mongo/entity-repository.ts';
 import type { StoredMessage } from '../../../shared/infra/mongo/rows.ts';
+import { timeOfSeq } from '../../../shared/domain/requests/acceptance-order.ts';
+import { toSeconds } from '../unix-seconds.ts';
 
 /** An entity is known by the caller's own id, so that is its `id` too. */
 export function toEntityResource(entity: Entity) {
   return {
     id: entity.entityId,
     object: 'entity',
-    created_at: Math.floor(entity.createdAt / 1000),
+    created_at: toSeconds(entity.createdAt),
     entity_id: entity.entityId,
     subject: entity.subject ?? null,
     grade: entity.grade ?? null,
@@ -31,8 +33,7 @@ export function toMessageResource({ id, seq, role, content, requestId }: Numbere
   return {
     id,
     object: 'entity.message',
-    // The order of acceptance is a time in microseconds (admit.lua).
-    created_at: Math.floor(seq / 1_000_000),
+    created_at: toSeconds(timeOfSeq(seq)),
     role,
     content,
     request_id: requestId,

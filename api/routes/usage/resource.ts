@@ -2,6 +2,7 @@ import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { BUCKET_MS } from '../../../shared/domain/usage/roll-up.ts';
 import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
 import type { UsageSum } from '../../../shared/infra/mongo/usage-repository.ts';
+import { toSeconds } from '../unix-seconds.ts';
 import { DIMENSIONS, toPageCursor } from './parse-usage-query.ts';
 import type { UsagePage } from './parse-usage-query.ts';
 import { GROUPS } from './schema.ts';
@@ -41,10 +42,6 @@ export function toUsagePage({ width, startMs, pageEndMs, endMs }: UsagePage, sum
     has_more: hasMore,
     next_page: hasMore ? toPageCursor(width, pageEndMs) : null,
   };
-}
-
-function toSeconds(timeMs: number): number {
-  return Math.floor(timeMs / 1000);
 }
 
 /** A request as it was booked. */

@@ -1,6 +1,5 @@
 import type { WebhookDeliveryRow, WebhookRow } from '../../../shared/infra/mongo/webhook-rows.ts';
-
-const toSeconds = (ms: number) => Math.floor(ms / 1000);
+import { toSeconds, toSecondsOrNull } from '../unix-seconds.ts';
 
 export function toWebhookResource(row: WebhookRow, now: number) {
   const ends = (row.previousSecrets ?? []).map(({ expiresAt }) => expiresAt).filter((end) => end > now);
@@ -13,7 +12,7 @@ export function toWebhookResource(row: WebhookRow, now: number) {
     description: row.description,
     status: row.status,
     disabled_reason: row.disabledReason ?? null,
-    failing_since: row.failingSince === undefined ? null : toSeconds(row.failingSince),
+    failing_since: toSecondsOrNull(row.failingSince),
     previous_secret_expires_at: ends.length === 0 ? null : toSeconds(Math.max(...ends)),
   };
 }
@@ -28,7 +27,7 @@ export function toDeliveryResource(row: WebhookDeliveryRow) {
     event_id: row.eventId,
     event_type: row.type,
     status: row.status,
-    next_attempt_at: row.nextAttemptAt === undefined ? null : toSeconds(row.nextAttemptAt),
+    next_attempt_at: toSecondsOrNull(row.nextAttemptAt),
     attempts: row.attempts.map(({ at, durationMs, status, error }) => ({
       created_at: toSeconds(at),
       duration_ms: durationMs,

@@ -1,38 +1,24 @@
-import type { DeletionReport } from '../../contracts/compliance.ts';
+import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../contracts/compliance.ts';
 import type { Pseudonyms } from '../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../errors/error-body.ts';
 import type { BatchLineRow } from './batch-rows.ts';
-import { deleteInPages, entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
+import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 import type { Models } from './models.ts';
-
-/** Whose traces go: one entity's, or those of everybody the tenant has talked to. */
-export interface ErasedSubject {
-  tenantId: string;
-  /** Undefined: the whole tenant. */
-  entityId?: string | undefined;
-}
-
-/** A request that rows of MongoDB know, and which Redis may have, too. */
-export interface KnownRequest {
-  requestId: string;
-  /** What stands for its Idempotency-Key. */
-  name?: string | undefined;
-}
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
 export interface ConversationEraser {
   /** Entities with their history, and tombstones, which name the entity as well. */
-  entities(subject: ErasedSubject): Promise<DeletionReport>;
+  entities(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Requests with a kept answer, or of a batch's line, erased or not; some at a time. */
-  requests(subject: ErasedSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
-  answers(subject: ErasedSubject): Promise<DeletionReport>;
+  requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
+  answers(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
-  batches(subject: ErasedSubject, names: Pseudonyms): Promise<DeletionReport>;
+  batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
 }
 
 const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
 
-function filterOf({ tenantId, entityId }: ErasedSubject): { tenantId: string; entityId?: string } {
+function filterOf({ tenantId, entityId }: ComplianceSubject): { tenantId: string; entityId?: string } {
   return { tenantId, ...(entityId === undefined ? {} : { entityId }) };
 }
 
@@ -89,28 +75,12 @@ export function createConversationEraser(models: Models): ConversationEraser {
     },
 
     async *requests(subject, names) {
-      for (let after = ''; ;) {
-        const page = await answers
-          .find({ ...filterOf(subject), _id: { $gt: after } }, { idempotencyName: 1 })
-          .sort({ _id: 1 })
-          .limit(ERASE_AT_ONCE)
-          .lean();
-        if (page.length > 0) yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
-        after = page.at(-1)?._id ?? '';
-        if (page.length < ERASE_AT_ONCE) break;
-      }
+      for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
+        yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
       const { tenantId, entityId } = subject;
       const either = entityId === undefined ? {} : { entityId: { $in: [entityId, names.of(tenantId, entityId)] } };
-      for (let after = ''; ;) {
-        const page = await batchLines
-          .find({ tenantId, ...either, _id: { $gt: after } }, { requestId: 1 })
-          .sort({ _id: 1 })
-          .limit(ERASE_AT_ONCE)
-          .lean();
-        if (page.length > 0) yield page.map(({ requestId }) => ({ requestId }));
-        after = page.at(-1)?._id ?? '';
-        if (page.length < ERASE_AT_ONCE) return;
-      }
+      for await (const page of pagesOf(batchLines, { tenantId, ...either }, { requestId: 1 }))
+        yield page.map(({ requestId }) => ({ requestId }));
     },
 
     async answers(subject) {

@@ -1,24 +1,23 @@
 import type { QueryFilter } from 'mongoose';
 
-import type { DeletionReport } from '../../contracts/compliance.ts';
+import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
 import type { Pseudonyms } from '../../domain/compliance/pseudonyms.ts';
-import type { ErasedSubject } from './conversation-eraser.ts';
 import type { ComplianceJobRow } from './compliance-rows.ts';
-import { deleteInPages, ERASE_AT_ONCE } from './erase-pages.ts';
+import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 import type { Models } from './models.ts';
 import type { IdempotencyRow } from './rows.ts';
 
 /** Takes away what was made of an entity's data: answers that are given again, events, exports. Safe to repeat. */
 export interface CopyEraser {
   /** `hide` makes of a text one that names the entity no more. */
-  idempotency(subject: ErasedSubject, hide: (text: string) => string): Promise<DeletionReport>;
+  idempotency(subject: ComplianceSubject, hide: (text: string) => string): Promise<DeletionReport>;
   /** Events with their deliveries. */
-  webhooks(subject: ErasedSubject): Promise<DeletionReport>;
+  webhooks(subject: ComplianceSubject): Promise<DeletionReport>;
   /**
    * Archives in which the subject may be. An export of the entity fails if it has not ended; one of the tenant that is
    * being made is made again.
    */
-  exports(subject: ErasedSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport>;
+  exports(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>, now: number): Promise<DeletionReport>;
 }
 
 /** Of a whole tenant only what is about conversations goes: a key or a checkout must not be made twice. */
@@ -61,16 +60,8 @@ export function createCopyEraser(models: Models): CopyEraser {
 
   async function removeArchives(filter: ExportFilter): Promise<number> {
     let removed = 0;
-    for (let after = ''; ;) {
-      const page = await jobs
-        .find({ ...filter, _id: { $gt: after } })
-        .sort({ _id: 1 })
-        .limit(ERASE_AT_ONCE)
-        .lean();
-      for (const row of page) if (await removeArchive(row)) removed += 1;
-      after = page.at(-1)?._id ?? '';
-      if (page.length < ERASE_AT_ONCE) return removed;
-    }
+    for await (const page of pagesOf(jobs, filter)) for (const row of page) if (await removeArchive(row)) removed += 1;
+    return removed;
   }
 
   /** The rows are not found by the entity's id any more afterwards. */

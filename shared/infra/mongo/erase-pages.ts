@@ -8,10 +8,26 @@ function filterOf<Row>(filter: object): QueryFilter<Row> {
   return filter;
 }
 
+/** The named fields, or all, of all rows that match, in the order of their ids; rows of a page may be changed meanwhile. */
+export async function* pagesOf<Row extends { _id: string }>(
+  rows: Model<Row>,
+  filter: object,
+  fields: Readonly<Record<string, 1>> = {},
+): AsyncGenerator<Row[]> {
+  for (let after = ''; ;) {
+    const query = rows.find(filterOf<Row>({ ...filter, _id: { $gt: after } }), fields);
+    // lean() of a generic model has a type that TypeScript cannot resolve to the row it is.
+    const page = (await query.sort({ _id: 1 }).limit(ERASE_AT_ONCE).lean()) as unknown as Row[];
+    if (page.length > 0) yield page;
+    after = page.at(-1)?._id ?? '';
+    if (page.length < ERASE_AT_ONCE) return;
+  }
+}
+
 /**
  * Deletes all rows that match, page by page; `visit` sees the named fields of each page before it is deleted: rows may
- * be large, and many of them more than a process holds. Safe to repeat: what was
- * visited and not deleted is visited again. Returns how many were deleted.
+ * be large, and many of them more than a process holds. Safe to repeat: what was visited and not deleted is visited
+ * again. Returns how many were deleted.
  */
 export async function deleteInPages<Row>(
   rows: Model<Row>,
@@ -20,7 +36,7 @@ export async function deleteInPages<Row>(
   visit: (page: Row[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<number> {
   for (let deleted = 0; ;) {
-    // lean() of a generic model has a type that TypeScript cannot resolve to the row it is.
+    // As above.
     const page = (await rows.find(filterOf<Row>(filter), fields).limit(ERASE_AT_ONCE).lean()) as unknown as Row[];
     if (page.length === 0) return deleted;
     await visit(page);

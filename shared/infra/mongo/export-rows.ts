@@ -1,5 +1,7 @@
 import type { Model, QueryFilter } from 'mongoose';
 
+import type { ComplianceSubject } from '../../contracts/compliance.ts';
+import { actsOn } from './audit-filter.ts';
 import type { BatchLineRow, BatchRow } from './batch-rows.ts';
 import type { CheckoutRow, PurchaseRow } from './billing-rows.ts';
 import type { ComplianceJobRow } from './compliance-rows.ts';
@@ -16,13 +18,6 @@ import type {
   UsageRollUpRow,
 } from './rows.ts';
 import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from './webhook-rows.ts';
-
-/** Whose rows are exported. */
-export interface ExportedSubject {
-  tenantId: string;
-  /** Undefined: the whole tenant. */
-  entityId?: string | undefined;
-}
 
 /** Rows as they are stored, a few at a time, as they are when they are read. Who writes them out chooses the fields. */
 export interface ExportRows {
@@ -59,15 +54,11 @@ function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = 
   return query.lean().cursor({ batchSize: ROWS_AT_ONCE });
 }
 
-export function createExportRows(models: Models, { tenantId, entityId }: ExportedSubject): ExportRows {
+export function createExportRows(models: Models, { tenantId, entityId }: ComplianceSubject): ExportRows {
   const ofTenant = { tenantId };
   const ofEntity = { tenantId, ...(entityId === undefined ? {} : { entityId }) };
   const byTime = { createdAt: 1 } as const;
-  /** An act on the entity has it as its target, another names it. */
-  const acts =
-    entityId === undefined
-      ? {}
-      : { $or: [{ action: /^entity\./, target: entityId }, { 'details.entity_id': entityId }] };
+  const acts = entityId === undefined ? {} : actsOn(entityId);
   const tenantItself = { _id: tenantId };
 
   return {

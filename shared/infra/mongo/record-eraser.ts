@@ -1,10 +1,10 @@
 import type { Connection, Model } from 'mongoose';
 
-import type { DeletionReport } from '../../contracts/compliance.ts';
+import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
 import type { Pseudonyms } from '../../domain/compliance/pseudonyms.ts';
 import { BUCKET_MS, rollUpIdOf } from '../../domain/usage/roll-up.ts';
 import type { BucketWidth } from '../../domain/usage/roll-up.ts';
-import type { ErasedSubject } from './conversation-eraser.ts';
+import { actsOn, ENTITY_ACTION } from './audit-filter.ts';
 import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
 import type { Models } from './models.ts';
 import type { AuditRow, UsageRollUpRow } from './rows.ts';
@@ -14,17 +14,14 @@ import type { AuditRow, UsageRollUpRow } from './rows.ts';
  * repeated and returns how many rows it has changed.
  */
 export interface RecordEraser {
-  ledger(subject: ErasedSubject): Promise<DeletionReport>;
-  usage(subject: ErasedSubject): Promise<DeletionReport>;
+  ledger(subject: ComplianceSubject): Promise<DeletionReport>;
+  usage(subject: ComplianceSubject): Promise<DeletionReport>;
   /** The one change that a line of the audit log ever sees (docs/decisions/0035-*). */
-  audit(subject: ErasedSubject): Promise<DeletionReport>;
+  audit(subject: ComplianceSubject): Promise<DeletionReport>;
 }
 
 // Object.keys forgets that the names are those of the record.
 const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
-
-/** Acts on entities have the entity's id as their target; others name it in their details. */
-const ENTITY_ACTION = /^entity\./;
 
 /** Adds a sum to that of the pseudonym. */
 function toMove(row: UsageRollUpRow, pseudonym: string) {
@@ -48,7 +45,7 @@ export function createRecordEraser(connection: Connection, models: Models, names
 
   async function* entitiesOf<Row>(
     rows: Model<Row>,
-    { tenantId, entityId }: ErasedSubject,
+    { tenantId, entityId }: ComplianceSubject,
     more: object = {},
   ): AsyncGenerator<string> {
     if (entityId !== undefined) yield entityId;
@@ -89,7 +86,7 @@ export function createRecordEraser(connection: Connection, models: Models, names
   }
 
   /** The line as it may stay; undefined: it names none of the entities. */
-  function withoutEntity(row: AuditRow, { tenantId, entityId }: ErasedSubject): Partial<AuditRow> | undefined {
+  function withoutEntity(row: AuditRow, { tenantId, entityId }: ComplianceSubject): Partial<AuditRow> | undefined {
     const isMeant = (text: unknown): text is string =>
       typeof text === 'string' && (entityId === undefined ? !names.isOne(tenantId, text) : text === entityId);
     const target = ENTITY_ACTION.test(row.action) && isMeant(row.target) ? names.of(tenantId, row.target) : undefined;
@@ -115,11 +112,11 @@ export function createRecordEraser(connection: Connection, models: Models, names
 
     async audit(subject) {
       const { tenantId, entityId } = subject;
-      const named = entityId === undefined ? { $exists: true } : entityId;
-      const target = entityId === undefined ? {} : { target: entityId };
-      const filter = { tenantId, $or: [{ action: ENTITY_ACTION, ...target }, { 'details.entity_id': named }] };
       let found = 0;
-      for await (const row of audit.find(filter).lean().cursor({ batchSize: ERASE_AT_ONCE })) {
+      for await (const row of audit
+        .find({ tenantId, ...actsOn(entityId) })
+        .lean()
+        .cursor({ batchSize: ERASE_AT_ONCE })) {
         const change = withoutEntity(row, subject);
         if (change === undefined) continue;
         await audit.updateOne({ _id: row._id, tenantId }, { $set: change });

@@ -1,5 +1,7 @@
 import { Cluster } from 'ioredis';
 
+import type { KnownRequest } from '../../contracts/compliance.ts';
+import { seqAt } from '../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from './connection.ts';
 import type { Keyspace } from './keyspace.ts';
 import { defineScript } from './scripts.ts';
@@ -24,17 +26,11 @@ export interface RequestTraces {
   all(shard: number): AsyncIterable<string[]>;
   look(shard: number, requestIds: readonly string[]): Promise<RequestTrace[]>;
   /**
-   * Record, body, answer and Idempotency-Key of a request that has ended. `upToSeq` undefined: whenever it was accepted;
-   * `name`: the Idempotency-Key where the record may not know it. Safe to repeat.
+   * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
    */
-  erase(shard: number, tenantId: string, request: ErasedRequest, upToSeq: number | undefined): Promise<Erased>;
+  erase(shard: number, tenantId: string, request: KnownRequest, upToSeq: number): Promise<Erased>;
   /** Takes requests out of their entity's list. */
   unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
-}
-
-export interface ErasedRequest {
-  requestId: string;
-  name?: string | undefined;
 }
 
 /** Longer than any command that could still be under way. */
@@ -54,7 +50,7 @@ export function createRequestTraces(client: RedisClient, keyspace: Keyspace): Re
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
-      seq: Number(seq ?? Number(acceptedAt ?? 0) * 1_000),
+      seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
     };
   }
 
@@ -88,7 +84,7 @@ export function createRequestTraces(client: RedisClient, keyspace: Keyspace): Re
           keys.inflight,
           name === undefined ? record : keys.idempotency(name),
         ],
-        [requestId, tenantId, upToSeq ?? '', TOMBSTONE_MS],
+        [requestId, tenantId, upToSeq, TOMBSTONE_MS],
       );
       if (reply === 1) return 'erased';
       // erase.lua knows no other words.

@@ -2,7 +2,7 @@
 -- attempt or answer of the same id brings anything back. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 stream, 4 whole answer, 5 in-flight requests, 6 idempotency record (the record where the
 --      caller knows of none)
--- ARGV 1 request id, 2 tenant id, 3 place in the order of acceptance up to which requests are erased ('' any),
+-- ARGV 1 request id, 2 tenant id, 3 place in the order of acceptance up to which requests are erased,
 --      4 lifetime of the tombstone in ms
 -- Returns how many requests were erased (0: nothing was there), 'later' for one that was accepted after that, 'busy' for
 -- one that has not ended, 'foreign' for another tenant's.
@@ -10,7 +10,7 @@ local values = redis.call('HMGET', KEYS[1], 'state', 'tenant', 'seq', 'acceptedA
 if values[2] and values[2] ~= ARGV[2] then return 'foreign' end
 -- An answer that was put back has its time of acceptance only.
 local seq = tonumber(values[3]) or number_of(values[4]) * 1000
-if values[2] and ARGV[3] ~= '' and seq > tonumber(ARGV[3]) then return 'later' end
+if values[2] and seq > tonumber(ARGV[3]) then return 'later' end
 if values[1] == 'accepted' or values[1] == 'running' then return 'busy' end
 local found = (values[2] or redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) > 0) and 1 or 0
 forget_idempotency(KEYS[1], ARGV[1])

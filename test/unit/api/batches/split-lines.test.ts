@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { PIECE_BYTES_MAX } from '../../../../api/batches/piece.ts';
 import { createLineSplitter } from '../../../../api/batches/split-lines.ts';
+import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 
 function split(body: Buffer, size = Infinity): [string, string | undefined][] {
   const splitter = createLineSplitter();
@@ -30,7 +30,7 @@ describe('a body of lines', () => {
   });
 
   it('lets go of a line that is longer than a request may be, and of none other', () => {
-    const long = Buffer.alloc(PIECE_BYTES_MAX + 1, 'x');
+    const long = Buffer.alloc(CHAT_LIMITS.bodyBytesMax + 1, 'x');
     const longest = long.subarray(1);
     const body = Buffer.concat([Buffer.from('1\n'), long, Buffer.from('\n2\n'), longest]);
 
@@ -38,7 +38,7 @@ describe('a body of lines', () => {
       ['Line 1', 1],
       ['Line 2', undefined],
       ['Line 3', 1],
-      ['Line 4', PIECE_BYTES_MAX],
+      ['Line 4', CHAT_LIMITS.bodyBytesMax],
     ]);
   });
 });

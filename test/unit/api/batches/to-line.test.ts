@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { PIECE_BYTES_MAX } from '../../../../api/batches/piece.ts';
 import { toLine } from '../../../../api/batches/to-line.ts';
+import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 
 const LINE = { name: 'Line 7' };
 const MESSAGES = [{ role: 'user', content: 'Hi' }];
@@ -94,7 +94,7 @@ describe('a request of a batch', () => {
   );
 
   it('is refused by its place when it is too long, or holds very many values', () => {
-    expect(faultOf(toLine({ place: LINE, json: undefined }, true)).message).toContain(String(PIECE_BYTES_MAX));
+    expect(faultOf(toLine({ place: LINE, json: undefined }, true)).message).toContain(String(CHAT_LIMITS.bodyBytesMax));
     const json = Buffer.from(`[${'[],'.repeat(200_000)}[]]`);
     expect(faultOf(toLine({ place: LINE, json }, true)).message).toContain('values');
   });
