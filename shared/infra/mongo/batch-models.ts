@@ -2,12 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { BatchLineRow, BatchRow } from './batch-rows.ts';
-
-const text = { type: String };
-const required = { type: String, required: true };
-const number = { type: Number };
-const count = { type: Number, required: true };
-const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
+import { count, number, options, required, text } from './schema-parts.ts';
 
 const batchSchema = new Schema<BatchRow>(
   {

@@ -2,12 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { CheckoutRow, PackageRow, PaymentEventRow, PriceListRow, PurchaseRow } from './billing-rows.ts';
-
-const text = { type: String };
-const required = { type: String, required: true };
-const number = { type: Number };
-const count = { type: Number, required: true };
-const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
+import { count, number, options, required, text } from './schema-parts.ts';
 
 const order = { packageId: text, creditsMicro: count, amount: count, currency: required };
 const checkoutSchema = new Schema<CheckoutRow>(

@@ -4,13 +4,7 @@ import type { Connection, Model } from 'mongoose';
 import type { ExportedFile } from '../../contracts/compliance.ts';
 import type { ComplianceJobRow, ErasureRow, ExportArchive, ExportChunkRow } from './compliance-rows.ts';
 import type { AuditRow } from './rows.ts';
-
-const text = { type: String };
-const required = { type: String, required: true };
-const number = { type: Number };
-const count = { type: Number, required: true };
-const flag = { type: Boolean };
-const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
+import { count, flag, number, options, required, text } from './schema-parts.ts';
 
 const file = new Schema<ExportedFile>({ name: required, rows: count, bytes: count, sha256: required }, { _id: false });
 const archive = new Schema<ExportArchive>(

@@ -23,14 +23,9 @@ import type {
   UsageRollUpRow,
   AnswerRow,
 } from './rows.ts';
+import { count, number, options, required, text } from './schema-parts.ts';
 import { createWebhookModels } from './webhook-models.ts';
 import type { WebhookModels } from './webhook-models.ts';
-
-const text = { type: String };
-const required = { type: String, required: true };
-const number = { type: Number };
-const count = { type: Number, required: true };
-const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
 
 const tenantSchema = new Schema<TenantRow>(
   {

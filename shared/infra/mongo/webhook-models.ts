@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
+import { count, number, options, required, text } from './schema-parts.ts';
 import type {
   DeliveryAttempt,
   PreviousSecret,
@@ -8,12 +9,6 @@ import type {
   WebhookEventRow,
   WebhookRow,
 } from './webhook-rows.ts';
-
-const text = { type: String };
-const required = { type: String, required: true };
-const number = { type: Number };
-const count = { type: Number, required: true };
-const options = { versionKey: false, strict: 'throw', minimize: false, id: false } as const;
 
 const previousSecret = new Schema<PreviousSecret>({ encrypted: required, expiresAt: count }, { _id: false });
 const webhookSchema = new Schema<WebhookRow>(
