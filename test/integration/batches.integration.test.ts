@@ -40,7 +40,7 @@ describe('a batch', () => {
       expect(line.requestJson).toBeUndefined();
       expect(textOf(line)).not.toBe('');
     }
-  });
+  }, 90_000);
 
   it('takes nothing of the limit on requests a minute', async () => {
     const tenant = await service.startTenant({ tenant: { rpm: 2, chat_rpm: 2 } });
