@@ -60,7 +60,7 @@ export function createErrorHandler({ log, count }: ErrorHandlerDeps): ErrorReque
   // Express tells error handlers by their four parameters.
   return async (fault: unknown, req, res, next) => {
     if (res.headersSent) {
-      log.error('An answer broke off.', { requestId: contextOf(res).requestId, path: req.path, error: fault });
+      log.error('An answer broke off.', { requestId: contextOf(res).requestId, path: patternOf(req), error: fault });
       // Express's own handler cuts the connection: the client must not take a part for the whole.
       next(fault);
       return;
