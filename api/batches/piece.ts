@@ -1,3 +1,5 @@
+import { createByteBlocks } from '../middleware/byte-blocks.ts';
+
 /** Where in the body a request stands, in words that its sender can look up. */
 export interface Place {
   /** `Line 7`, or `requests[6]` in backticks. */
@@ -33,17 +35,16 @@ export interface PartialText {
 }
 
 export function createPartialText(limitBytes: number): PartialText {
-  let parts: Buffer[] = [];
+  const blocks = createByteBlocks();
   let bytes = 0;
   return {
     add(part) {
       bytes += part.length;
-      if (bytes > limitBytes) parts = [];
-      else parts.push(part);
+      if (bytes <= limitBytes) blocks.add(part);
+      else blocks.clear();
     },
     take() {
-      const text = bytes > limitBytes ? undefined : Buffer.concat(parts);
-      parts = [];
+      const text = bytes > limitBytes ? undefined : blocks.take();
       bytes = 0;
       return text;
     },

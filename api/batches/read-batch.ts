@@ -8,9 +8,9 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { metadataSchema } from '../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { decodeBody } from '../middleware/decode-body.ts';
 import { parseJson } from '../middleware/parse-json.ts';
 import { mediaTypeOf } from '../middleware/read-json-body.ts';
-import { decodeBody } from './decode-body.ts';
 import type { Piece, Place, Splitter } from './piece.ts';
 import { createLineSplitter } from './split-lines.ts';
 import { createRequestSplitter } from './split-requests.ts';
@@ -19,6 +19,15 @@ import type { BatchLine } from './to-line.ts';
 
 /** What a batch takes of the process at a time. */
 const TURN_MS = 10;
+
+const LIMIT = {
+  bytes: BATCH_LIMITS.bytesMax,
+  fault: () =>
+    new ServiceError(
+      'payload_too_large',
+      `The request body must not exceed ${BATCH_LIMITS.bytesMax} bytes, sent or decompressed; send several batches.`,
+    ),
+};
 
 /** The batch's own fields, beside its requests. */
 export const batchFieldsSchema = Joi.object({ metadata: metadataSchema }).required();
@@ -114,7 +123,7 @@ export async function readBatch(req: Request, keep: (line: BatchLine) => Promise
     }
   }
 
-  for await (const part of decodeBody(req, BATCH_LIMITS.bytesMax)) {
+  for await (const part of decodeBody(req, LIMIT)) {
     hash.update(part);
     await take(splitter.push(part));
   }

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
-import { CHAT_LIMITS, codePoints } from '../../shared/contracts/chat-request.ts';
+import { CHAT_LIMITS, codePoints, entityIdSchema } from '../../shared/contracts/chat-request.ts';
 import { parseChatBody } from '../../shared/contracts/parse-chat-body.ts';
 import { checkAgainst } from '../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
@@ -33,7 +33,7 @@ export const batchItemSchema = Joi.object({
 
 /** What is kept of one request: what to run, or why it will not. */
 export type BatchLine = { customId: string | null } & (
-  { requestJson: string; entityId?: string } | { error: ErrorDetail }
+  { requestJson: string; entityId?: string } | { error: ErrorDetail; entityId?: string }
 );
 
 /** What the caller did wrong is a value here: it concerns one line of many. */
@@ -64,6 +64,13 @@ function parseItem(item: object): Item {
   return { customId: customId as string, body };
 }
 
+/** Of whom a refused request would have been: its custom_id may name the entity, which can be deleted. */
+function entityOf(body: unknown): { entityId?: string } {
+  const entityId = typeof body === 'object' && body !== null ? fieldOf(body, 'entity_id') : undefined;
+  // The schema lets nothing but a text through.
+  return entityId === undefined || entityIdSchema.validate(entityId).error ? {} : { entityId: entityId as string };
+}
+
 /** The error as the sender of the whole item sees it: fields are below `body`. */
 function below({ code, message, param }: ServiceError): ErrorDetail {
   if (param === undefined) return { code, message, param: 'body' };
@@ -83,7 +90,7 @@ function readItem(item: object): BatchLine {
   }
   const { customId, body } = parsed;
   const chat = attempt(() => parseChatBody(body));
-  if (chat instanceof ServiceError) return { customId, error: below(chat) };
+  if (chat instanceof ServiceError) return { customId, error: below(chat), ...entityOf(body) };
   const { request } = chat;
   const { entityId } = request;
   return { customId, requestJson: JSON.stringify(request), ...(entityId === undefined ? {} : { entityId }) };

@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import express from 'express';
 import type { Request, RequestHandler } from 'express';
 
-import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { unknownEncoding, unreadableBody } from './body-refusals.ts';
 import { parseJson } from './parse-json.ts';
+import { readBody } from './read-body.ts';
 
 export interface BodyRules {
   limitBytes: number;
@@ -18,22 +16,14 @@ export interface BodyRules {
   valuesMax?: number;
 }
 
-/** body-parser's own word for what went wrong, where it says one. */
-function typeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'type' in error ? String(error.type) : '';
-}
-
-function refuse(error: unknown, { limitBytes, family }: BodyRules): ServiceError {
-  const own = (code: ErrorCode): ErrorCode => (family === 'chat' ? 'invalid_request' : code);
-  switch (typeOf(error)) {
-    case 'entity.too.large':
-      return new ServiceError(own('payload_too_large'), `The request body must not exceed ${limitBytes} bytes.`, {
-        cause: error,
-      });
-    case 'encoding.unsupported':
-      return unknownEncoding(error, own('unsupported_media_type'));
-    default:
-      return unreadableBody(error);
+/** Reads the body; on the chat routes all that can be wrong with it has one code. */
+async function readOf(req: Request, { limitBytes, family }: BodyRules): Promise<Buffer> {
+  const fault = () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`);
+  try {
+    return await readBody(req, { bytes: limitBytes, fault });
+  } catch (cause) {
+    if (family !== 'chat' || !(cause instanceof ServiceError)) throw cause;
+    throw new ServiceError('invalid_request', cause.message, { cause });
   }
 }
 
@@ -62,8 +52,8 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
 /** Putting a larger body together, parsing and checking it takes tens of milliseconds each: others get their turn. */
 const LARGE_BYTES = 1024 * 1024;
 
-async function parseBody(body: unknown, { valuesMax = Infinity }: BodyRules): Promise<unknown> {
-  if (!Buffer.isBuffer(body) || body.length === 0) {
+async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Promise<unknown> {
+  if (body.length === 0) {
     throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
   }
   const isLarge = body.length > LARGE_BYTES;
@@ -83,28 +73,12 @@ async function parseBody(body: unknown, { valuesMax = Infinity }: BodyRules): Pr
 
 /** Reads and parses the body; mount it after authentication, so that strangers cannot make the service read. */
 export function readJsonBody(rules: BodyRules): RequestHandler {
-  const read = express.raw({ type: () => true, limit: rules.limitBytes });
-  return (req, res, next) => {
-    if (rules.optional === true && !hasBody(req)) {
-      req.body = {};
-      next();
-      return;
+  return async (req, _res, next) => {
+    if (rules.optional === true && !hasBody(req)) req.body = {};
+    else {
+      assertJsonType(req, rules);
+      req.body = await parseBody(await readOf(req, rules), rules);
     }
-    assertJsonType(req, rules);
-    read(req, res, (error?: unknown) => {
-      if (error !== undefined) {
-        next(refuse(error, rules));
-        return;
-      }
-      parseBody(req.body, rules).then(
-        (value) => {
-          req.body = value;
-          next();
-        },
-        (fault: unknown) => {
-          next(fault);
-        },
-      );
-    });
+    next();
   };
 }

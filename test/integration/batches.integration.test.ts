@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
 import { textOf, createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { startService } from '../support/service.ts';
@@ -119,6 +120,29 @@ describe('a batch that cannot go on', () => {
     expect(new Set(lines.map(({ error }) => error?.code))).toEqual(new Set(['invalid_api_key']));
   });
 
+  it('fails what is left when its key has lost the scope for it', async () => {
+    const tenant = await service.startTenant({ credits: 0 });
+    const batchId = await lab.submit(tenant, contents(5));
+    await lab.until(batchId, 'to wait', ({ waitingFor }) => waitingFor === 'credits');
+    await service.models.keys.updateOne({ _id: tenant.keyId }, { $set: { scopes: ['chat.stream', 'usage'] } });
+    expect(await completed(batchId)).toMatchObject({ completed: 0, failed: 5 });
+    const lines = await lab.lines(batchId);
+    expect(new Set(lines.map(({ error }) => error?.code))).toEqual(new Set(['endpoint_not_allowed']));
+  });
+
+  it('has its requests read when they are sent, so that those that wait take no memory', async () => {
+    const tenant = await service.startTenant({ credits: 0 });
+    const { tenantId } = tenant;
+    const batchId = await lab.submit(tenant, contents(2));
+    const work = createBatchWorkRepository(service.models);
+    const [first, second] = await lab.lines(batchId);
+    const known = (line = first) => ({ _id: line?._id, index: line?.index, requestId: line?.requestId });
+    expect(await work.waiting(tenantId, batchId, -1, 10)).toEqual([known(first), known(second)]);
+    expect(await work.toSend(tenantId, batchId, [1])).toEqual([{ ...known(second), requestJson: second?.requestJson }]);
+    await lab.cancel(batchId);
+    await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
+  });
+
   it('waits while its tenant is suspended', async () => {
     const tenant = await service.startTenant();
     await service.admin('patch', `/tenants/${tenant.tenantId}`, { status: 'suspended' });
@@ -146,6 +170,22 @@ describe('the end of a batch before its lines', () => {
     expect(await service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' })).toBe(
       row.completed,
     );
+  });
+
+  it('comes although Redis loses a request that was let finish', async () => {
+    service.provider.change({ first_token_ms: 2_000 });
+    const tenant = await service.startTenant();
+    const batchId = await lab.submit(tenant, contents(500));
+    await lab.until(batchId, 'to run', ({ startedAt }) => startedAt !== undefined);
+    await lab.cancel(batchId);
+    const isOver = { batchId, state: 'failed' } as const;
+    await waitFor(async () => (await service.models.batchLines.countDocuments(isOver)) > 0 || undefined, 'the cancel');
+    const left = (await lab.lines(batchId)).filter(({ state }) => state === 'waiting');
+    expect(left.length).toBeGreaterThan(0);
+    await service.redis.del(service.keyspace.shard(0).record(left[0]?.requestId ?? ''));
+    const row = await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
+    expect(row.completed + row.failed).toBe(500);
+    service.provider.change({ first_token_ms: 0 });
   });
 
   it('comes when its time is over', async () => {

@@ -64,7 +64,9 @@ export function createCloseBatch({ work, admissions, lines, events, clock }: Clo
     /** Ends the batch where that is due; true: it has ended. Safe to repeat. */
     async closeIfDue(batch: OpenBatch): Promise<boolean> {
       const closing = closingOf(batch);
-      if (closing !== undefined && !batch.isClosed) await endWaiting(batch, closing);
+      // A line that Redis has lost, or taken back, comes to wait once more: it is not sent again, either.
+      const isToEnd = !batch.isClosed || batch.ready.length > 0;
+      if (closing !== undefined && isToEnd) await endWaiting(batch, closing);
       if (!isAtRest(batch)) return false;
       const hasEnded = await finish(batch, closing ?? 'completed');
       if (!hasEnded) rewind(batch);

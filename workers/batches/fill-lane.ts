@@ -1,7 +1,7 @@
+import { allowsScope } from '../../shared/domain/keys/api-key.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
-import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { BatchWorkRepository, LineEnd, SendableLine } from '../../shared/infra/mongo/batch-work-repository.ts';
 import type { PrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
 import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -10,7 +10,7 @@ import type { ReadLines } from './read-lines.ts';
 import type { SendLine } from './send-line.ts';
 
 export interface FillLaneDeps {
-  work: Pick<BatchWorkRepository, 'end' | 'stillWaiting'>;
+  work: Pick<BatchWorkRepository, 'end' | 'toSend'>;
   lane: Pick<BatchLane, 'waiting'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
@@ -26,6 +26,10 @@ const SENDER_MS = 2_000;
 const SLICE = 8;
 
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
+const NOT_ALLOWED: ErrorDetail = {
+  code: 'endpoint_not_allowed',
+  message: 'The API key of this batch has no scope for chat any more.',
+};
 const EXPIRED: ErrorDetail = { code: 'expired_api_key', message: 'The API key of this batch has expired.' };
 
 type Sender = { principal: Principal } | { fault: ErrorDetail };
@@ -43,6 +47,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
     const principal = await principals.findByKey(row.tenantId, row.keyId);
     if (principal === undefined || principal.keyStatus === 'revoked') return { fault: REVOKED };
     if (principal.expiresAt !== undefined && principal.expiresAt <= clock.now()) return { fault: EXPIRED };
+    if (!allowsScope(principal.scopes, 'chat')) return { fault: NOT_ALLOWED };
     return { principal };
   }
 
@@ -54,7 +59,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
     return sender;
   }
 
-  async function send(batch: OpenBatch, line: BatchLineRow, sender: Sender): Promise<LineEnd[]> {
+  async function send(batch: OpenBatch, line: SendableLine, sender: Sender): Promise<LineEnd[]> {
     const failed = (error: ErrorDetail): LineEnd[] => [{ index: line.index, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
     const sent = await sendLine(line, sender.principal);
@@ -63,7 +68,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
       batch.inFlight.set(line.index, line.requestId);
       return [];
     }
-    batch.ready.push(line);
+    batch.ready.push({ index: line.index, requestId: line.requestId });
     batch.waitingFor = sent.waitFor;
     batch.notBefore = Math.max(batch.notBefore, clock.now() + sent.ms);
     return [];
@@ -75,12 +80,11 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
     const sender = await senderOf(batch);
     const read = batch.ready.splice(0, count);
     // They may have waited here for long: a line whose entity was deleted meanwhile has been ended.
-    const waiting = await work.stillWaiting(
+    const slice = await work.toSend(
       tenantId,
       batchId,
       read.map(({ index }) => index),
     );
-    const slice = read.filter(({ index }) => waiting.has(index));
     batch.waitingFor = null;
     const ends = (await Promise.all(slice.map((line) => send(batch, line, sender)))).flat();
     batch.ready.sort((one, other) => one.index - other.index);

@@ -1,12 +1,12 @@
 import type { BatchWait } from '../../shared/contracts/batches.ts';
-import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batch-rows.ts';
-import type { BatchCounts } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batch-work-repository.ts';
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */
 export interface OpenBatch {
   row: BatchRow;
   /** Lines to be sent next, in order. */
-  ready: BatchLineRow[];
+  ready: WaitingLine[];
   /** Number of the last line that was read. */
   cursor: number;
   /** Every line has been read. */

@@ -1,5 +1,4 @@
-import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
-import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { BatchWorkRepository, WaitingLine } from '../../shared/infra/mongo/batch-work-repository.ts';
 import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { OpenBatch } from './open-batch.ts';
@@ -18,7 +17,7 @@ const READY_MIN = 50;
  * of the same shard: it is in flight, and not sent again.
  */
 export function createReadLines({ work, lane }: ReadLinesDeps) {
-  async function place(batch: OpenBatch, line: BatchLineRow, state: string | undefined): Promise<void> {
+  async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     if (batch.inFlight.has(line.index)) return;
     if (state === undefined) batch.ready.push(line);
@@ -31,7 +30,7 @@ export function createReadLines({ work, lane }: ReadLinesDeps) {
     }
   }
 
-  async function placeAll(batch: OpenBatch, lines: readonly BatchLineRow[]): Promise<void> {
+  async function placeAll(batch: OpenBatch, lines: readonly WaitingLine[]): Promise<void> {
     const states = await lane.states(
       batch.row.shard,
       lines.map(({ requestId }) => requestId),

@@ -9,7 +9,7 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { SendableLine } from '../../shared/infra/mongo/batch-work-repository.ts';
 
 export type Sent =
   | { kind: 'sent' }
@@ -44,7 +44,7 @@ const WAIT_MAX_MS = 2_000;
 
 /** Lets a line in as the request it is, and puts it into its lane. Safe to repeat: its request id is its own. */
 export function createSendLine({ admit, enqueue }: SendLineDeps) {
-  return async (line: BatchLineRow, principal: Principal): Promise<Sent> => {
+  return async (line: SendableLine, principal: Principal): Promise<Sent> => {
     // Written by the ingress, in this repository, as a ChatRequest.
     const request = JSON.parse(line.requestJson ?? '{}') as ChatRequest;
     try {

@@ -42,6 +42,19 @@ const POLL_MS = 100;
 const END_WAIT_MS = 60_000;
 const AT_ONCE = 200;
 
+/** Where a settlement record names its entity. */
+const ENTITY_FIELD = /("entityId"\s*:\s*)("(?:[^"\\]|\\.)*")/g;
+
+/** Undefined: it is no JSON string. */
+function textOf(quoted: string): string | undefined {
+  try {
+    // What stands in quotes is a string, if anything.
+    return JSON.parse(quoted) as string;
+  } catch {
+    return undefined;
+  }
+}
+
 const isOpen = ({ state }: RequestTrace) => state === 'accepted' || state === 'running';
 
 /** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
@@ -83,6 +96,21 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
         : record.entityId === entityId);
   }
 
+  /**
+   * What was put aside may be no record at all, so it is taken as the text that it is. The entity stands in one field,
+   * and only there it is replaced: an entity may be called `chat` or `live`, and the rest is somebody's money.
+   */
+  function withoutEntity(raw: string, tenantId: string, entityId: string | undefined): string | undefined {
+    const text = raw.replaceAll(ENTITY_FIELD, (field, before: string, quoted: string) => {
+      // The expression matches a JSON string, if not always a right one.
+      const plain = textOf(quoted);
+      const isMeant = entityId === undefined ? plain !== undefined : plain === entityId;
+      if (plain === undefined || !isMeant || pseudonyms.isOne(tenantId, plain)) return field;
+      return before + JSON.stringify(pseudonyms.of(tenantId, plain));
+    });
+    return text === raw ? undefined : text;
+  }
+
   return {
     async end(subject, seq, hands) {
       const { tenantId, shard } = subject;
@@ -110,16 +138,9 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
         'The settlement of ended requests',
         hands,
       );
-      // What was put aside may be no record at all, so it is taken as the text that it is.
-      await outbox.rewriteParked(shard, (raw) => {
-        if (!raw.includes(JSON.stringify(tenantId))) return undefined;
-        const named = entityId ?? /"entityId":("(?:[^"\\]|\\.)*")/.exec(raw)?.[1];
-        if (named === undefined) return undefined;
-        // The expression matches a JSON string.
-        const plain = entityId ?? (JSON.parse(named) as string);
-        if (pseudonyms.isOne(tenantId, plain) || !raw.includes(JSON.stringify(plain))) return undefined;
-        return raw.replaceAll(JSON.stringify(plain), () => JSON.stringify(pseudonyms.of(tenantId, plain)));
-      });
+      await outbox.rewriteParked(shard, (raw) =>
+        raw.includes(JSON.stringify(tenantId)) ? withoutEntity(raw, tenantId, entityId) : undefined,
+      );
     },
 
     async erase(subject, seq, hands) {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { DeletionReport } from '../../shared/contracts/compliance.ts';
+import { hideName } from '../../shared/domain/compliance/hide-name.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance-rows.ts';
@@ -47,7 +48,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
   /** The text without the entity's id. */
   function hideIn(subject: DeletedSubject, text: string): string {
     const { tenantId, entityId } = subject;
-    return entityId === undefined ? text : text.replaceAll(entityId, () => pseudonyms.of(tenantId, entityId));
+    return entityId === undefined ? text : hideName(text, entityId, pseudonyms.of(tenantId, entityId));
   }
 
   async function eraseStores(subject: DeletedSubject, hands: JobHands): Promise<DeletionReport> {

@@ -10,6 +10,11 @@ export type LineEnd = { index: number; status: 'completed' | 'failed' } & (
   { answer: Pick<EndedAnswer, 'fields' | 'entries'> } | { error: ErrorDetail }
 );
 
+/** What is known of a line while it waits; its request may be of megabytes, and many lines wait at a time. */
+export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId'>;
+
+export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
+
 export interface BatchCounts {
   completed: number;
   failed: number;
@@ -20,9 +25,9 @@ export interface BatchWorkRepository {
   /** Batches of a shard that have not ended, or of whose end nobody has been told, oldest first. */
   open(shard: number): Promise<BatchRow[]>;
   /** Lines without a result whose number is above `after`, in order. */
-  waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<BatchLineRow[]>;
-  /** Which of the lines with these numbers have no result yet. */
-  stillWaiting(tenantId: string, batchId: string, indexes: readonly number[]): Promise<Set<number>>;
+  waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
+  /** Those of the lines with these numbers that have no result yet, with their requests, in order. */
+  toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
   /** Notes how lines ended. Safe to repeat: a line ends once. */
   end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<void>;
   /** Ends every line that waits, except for those with the given numbers; returns how many there were. */
@@ -64,20 +69,23 @@ export function createBatchWorkRepository({
   batchLines,
 }: Pick<Models, 'batches' | 'batchLines'>): BatchWorkRepository {
   return {
-    open: (shard) => batches.find({ openShard: shard }).sort({ createdAt: 1 }).lean(),
+    open: (shard) => batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 
     waiting: (tenantId, batchId, after, limit) =>
       batchLines
-        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' })
+        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1 })
         .sort({ index: 1 })
         .limit(limit)
         .lean(),
 
-    async stillWaiting(tenantId, batchId, indexes) {
-      const filter = { tenantId, batchId, index: { $in: [...indexes] }, state: 'waiting' as const };
-      const rows = await batchLines.find(filter, { index: 1 }).lean();
-      return new Set(rows.map(({ index }) => index));
-    },
+    toSend: (tenantId, batchId, indexes) =>
+      batchLines
+        .find(
+          { tenantId, batchId, index: { $in: [...indexes] }, state: 'waiting' },
+          { index: 1, requestId: 1, requestJson: 1 },
+        )
+        .sort({ index: 1 })
+        .lean(),
 
     async end(tenantId, batchId, ends) {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));

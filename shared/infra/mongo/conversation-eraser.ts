@@ -1,4 +1,5 @@
 import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../contracts/compliance.ts';
+import { hideName } from '../../domain/compliance/hide-name.ts';
 import type { Pseudonyms } from '../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../errors/error-body.ts';
 import type { BatchLineRow } from './batch-rows.ts';
@@ -40,7 +41,7 @@ function withoutContent(
     $set: {
       state: state === 'waiting' ? ('failed' as const) : state,
       error: LINE_ERROR,
-      customId: isNamed ? customId.replaceAll(entityId, pseudonym) : customId,
+      customId: isNamed ? hideName(customId, entityId, pseudonym) : customId,
       ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
     },
     $unset: { requestJson: 1 as const, fields: 1 as const, entries: 1 as const },

@@ -1,6 +1,7 @@
 import type { QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../contracts/compliance.ts';
+import { hideName } from '../../domain/compliance/hide-name.ts';
 import type { Pseudonyms } from '../../domain/compliance/pseudonyms.ts';
 import type { ComplianceJobRow } from './compliance-rows.ts';
 import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
@@ -71,7 +72,7 @@ export function createCopyEraser(models: Models): CopyEraser {
       if (page.length === 0) return;
       for (const { _id, tenantId, entityId = '', reason } of page) {
         const entityHash = names.of(tenantId, entityId);
-        const hidden = reason === undefined ? {} : { reason: reason.replaceAll(entityId, () => entityHash) };
+        const hidden = reason === undefined ? {} : { reason: hideName(reason, entityId, entityHash) };
         await jobs.updateOne({ _id }, { $set: { entityHash, ...hidden }, $unset: { entityId: 1 } });
       }
     }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 
 import { createLineSplitter } from '../../../../api/batches/split-lines.ts';
@@ -27,6 +27,16 @@ describe('a body of lines', () => {
       ['Line 2', '{}\r'],
       ['Line 4', '1'],
     ]);
+  });
+
+  it('costs nothing for lines that are blank: a small compressed body may have fifty million', () => {
+    const concat = jest.spyOn(Buffer, 'concat');
+    try {
+      expect(split(Buffer.from('\n \r\n\t\n'.repeat(10_000)), 65_536)).toEqual([]);
+      expect(concat).not.toHaveBeenCalled();
+    } finally {
+      concat.mockRestore();
+    }
   });
 
   it('lets go of a line that is longer than a request may be, and of none other', () => {

@@ -35,6 +35,15 @@ describe('a request of a batch', () => {
   });
 
   it.each([
+    ['pupil', { entityId: 'pupil' }],
+    [7, {}],
+    ['x'.repeat(257), {}],
+  ])('that is refused still says of whom it was, for a deletion of the entity: %j', (entityId, named) => {
+    const line = read({ custom_id: 'of pupil', body: { messages: [], entity_id: entityId } });
+    expect(line).toEqual({ customId: 'of pupil', error: expect.any(Object), ...named });
+  });
+
+  it.each([
     ['256 code points', '🦉'.repeat(256)],
     ['one character', '0'],
     ['a NUL', '\0'],

@@ -4,11 +4,18 @@ import type { Transform } from 'node:stream';
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { unknownEncoding, unreadableBody } from '../middleware/body-refusals.ts';
 
-/** The encodings that every other body may have; undefined: there is none. */
+function encodingOf({ headers }: Request): string {
+  return (headers['content-encoding'] ?? 'identity').toLowerCase();
+}
+
+export function isEncoded(req: Request): boolean {
+  return encodingOf(req) !== 'identity';
+}
+
+/** Undefined: the body comes as it is. */
 function decoderOf(req: Request): Transform | undefined {
-  switch ((req.headers['content-encoding'] ?? 'identity').toLowerCase()) {
+  switch (encodingOf(req)) {
     case 'identity':
       return undefined;
     case 'gzip':
@@ -18,23 +25,24 @@ function decoderOf(req: Request): Transform | undefined {
     case 'br':
       return createBrotliDecompress();
     default:
-      throw unknownEncoding();
+      throw new ServiceError('unsupported_media_type', 'The Content-Encoding must be gzip, deflate, br or identity.');
   }
 }
 
-function tooLarge(limitBytes: number): ServiceError {
-  return new ServiceError(
-    'payload_too_large',
-    `The request body must not exceed ${limitBytes} bytes, sent or decompressed; send several batches.`,
-  );
+/** What a body may be. */
+export interface BodyLimit {
+  /** Sent, and decompressed. */
+  bytes: number;
+  /** The error for one that is larger. */
+  fault: () => ServiceError;
 }
 
 /** `pipe` passes on neither a broken connection nor that there is too much before it is decompressed. */
-function pipeInto(decoder: Transform, req: Request, limitBytes: number): Transform {
+function pipeInto(decoder: Transform, req: Request, limit: BodyLimit): Transform {
   let bytes = 0;
   req.on('data', (part: Buffer) => {
     bytes += part.length;
-    if (bytes > limitBytes) decoder.destroy(tooLarge(limitBytes));
+    if (bytes > limit.bytes) decoder.destroy(limit.fault());
   });
   req.once('close', () => {
     if (!req.complete) decoder.destroy(new Error('The connection ended within the body.'));
@@ -46,20 +54,21 @@ function pipeInto(decoder: Transform, req: Request, limitBytes: number): Transfo
  * A body in the parts in which it arrives, decompressed, no faster than they are taken. Throws a ServiceError where it
  * is too large, cannot be decompressed or breaks off. Whoever stops early can answer: the rest is let go unread.
  */
-export async function* decodeBody(req: Request, limitBytes: number): AsyncGenerator<Buffer, void, undefined> {
-  if (Number(req.headers['content-length'] ?? 0) > limitBytes) throw tooLarge(limitBytes);
+export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {
+  if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
   const decoder = decoderOf(req);
-  const source = decoder === undefined ? req : pipeInto(decoder, req, limitBytes);
+  const source = decoder === undefined ? req : pipeInto(decoder, req, limit);
   let bytes = 0;
   try {
     for await (const part of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += part.length;
-      if (bytes > limitBytes) throw tooLarge(limitBytes);
+      if (bytes > limit.bytes) throw limit.fault();
       yield part;
     }
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    throw unreadableBody(cause);
+    const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
+    throw new ServiceError('invalid_request', sentence, { cause });
   } finally {
     if (decoder !== undefined) {
       req.unpipe(decoder);

@@ -1,0 +1,61 @@
+/** Bytes of a body that arrive in parts. */
+export interface ByteBlocks {
+  readonly length: number;
+  /** Keeps a copy of the part's bytes. */
+  add(part: Buffer): void;
+  /** All of them; begins anew. */
+  take(): Buffer;
+  /** Lets go of them; begins anew. */
+  clear(): void;
+}
+
+const BLOCK_MIN = 1_024;
+const BLOCK_MAX = 64 * 1024;
+
+/**
+ * Copies what arrives into blocks of its own. The parts themselves are not kept: a client may send a byte a part, and a
+ * Buffer takes some 380 bytes of memory, so that a body of 20 MiB would take 7 GB.
+ */
+export function createByteBlocks(): ByteBlocks {
+  let blocks: Buffer[] = [];
+  /** Of the last block. */
+  let free = 0;
+  let length = 0;
+
+  function clear(): void {
+    blocks = [];
+    free = 0;
+    length = 0;
+  }
+
+  return {
+    clear,
+
+    get length() {
+      return length;
+    },
+
+    add(part) {
+      for (let from = 0; from < part.length;) {
+        let block = blocks.at(-1);
+        if (block === undefined || free === 0) {
+          free = Math.max(part.length - from, Math.min(BLOCK_MAX, Math.max(BLOCK_MIN, length)));
+          block = Buffer.allocUnsafe(free);
+          blocks.push(block);
+        }
+        const copied = part.copy(block, block.length - free, from);
+        free -= copied;
+        from += copied;
+        length += copied;
+      }
+    },
+
+    take() {
+      const [first] = blocks;
+      const bytes =
+        blocks.length === 1 && first !== undefined ? first.subarray(0, length) : Buffer.concat(blocks, length);
+      clear();
+      return bytes;
+    },
+  };
+}
