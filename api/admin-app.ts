@@ -55,8 +55,9 @@ const setSafeHeaders: RequestHandler = (_req, res, next) => {
 function readBody(): RequestHandler {
   const read = readJsonBody({ limitBytes: BODY_BYTES_MAX, family: 'other' });
   return (req, res, next) => {
-    if (METHODS_WITH_BODY.has(req.method)) read(req, res, next);
-    else next();
+    if (METHODS_WITH_BODY.has(req.method)) return read(req, res, next);
+    next();
+    return undefined;
   };
 }
 
