@@ -21,10 +21,8 @@ const withStores = {
 
 export default {
   testTimeout: 20_000,
-  // More than cores: many tests wait for leases and time limits, and three left a third of two cores idle.
-  maxWorkers: 4,
-  // Every test file leaves its modules behind; a worker that has gathered so much costs more in collections than anew.
-  workerIdleMemoryLimit: '1200MB',
+  // One more than cores: many tests wait for leases and time limits, and two left a third of two cores idle.
+  maxWorkers: 3,
   projects: [
     project('unit', ['<rootDir>/test/unit/**/*.test.ts']),
     project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),

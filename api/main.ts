@@ -1,6 +1,7 @@
 import { environment } from '../shared/config/environment.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
+import { servedDocument } from './openapi/served-document.ts';
 import { serve } from './serve.ts';
 
 /** Of the grace, what is kept for closing the stores; of a short one, half. */
@@ -14,6 +15,7 @@ await runProcess({
   env: environment,
   graceMs: ({ limits }) => limits.shutdownGraceSeconds * 1000 + HANGING_MS,
   async start(config, log, closer) {
+    await servedDocument();
     const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
     const { host, port, adminPort, tls } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 
-import { ZipArchive } from 'archiver';
+import type { ZipArchive } from 'archiver';
 
 import type { ExportedFile } from '../../shared/contracts/compliance.ts';
 import type { ExportFile } from './export-files.ts';
@@ -51,7 +51,9 @@ export function writeArchive(
   }
 
   async function* read(): AsyncGenerator<Buffer> {
-    const zip = new ZipArchive({ zlib: { level: 6 } });
+    // Loaded only where it is used: its modules would be a good part of a worker's start.
+    const archiver = await import('archiver');
+    const zip = new archiver.ZipArchive({ zlib: { level: 6 } });
     const open = new Set<Readable>();
     const filled = fill(zip, open).catch((error: unknown) => {
       zip.destroy(error instanceof Error ? error : new Error('An archive could not be written', { cause: error }));
