@@ -2,10 +2,9 @@ import { expect, it } from '@jest/globals';
 
 import { workerKilled } from '../../scripts/fault/experiments/e01-worker-killed.ts';
 import { twoDeliveries } from '../../scripts/fault/experiments/e03-two-deliveries.ts';
-import { batchWorkersKilled } from '../../scripts/fault/experiments/r4-batch-workers-killed.ts';
 import { EXPERIMENT_MS, faultsOf } from '../support/small-experiment.ts';
 
-it.each([workerKilled, twoDeliveries, batchWorkersKilled])(
+it.each([workerKilled, twoDeliveries])(
   '$name in small: $title',
   async (experiment) => {
     expect(await faultsOf(experiment)).toEqual([]);
