@@ -31,7 +31,8 @@ export interface RunResult extends Case {
 /** The median over the rounds, figure by figure; errors are added up. */
 export type CaseSummary = Omit<RunResult, 'round'>;
 
-function median(values: readonly number[]): number {
+/** Of an even number of values, the middle between the two in the middle. */
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? NaN;

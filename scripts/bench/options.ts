@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 
+import { readNumber } from '../service/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
 export type Profiled = 'ingress' | 'worker';
@@ -25,12 +26,6 @@ npm run bench -- usage                                       GET /usage over a m
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
-
-function readNumber(name: string, text: string, max: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
-  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${text}".`);
-}
 
 function readChoice<T extends string>(name: string, text: string | undefined, choices: readonly T[]): T | undefined {
   if (text === undefined) return undefined;

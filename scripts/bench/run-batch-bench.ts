@@ -2,6 +2,7 @@ import { createBatchClient, endedOf } from '../service/batch-client.ts';
 import type { BatchClient } from '../service/batch-client.ts';
 import { startProvider } from '../service/start-provider.ts';
 import type { SupervisedTask } from '../service/run-supervised.ts';
+import { median } from './cases.ts';
 import { figure, formatTable } from './format-table.ts';
 import { startLoadGenerator } from './load.ts';
 import type { LoadGenerator } from './load.ts';
@@ -33,11 +34,6 @@ interface Lab {
   generator: LoadGenerator;
   batches: BatchClient;
   seconds: number;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((left, right) => left - right);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? NaN;
 }
 
 async function runLoad({ parley, generator }: Lab, clients: number, seconds: number): Promise<LoadResult> {

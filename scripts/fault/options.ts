@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
 
+import { readNumber } from '../service/read-number.ts';
+
 export interface FaultOptions {
   /** Upper case; none: all. */
   names: string[];
@@ -12,12 +14,6 @@ export const USAGE = 'npm run test:fault -- [E1 E7 R2 …] [--rounds N] [--minut
 
 const ROUNDS_MAX = 1_000;
 const MINUTES_MAX = 10_080;
-
-function readNumber(name: string, text: string, max: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
-  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${text}".`);
-}
 
 /** Throws one sentence. */
 export function parseFaultOptions(args: string[], known: readonly string[]): FaultOptions {

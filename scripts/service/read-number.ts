@@ -1,0 +1,6 @@
+/** The number that an option of a command says; throws one sentence that names the option. */
+export function readNumber(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${max}, not "${text}".`);
+}
