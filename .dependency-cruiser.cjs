@@ -62,8 +62,8 @@ module.exports = {
     only(
       'stages-do-not-call-stages',
       'A stage imports stage.ts only; the order stands in run-pipeline.ts.',
-      { path: '^workers/pipeline/', pathNot: '^workers/pipeline/run-pipeline\\.ts$' },
-      { path: '^workers/pipeline/', pathNot: '^workers/pipeline/stage\\.ts$' },
+      { path: '^workers/pipeline/[^/]+$', pathNot: '^workers/pipeline/run-pipeline\\.ts$' },
+      { path: '^workers/pipeline/[^/]+$', pathNot: '^workers/pipeline/stage\\.ts$' },
     ),
     only(
       'only-main-composes',
@@ -71,6 +71,13 @@ module.exports = {
       { pathNot: '^((api|workers)/main\\.ts$|test/)' },
       { path: '^(api|workers)/compose\\.ts$' },
     ),
+    {
+      name: 'product-is-reachable',
+      comment: 'Every file of the product is reached from the main.ts of a process.',
+      severity: 'error',
+      from: { path: '^(api|workers)/main\\.ts$' },
+      to: { path: '^(api|workers|shared)/', pathNot: '/main\\.ts$', reachable: false },
+    },
     only(
       'scripts-are-leaves',
       'Nothing imports a script but its tests.',

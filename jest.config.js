@@ -24,7 +24,7 @@ export default {
   // One more than cores: many tests wait for leases and time limits, and two left a third of two cores idle.
   maxWorkers: 3,
   projects: [
-    project('unit', ['<rootDir>/test/unit/**/*.test.ts']),
+    project('unit', ['<rootDir>/test/{unit,model}/**/*.test.ts']),
     project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),
     project('e2e', ['<rootDir>/test/e2e/**/*.test.ts'], withStores),
   ],

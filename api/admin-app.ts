@@ -1,30 +1,30 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
-import { createAdminAuthentication } from './middleware/authenticate-admin.ts';
-import { createErrorHandler, methodNotAllowed, notFound } from './middleware/error-handler.ts';
-import { readJsonBody } from './middleware/read-json-body.ts';
-import { assignRequestId } from './middleware/request-context.ts';
-import { requireHost } from './middleware/require-host.ts';
-import { storeFault } from './middleware/store-fault.ts';
-import { createAdminBreakersRoute } from './routes/admin-breakers/route.ts';
-import type { AdminBreakersDeps } from './routes/admin-breakers/route.ts';
-import { createAdminCreditsRoute } from './routes/admin-credits/route.ts';
-import type { AdminCreditsDeps } from './routes/admin-credits/route.ts';
-import { createAdminKeysRoute } from './routes/admin-keys/route.ts';
-import type { AdminKeysDeps } from './routes/admin-keys/route.ts';
-import { createAdminPackagesRoute } from './routes/admin-packages/route.ts';
-import type { AdminPackagesDeps } from './routes/admin-packages/route.ts';
-import { createAdminProvidersRoute } from './routes/admin-providers/route.ts';
-import type { AdminProvidersDeps } from './routes/admin-providers/route.ts';
-import { BOARD_PATH, createQueuesBoard } from './routes/admin-queues-board/board.ts';
-import { createAdminQueuesRoute } from './routes/admin-queues/route.ts';
-import type { AdminQueuesDeps } from './routes/admin-queues/route.ts';
-import { createAdminSignInRoute } from './routes/admin-sign-in/route.ts';
-import { createAdminTenantsRoute } from './routes/admin-tenants/route.ts';
-import type { AdminTenantsDeps } from './routes/admin-tenants/route.ts';
-import { createAdminTiersRoute } from './routes/admin-tiers/route.ts';
-import type { AdminTiersDeps } from './routes/admin-tiers/route.ts';
+import { createAdminAuthentication } from './http/authenticate-admin.ts';
+import { createErrorHandler, methodNotAllowed, notFound } from './http/error-handler.ts';
+import { readJsonBody } from './http/read-json-body.ts';
+import { assignRequestId } from './http/request-context.ts';
+import { requireHost } from './http/require-host.ts';
+import { storeFault } from './http/store-fault.ts';
+import { createAdminBreakersRoute } from './admin/breakers/route.ts';
+import type { AdminBreakersDeps } from './admin/breakers/route.ts';
+import { createAdminCreditsRoute } from './admin/credits/route.ts';
+import type { AdminCreditsDeps } from './admin/credits/route.ts';
+import { createAdminKeysRoute } from './admin/keys/route.ts';
+import type { AdminKeysDeps } from './admin/keys/route.ts';
+import { createAdminPackagesRoute } from './admin/packages/route.ts';
+import type { AdminPackagesDeps } from './admin/packages/route.ts';
+import { createAdminProvidersRoute } from './admin/providers/route.ts';
+import type { AdminProvidersDeps } from './admin/providers/route.ts';
+import { BOARD_PATH, createQueuesBoard } from './admin/queues-board/board.ts';
+import { createAdminQueuesRoute } from './admin/queues/route.ts';
+import type { AdminQueuesDeps } from './admin/queues/route.ts';
+import { createAdminSignInRoute } from './admin/sign-in/route.ts';
+import { createAdminTenantsRoute } from './admin/tenants/route.ts';
+import type { AdminTenantsDeps } from './admin/tenants/route.ts';
+import { createAdminTiersRoute } from './admin/tiers/route.ts';
+import type { AdminTiersDeps } from './admin/tiers/route.ts';
 
 export type AdminDeps = AdminTenantsDeps &
   AdminKeysDeps &

@@ -2,7 +2,7 @@ import { environment } from '../shared/config/environment.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
 import { servedDocument } from './openapi/served-document.ts';
-import { serve } from './serve.ts';
+import { serve } from './http/serve.ts';
 
 /** Of the grace, what is kept for closing the stores; of a short one, half. */
 const CLOSING_MS = 3_000;

@@ -7,9 +7,9 @@ import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { freePort } from '../shared/infra/embedded/ports.ts';
-import { prepareVenv } from '../shared/infra/embedded/python-venv.ts';
-import { startServer } from '../shared/infra/embedded/server-process.ts';
+import { freePort } from './embedded/ports.ts';
+import { prepareVenv } from './embedded/python-venv.ts';
+import { startServer } from './embedded/server-process.ts';
 import { MODELS, liteLlmConfig } from './providers/litellm-config.ts';
 import { ROOT } from './service/node-program.ts';
 import { runSupervised } from './service/run-supervised.ts';

@@ -5,7 +5,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { lockHolder } from '../shared/infra/embedded/lock-file.ts';
+import { lockHolder } from './embedded/lock-file.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');

@@ -7,43 +7,43 @@ import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createModels } from '../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
-import { createReconciliationRepository } from '../shared/infra/mongo/reconciliation-repository.ts';
-import { createRoutingCache } from '../shared/infra/mongo/routing-cache.ts';
-import { createRoutingRepository } from '../shared/infra/mongo/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/shard-directory.ts';
+import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
+import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createAccountAudit } from '../shared/infra/redis/account-audit.ts';
-import { listenForBreakers } from '../shared/infra/redis/breaker-channel.ts';
-import { createBreakerStore } from '../shared/infra/redis/breaker-store.ts';
-import { createAccountStore } from '../shared/infra/redis/account-store.ts';
-import { createAdmissionStore } from '../shared/infra/redis/admission-store.ts';
-import { createCancelChannel } from '../shared/infra/redis/cancel-channel.ts';
-import { createInflight } from '../shared/infra/redis/inflight.ts';
+import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
+import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
+import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
+import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
+import { createCancelChannel } from '../shared/infra/redis/requests/cancel-channel.ts';
+import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { openRedis } from '../shared/infra/redis/open-redis.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import { createLeaderLease } from '../shared/infra/redis/leader-lease.ts';
-import { watchOutages } from '../shared/infra/redis/outage-watch.ts';
-import { createOutbox } from '../shared/infra/redis/outbox.ts';
-import { createRequestStore } from '../shared/infra/redis/request-store.ts';
+import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
+import { watchReconnects } from '../shared/infra/redis/reconnect-watch.ts';
+import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
+import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
-import { createPace } from './batches/pace.ts';
-import { createBreakers } from './breakers/breakers.ts';
-import { openCoveredStores } from './compliance/open-covered-stores.ts';
+import { createBatchConcurrency } from './batches/batch-concurrency.ts';
+import { createBreakers } from './pipeline/breakers/breakers.ts';
+import { withErasureGate } from './compliance/with-erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
-import { createFleet } from './fleet.ts';
+import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
 import { createInferenceWorker } from './processors/inference.ts';
-import { createReconciler } from './reconciliation/reconcile.ts';
-import { createReconcileHourly } from './reconciliation/run-hourly.ts';
-import { createRecentEndings } from './settlement/recent-endings.ts';
+import { createReconciler } from './settlement/reconcile.ts';
+import { createReconcileHourly } from './settlement/run-hourly.ts';
+import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
-import { createSweep } from './sweep/sweep.ts';
+import { createSweep } from './settlement/sweep.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 export interface WorkerProcess {
@@ -83,7 +83,7 @@ export async function composeWorker(
   closer.defer('mongo', () => mongo.close());
   const models = createModels(mongo);
 
-  const { pseudonyms, erasures, gate, ...stores } = openCoveredStores(mongo, models, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, models, config.credentialsKey);
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
@@ -126,10 +126,10 @@ export async function composeWorker(
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
-  const { isJustBack } = watchOutages(redis);
-  const endings = createRecentEndings({ requests, clock: systemClock, log });
+  const { hasReconnectedRecently } = watchReconnects(redis);
+  const endings = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
-    endings.sayAgain().catch((error: unknown) => {
+    endings.replay().catch((error: unknown) => {
       log.error('Redis could not be told what was finished before it went away.', { error });
     });
   });
@@ -140,7 +140,19 @@ export async function composeWorker(
   });
 
   const { runPipeline, checkNow } = openPipeline({
-    ...{ redis, keyspace, http, routing, breakers, requests, endings, stores, chatEvents, meter, isJustBack },
+    ...{
+      redis,
+      keyspace,
+      http,
+      routing,
+      breakers,
+      requests,
+      endings,
+      stores,
+      chatEvents,
+      meter,
+      hasReconnectedRecently,
+    },
     moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
     retentionMs,
@@ -168,7 +180,7 @@ export async function composeWorker(
     admissions,
     requests,
     retentionMs,
-    isJustBack,
+    hasReconnectedRecently,
     leases,
     runPipeline,
     log,
@@ -189,9 +201,9 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
-  const pace = createPace({ max: config.worker.batchConcurrency });
-  closer.defer('pace', () => {
-    pace.stop();
+  const batchConcurrency = createBatchConcurrency({ max: config.worker.batchConcurrency });
+  closer.defer('batch concurrency', () => {
+    batchConcurrency.stop();
   });
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
     createInferenceWorker({
@@ -200,7 +212,7 @@ export async function composeWorker(
       queue: queues.queue(shard, lane),
       onLockLost: checkNow,
     });
-  const fleet = createFleet({
+  const supervisor = createShardSupervisor({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
@@ -210,26 +222,26 @@ export async function composeWorker(
     openWorkers: (shard, shards) => {
       const interactive = openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards)));
       const batch = openLane(shard, 'batch', config.worker.batchConcurrency);
-      pace.add({ interactive, batch });
+      batchConcurrency.add({ interactive, batch });
       return [interactive, batch];
     },
     dispatcher: openDispatcher({
       ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
-      ...{ isJustBack, requestTimeoutMs, retentionMs, pseudonyms },
+      ...{ hasReconnectedRecently, requestTimeoutMs, retentionMs, pseudonyms },
       clock: systemClock,
     }),
     onOutboxLength: async (shard) => {
       metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
     },
   });
-  await fleet.start();
-  closer.defer('fleet', () => fleet.close(), { limitMs: FLEET_CLOSING_MS });
-  closer.defer('running requests', () => fleet.drain(), { limitMs: Infinity });
+  await supervisor.start();
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({
     redis: () => redis.ping(),
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
-    work: () => fleet.assertWorking(),
+    work: () => supervisor.assertWorking(),
   });
   return { readiness, metrics: metrics.page };
 }

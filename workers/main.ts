@@ -3,7 +3,7 @@ import { listen } from '../shared/lifecycle/listen.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';
-import { createHealthServer } from './health/server.ts';
+import { createHealthServer } from './health-server.ts';
 
 /** Beyond the requests' own time limit: closing connections. */
 const CLOSING_MS = 10_000;

@@ -1,19 +1,19 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { HttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { RoutingCache } from '../shared/infra/mongo/routing-cache.ts';
-import { createAnswerCache } from '../shared/infra/redis/answer-cache.ts';
+import type { RoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
+import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
-import type { RequestStore } from '../shared/infra/redis/request-store.ts';
-import { createStreamReader } from '../shared/infra/redis/stream-reader.ts';
+import type { RequestStore } from '../shared/infra/redis/requests/request-store.ts';
+import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
-import type { Breakers } from './breakers/breakers.ts';
-import { createChunkWriter } from './chunks/chunk-writer.ts';
-import type { CoveredStores } from './compliance/open-covered-stores.ts';
-import { createAwaitTurn } from './lease/await-turn.ts';
-import { createLease } from './lease/lease.ts';
-import { createOpenLeases } from './lease/open-leases.ts';
+import type { Breakers } from './pipeline/breakers/breakers.ts';
+import { createChunkWriter } from './pipeline/chunks/chunk-writer.ts';
+import type { ErasureGatedStores } from './compliance/with-erasure-gate.ts';
+import { createAwaitTurn } from './pipeline/lease/await-turn.ts';
+import { createLease } from './pipeline/lease/lease.ts';
+import { createOpenLeases } from './pipeline/lease/open-leases.ts';
 import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
 import { createClaim } from './pipeline/claim.ts';
@@ -29,7 +29,7 @@ import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
 import type { PipelineMeter } from './pipeline-meter.ts';
 import { createAdapters } from './providers/adapters.ts';
-import type { RecentEndings } from './settlement/recent-endings.ts';
+import type { FinishJournal } from './settlement/finish-journal.ts';
 import type { ChatEvents } from './webhooks/chat-events.ts';
 
 export interface OpenPipelineDeps {
@@ -40,11 +40,11 @@ export interface OpenPipelineDeps {
   breakers: Breakers;
   moderation: Config['moderation'];
   requests: RequestStore;
-  endings: Pick<RecentEndings, 'finish'>;
-  stores: Pick<CoveredStores, 'conversations' | 'answers'>;
+  endings: Pick<FinishJournal, 'finish'>;
+  stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   chatEvents: Pick<ChatEvents, 'onFinished'>;
   meter: PipelineMeter;
-  isJustBack: () => boolean;
+  hasReconnectedRecently: () => boolean;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   retentionMs: number;
@@ -71,7 +71,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
         ...{ requests, routing, log },
         streams: createStreamReader(redis, keyspace),
         openLease: openLeases.open,
-        awaitTurn: createAwaitTurn({ requests, isJustBack: deps.isJustBack }),
+        awaitTurn: createAwaitTurn({ requests, hasReconnectedRecently: deps.hasReconnectedRecently }),
         onClaimed: meter.onClaimed,
       }),
       moderate: createModerate({ moderator, clock, onFlagged: meter.onInputFlagged, log }),

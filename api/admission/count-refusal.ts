@@ -3,9 +3,9 @@ import type { Response } from 'express';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import { contextOf } from '../middleware/request-context.ts';
-import type { RequestContext } from '../middleware/request-context.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { contextOf } from '../http/request-context.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import { setAddressHeaders, setKeyHeaders } from './limit-headers.ts';
 
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);

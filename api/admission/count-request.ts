@@ -4,8 +4,8 @@ import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Admission, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import { contextOf, principalOf } from '../middleware/request-context.ts';
+import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { contextOf, principalOf } from '../http/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 
 type Count = (requestId: string, principal: Principal) => Promise<Admission>;

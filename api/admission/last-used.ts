@@ -1,4 +1,4 @@
-import type { PrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
+import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 
 /** Often enough for people who look at `last_used_at`, seldom enough to cost nothing. */

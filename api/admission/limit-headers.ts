@@ -2,7 +2,7 @@ import type { Response } from 'express';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
-import type { WindowFigures } from '../../shared/infra/redis/admission-store.ts';
+import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
 
 /** Whole seconds until the window is empty, at least 1 while anything is in it (contract.md section 2). */
 function resetSeconds(resetMs: number): number {

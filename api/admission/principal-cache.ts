@@ -1,5 +1,5 @@
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import type { PrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
+import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 
 /** design.md section 6. */
 const FRESH_MS = 10_000;

@@ -1,5 +1,5 @@
-import { paramsOf } from '../../shared/contracts/endpoints.ts';
-import type { EndpointName, EndpointRule } from '../../shared/contracts/endpoints.ts';
+import { paramsOf } from '../contract/endpoints.ts';
+import type { EndpointName, EndpointRule } from '../contract/endpoints.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import { errorsOf } from './errors.ts';
 import { fromJoi } from './from-joi.ts';

@@ -1,5 +1,5 @@
-import { ENDPOINTS, endpointRule } from '../../shared/contracts/endpoints.ts';
-import type { EndpointName, PathParam } from '../../shared/contracts/endpoints.ts';
+import { ENDPOINTS, endpointRule } from '../contract/endpoints.ts';
+import type { EndpointName, PathParam } from '../contract/endpoints.ts';
 import { SCOPES } from '../../shared/domain/keys/api-key.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 import { describeOperation } from './describe-operation.ts';

@@ -1,4 +1,4 @@
-import type { EndpointRule } from '../../shared/contracts/endpoints.ts';
+import type { EndpointRule } from '../contract/endpoints.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { id, object, oneOf, ref, text } from './schema.ts';

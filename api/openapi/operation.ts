@@ -1,6 +1,6 @@
 import type Joi from 'joi';
 
-import type { EndpointName } from '../../shared/contracts/endpoints.ts';
+import type { EndpointName } from '../contract/endpoints.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { RequestHeaderName, ResponseHeaderName } from './headers.ts';
 import type { JsonSchema } from './schema.ts';

@@ -1,4 +1,4 @@
-import type { PathParam } from '../../shared/contracts/endpoints.ts';
+import type { PathParam } from '../contract/endpoints.ts';
 import { id, text } from './schema.ts';
 import type { JsonSchema } from './schema.ts';
 

@@ -1,16 +1,16 @@
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { AuditRepository } from '../../shared/infra/mongo/audit-repository.ts';
+import type { AuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import type {
   Moved,
   PaidCheckout,
   PaymentNotice,
   PurchaseRepository,
   Refund,
-} from '../../shared/infra/mongo/purchase-repository.ts';
-import type { TenantRepository } from '../../shared/infra/mongo/tenant-repository.ts';
-import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
+} from '../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface BookPaymentDeps {

@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/config/load-config.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { PriceList } from '../../shared/infra/mongo/price-repository.ts';
+import type { PriceList } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
 import { createTestPayment } from './test-page/test-payment.ts';

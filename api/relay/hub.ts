@@ -1,8 +1,8 @@
 import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
-import type { ChunkChannel } from '../../shared/infra/redis/chunk-channel.ts';
-import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import type { ChunkChannel } from '../../shared/infra/redis/requests/chunk-channel.ts';
+import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
 /**
@@ -67,7 +67,7 @@ function isListening({ paused, closed }: OpenReader): boolean {
 const POLL_MS = 1_000;
 /** Entries read at a time: a client that reads slowly takes a few, and the rest would be read again each time. */
 const PORTION = 64;
-/** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/record-store.ts. */
+/** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
 
 /** What a reader hears when Redis has come back without its request, whose worker can write nothing any more either. */

@@ -1,7 +1,7 @@
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up.ts';
 import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts';
-import { monthStart } from '../../shared/domain/usage/buckets.ts';
+import { monthStart } from '../../api/resources/usage/buckets.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/models.ts';
 import { startProvider } from '../service/start-provider.ts';

@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { freePort } from '../../shared/infra/embedded/ports.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { freePort } from '../embedded/ports.ts';
+import type { Log } from '../embedded/run-step.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createOutbox } from '../../shared/infra/redis/outbox.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { startNodeProgram } from '../service/node-program.ts';
 import { openTenant } from '../service/open-tenant.ts';
 import { startService } from '../service/start-service.ts';

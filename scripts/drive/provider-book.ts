@@ -1,4 +1,4 @@
-import type { RequestDetail } from '../../workers/providers/simulated/stats.ts';
+import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { ProviderBook } from './verify.ts';
 
 /** Asks the simulated provider what it knows of these requests: `GET /stats/requests/{id}`. */

@@ -1,4 +1,4 @@
-import type { RequestDetail } from '../../workers/providers/simulated/stats.ts';
+import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { Message } from './read-conversations.ts';
 import type { TurnRecord } from './run-drive.ts';
 import type { RatesByTier } from './summary.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
-import { startServer } from '../../shared/infra/embedded/server-process.ts';
+import type { Environment } from '../embedded/find-program.ts';
+import { startServer } from '../embedded/server-process.ts';
 import type { Supervisor } from '../start/supervisor.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { freePort } from '../../shared/infra/embedded/ports.ts';
+import { freePort } from '../embedded/ports.ts';
 import { callJson } from '../start/http.ts';
 import type { Supervisor } from '../start/supervisor.ts';
 import { startNodeProgram } from './node-program.ts';
@@ -11,7 +11,7 @@ export async function startProvider(supervisor: Supervisor, dataDir: string): Pr
   const url = `http://127.0.0.1:${port}`;
   const pid = await startNodeProgram(supervisor, {
     name: 'The simulated provider',
-    file: 'scripts/provider-simulated.ts',
+    file: 'scripts/simulated-provider/main.ts',
     env: { PROVIDER_PORT: String(port), NODE_ENV: 'production' },
     logFile: join(dataDir, 'provider.log'),
     ready: () => callJson('GET', `${url}/health/live`),

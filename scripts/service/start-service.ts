@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
-import { freePort } from '../../shared/infra/embedded/ports.ts';
+import type { Environment } from '../embedded/find-program.ts';
+import { freePort } from '../embedded/ports.ts';
 import { createAdminApi } from '../start/admin-api.ts';
 import type { AdminApi } from '../start/admin-api.ts';
 import { assertReady } from '../start/http.ts';

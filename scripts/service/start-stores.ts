@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { startMongo } from '../embedded/mongo.ts';
+import { startRedis } from '../embedded/redis.ts';
+import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import type { Supervisor } from '../start/supervisor.ts';
 import { withDatabase } from './mongo-database.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import type { Log } from '../embedded/run-step.ts';
 import type { AdminApi } from './admin-api.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
-import type { ServerOptions } from '../../shared/infra/embedded/server-process.ts';
+import type { Environment } from '../embedded/find-program.ts';
+import type { Log } from '../embedded/run-step.ts';
+import type { ServerOptions } from '../embedded/server-process.ts';
 import { assertReady, callJson } from './http.ts';
 import { reachable } from './settings.ts';
 import type { StartSettings } from './settings.ts';
@@ -45,7 +45,7 @@ function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, 
 export function startProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
   const service: Service = {
     name: 'The simulated provider',
-    file: 'scripts/provider-simulated.ts',
+    file: 'scripts/simulated-provider/main.ts',
     prefix: 'provider',
     env: { ...env, HOST: '127.0.0.1', PROVIDER_PORT: String(port) },
     ready: () => callJson('GET', `http://127.0.0.1:${port}/stats`, { timeoutMs: 3_000 }),

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
-import { acquireLock, LockHeldError } from '../../shared/infra/embedded/lock-file.ts';
-import { findPortFaults } from '../../shared/infra/embedded/ports.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import type { Environment } from '../embedded/find-program.ts';
+import { acquireLock, LockHeldError } from '../embedded/lock-file.ts';
+import { findPortFaults } from '../embedded/ports.ts';
+import type { Log } from '../embedded/run-step.ts';
 import { createAdminApi } from './admin-api.ts';
 import { renderBanner } from './banner.ts';
 import { ensureRoutes } from './demo-routes.ts';

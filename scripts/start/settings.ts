@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 
 import { ConfigError, loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
-import type { WantedPort } from '../../shared/infra/embedded/ports.ts';
+import type { Environment } from '../embedded/find-program.ts';
+import type { WantedPort } from '../embedded/ports.ts';
 
 const WORKER_PORT_DEFAULT = '8082';
 const PROVIDER_PORT_DEFAULT = '8090';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { Environment } from '../../shared/infra/embedded/find-program.ts';
+import type { Environment } from '../embedded/find-program.ts';
 import { loadState } from './state.ts';
 
 /** Where the stores of this folder's `npm start` are, as settings; nothing where it was never started. */

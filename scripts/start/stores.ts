@@ -1,6 +1,6 @@
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import { startMongo } from '../embedded/mongo.ts';
+import { startRedis } from '../embedded/redis.ts';
+import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { StartSettings } from './settings.ts';

@@ -1,7 +1,7 @@
-import { startServer } from '../../shared/infra/embedded/server-process.ts';
-import type { ServerOptions, ServerProcess } from '../../shared/infra/embedded/server-process.ts';
+import { startServer } from '../embedded/server-process.ts';
+import type { ServerOptions, ServerProcess } from '../embedded/server-process.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
-import type { Log } from '../../shared/infra/embedded/run-step.ts';
+import type { Log } from '../embedded/run-step.ts';
 
 type Supervised = Pick<ServerProcess, 'exited' | 'stop' | 'kill'>;
 

@@ -7,10 +7,10 @@ import type { Principal } from '../domain/keys/principal.ts';
 import { DEFAULT_RATES } from '../domain/routing/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
-import type { AccountRepository } from '../infra/mongo/account-repository.ts';
-import type { RoutingCache } from '../infra/mongo/routing-cache.ts';
-import type { AccountStore } from '../infra/redis/account-store.ts';
-import type { Admission, AdmissionStore } from '../infra/redis/admission-store.ts';
+import type { AccountRepository } from '../infra/mongo/accounts/account-repository.ts';
+import type { RoutingCache } from '../infra/mongo/routing/routing-cache.ts';
+import type { AccountStore } from '../infra/redis/accounts/account-store.ts';
+import type { Admission, AdmissionStore } from '../infra/redis/requests/admission-store.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Refusal } from './refusals.ts';
 

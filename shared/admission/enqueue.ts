@@ -6,8 +6,8 @@ import type { Principal } from '../domain/keys/principal.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { ChatQueues } from '../infra/queue/chat-queue.ts';
-import type { AdmissionStore } from '../infra/redis/admission-store.ts';
-import type { BodyStore } from '../infra/redis/body-store.ts';
+import type { AdmissionStore } from '../infra/redis/requests/admission-store.ts';
+import type { BodyStore } from '../infra/redis/requests/body-store.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {

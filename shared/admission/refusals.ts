@@ -2,7 +2,7 @@ import type { Endpoint } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import type { Admission, Verdict } from '../infra/redis/admission-store.ts';
+import type { Admission, Verdict } from '../infra/redis/requests/admission-store.ts';
 
 /** Why a request is not let in. */
 export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;

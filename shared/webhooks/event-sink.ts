@@ -1,7 +1,7 @@
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
 import type { Logger } from '../infra/logging/logger.ts';
-import type { WebhookDeliveryRepository } from '../infra/mongo/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../infra/mongo/webhook-rows.ts';
+import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../infra/mongo/webhooks/webhook-rows.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
 import { derivedId, newId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';

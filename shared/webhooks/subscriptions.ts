@@ -1,5 +1,5 @@
 import type { WebhookEventType } from '../contracts/webhook-events.ts';
-import type { WebhookRepository } from '../infra/mongo/webhook-repository.ts';
+import type { WebhookRepository } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 /** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */

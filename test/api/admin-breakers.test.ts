@@ -3,8 +3,8 @@ import request from 'supertest';
 
 import { DEFAULT_BREAKER, GATHER_MS, afterReport, claimProbe } from '../../shared/domain/routing/breaker.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createRoutingRepository } from '../../shared/infra/mongo/routing-repository.ts';
-import { createBreakerStore } from '../../shared/infra/redis/breaker-store.ts';
+import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
+import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 

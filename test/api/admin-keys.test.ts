@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
-import { createPrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
+import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createRoutingRepository } from '../../shared/infra/mongo/routing-repository.ts';
+import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
 import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 

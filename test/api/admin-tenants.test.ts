@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { ACCESS_CHANNEL } from '../../shared/infra/redis/access-flags.ts';
+import { ACCESS_CHANNEL } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { errorOf, startAdmin } from '../support/admin.ts';
 import type { TestAdmin } from '../support/admin.ts';
 

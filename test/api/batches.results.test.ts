@@ -6,9 +6,9 @@ import request from 'supertest';
 
 import { encodeEntry } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
-import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
-import type { LineEnd } from '../../shared/infra/mongo/batch-work-repository.ts';
-import { createAnswerCache } from '../../shared/infra/redis/answer-cache.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';

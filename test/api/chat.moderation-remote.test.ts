@@ -15,7 +15,7 @@ import {
 } from '../support/chat.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
-import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 const FLAGGED = 'parley-moderation-test';
 /** Longer than a window. */

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { chatOf, errorOf, expectUncharged, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
-import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 /** `mobius` has one provider that is tried again; `oloid` has the same without retries, and a second one behind it. */
 describe('a provider that fails before any text', () => {

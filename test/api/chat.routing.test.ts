@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { chatOf, errorOf, expectUncharged, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
 import { startService } from '../support/service.ts';
 import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
-import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 const BREAKER = { open_ms: 60_000, max_open_ms: 60_000 };
 

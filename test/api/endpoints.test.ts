@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { endpointRule, methodsOf } from '../../shared/contracts/endpoints.ts';
+import { endpointRule, methodsOf } from '../../api/contract/endpoints.ts';
 import { createApiKey, SCOPES } from '../../shared/domain/keys/api-key.ts';
 import { call, ENDPOINT_NAMES, hasBody, makeResources, paramsOf, pathOf, send } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { serve } from '../../api/serve.ts';
+import { serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';

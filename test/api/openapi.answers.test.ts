@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createAnswerChecker, endpointsById } from '../../scripts/openapi/check-answer.ts';
-import type { AnswerChecker } from '../../scripts/openapi/check-answer.ts';
-import { pointerOf } from '../../scripts/openapi/read-document.ts';
-import type { Endpoint } from '../../scripts/openapi/read-document.ts';
+import { createAnswerChecker, endpointsById } from '../fuzz/check-answer.ts';
+import type { AnswerChecker } from '../fuzz/check-answer.ts';
+import { pointerOf } from '../fuzz/read-document.ts';
+import type { Endpoint } from '../fuzz/read-document.ts';
 import { buy } from '../support/billing.ts';
 import { chatOf, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
 import { readDocument, sendExample } from '../support/openapi.ts';

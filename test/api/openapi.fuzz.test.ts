@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { serve } from '../../api/serve.ts';
-import { runFuzz } from '../../scripts/openapi/fuzz/run-fuzz.ts';
-import { endpointsOf } from '../../scripts/openapi/read-document.ts';
+import { serve } from '../../api/http/serve.ts';
+import { runFuzz } from '../fuzz/fuzz/run-fuzz.ts';
+import { endpointsOf } from '../fuzz/read-document.ts';
 import { SCOPES } from '../../shared/domain/keys/api-key.ts';
-import { freePort } from '../../shared/infra/embedded/ports.ts';
+import { freePort } from '../../scripts/embedded/ports.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { readDocument } from '../support/openapi.ts';
 import { startService } from '../support/service.ts';

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createDocument } from '../../api/openapi/document.ts';
-import { createAnswerChecker } from '../../scripts/openapi/check-answer.ts';
-import { examplesOf } from '../../scripts/openapi/examples.ts';
-import { endpointsOf } from '../../scripts/openapi/read-document.ts';
-import type { Endpoint, ServedDocument } from '../../scripts/openapi/read-document.ts';
-import { endpointRule } from '../../shared/contracts/endpoints.ts';
-import type { EndpointName } from '../../shared/contracts/endpoints.ts';
+import { createAnswerChecker } from '../fuzz/check-answer.ts';
+import { examplesOf } from '../fuzz/examples.ts';
+import { endpointsOf } from '../fuzz/read-document.ts';
+import type { Endpoint, ServedDocument } from '../fuzz/read-document.ts';
+import { endpointRule } from '../../api/contract/endpoints.ts';
+import type { EndpointName } from '../../api/contract/endpoints.ts';
 import { makeResources, paramsOf } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { sendExample, wireValues } from '../support/openapi.ts';

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 
-import { clientLeaves } from '../../scripts/fault/experiments/e04-client-leaves.ts';
-import { smallBalance } from '../../scripts/fault/experiments/e07-small-balance.ts';
-import { subscribersKilled } from '../../scripts/fault/experiments/e12-subscribers-killed.ts';
-import { windowEdges } from '../../scripts/fault/experiments/e14-window-edges.ts';
+import { clientLeaves } from '../fault/experiments/e04-client-leaves.ts';
+import { smallBalance } from '../fault/experiments/e07-small-balance.ts';
+import { subscribersKilled } from '../fault/experiments/e12-subscribers-killed.ts';
+import { windowEdges } from '../fault/experiments/e14-window-edges.ts';
 import { EXPERIMENT_MS, faultsOf } from '../support/small-experiment.ts';
 
 it.each([clientLeaves, smallBalance, subscribersKilled, windowEdges])(

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import { workerKilled } from '../../scripts/fault/experiments/e01-worker-killed.ts';
-import { twoDeliveries } from '../../scripts/fault/experiments/e03-two-deliveries.ts';
+import { workerKilled } from '../fault/experiments/e01-worker-killed.ts';
+import { twoDeliveries } from '../fault/experiments/e03-two-deliveries.ts';
 import { EXPERIMENT_MS, faultsOf } from '../support/small-experiment.ts';
 
 it.each([workerKilled, twoDeliveries])(

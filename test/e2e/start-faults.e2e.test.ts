@@ -6,9 +6,9 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { freePort } from '../../shared/infra/embedded/ports.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../shared/infra/embedded/redis.ts';
+import { freePort } from '../../scripts/embedded/ports.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import { settingsFor } from '../support/fleet.ts';
 import { spawnProcess } from '../support/processes.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
-import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { fill, openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';
 

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import type { BatchLine } from '../../api/batches/to-line.ts';
-import { openUpload } from '../../api/batches/upload.ts';
-import type { Upload, UploadDeps } from '../../api/batches/upload.ts';
+import type { BatchLine } from '../../api/resources/batches/to-line.ts';
+import { openUpload } from '../../api/resources/batches/upload.ts';
+import type { Upload, UploadDeps } from '../../api/resources/batches/upload.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { createBatchRepository } from '../../shared/infra/mongo/batch-repository.ts';
-import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import { createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { textOf, createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { startService } from '../support/service.ts';

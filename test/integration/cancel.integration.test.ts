@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { createCancelChannel } from '../../shared/infra/redis/cancel-channel.ts';
+import { createCancelChannel } from '../../shared/infra/redis/requests/cancel-channel.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
-import { createLease } from '../../workers/lease/lease.ts';
-import { createOpenLeases } from '../../workers/lease/open-leases.ts';
-import type { OpenLeases } from '../../workers/lease/open-leases.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createLease } from '../../workers/pipeline/lease/lease.ts';
+import { createOpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
+import type { OpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
 import { Stopped } from '../../workers/pipeline/stage.ts';
 import type { Lease } from '../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../support/recording-log.ts';

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { openConformanceLab } from '../support/conformance/conformance-lab.ts';
-import type { ConformanceLab } from '../support/conformance/conformance-lab.ts';
-import { ACTORS, startConformanceRun } from '../support/conformance/conformance-run.ts';
-import type { Choice } from '../support/conformance/conformance-run.ts';
+import { openConformanceLab } from '../model/conformance/conformance-lab.ts';
+import type { ConformanceLab } from '../model/conformance/conformance-lab.ts';
+import { ACTORS, startConformanceRun } from '../model/conformance/conformance-run.ts';
+import type { Choice } from '../model/conformance/conformance-run.ts';
 
 const SEED = 20_261_121;
 const INTERLEAVINGS = 400;

@@ -5,8 +5,8 @@ import type { Connection } from 'mongoose';
 
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
-import type { ConversationRepository, Turn } from '../../shared/infra/mongo/conversation-repository.ts';
+import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
 import { mongoUri } from '../support/stores.ts';

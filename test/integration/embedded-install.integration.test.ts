@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { findProgram } from '../../shared/infra/embedded/find-program.ts';
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
-import { downloadMongod } from '../../shared/infra/embedded/mongod-binary.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import { runStep } from '../../shared/infra/embedded/run-step.ts';
-import { installSystemPackages } from '../../shared/infra/embedded/system-package.ts';
+import { findProgram } from '../../scripts/embedded/find-program.ts';
+import { startMongo } from '../../scripts/embedded/mongo.ts';
+import { downloadMongod } from '../../scripts/embedded/mongod-binary.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import { runStep } from '../../scripts/embedded/run-step.ts';
+import { installSystemPackages } from '../../scripts/embedded/system-package.ts';
 import { isRunning, makeFolder, until, writeProgram } from '../support/temporary-folder.ts';
 
 const PACKAGES = { apt: ['redis-server'], apk: ['redis'], dnf: ['redis'] };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { acquireLock, lockHolder, waitForLock } from '../../shared/infra/embedded/lock-file.ts';
+import { acquireLock, lockHolder, waitForLock } from '../../scripts/embedded/lock-file.ts';
 import { makeFolder } from '../support/temporary-folder.ts';
 
 let folder: Awaited<ReturnType<typeof makeFolder>>;

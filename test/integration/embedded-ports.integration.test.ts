@@ -4,7 +4,7 @@ import type { AddressInfo, Server } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { findPortFaults, freePort, onFreePort } from '../../shared/infra/embedded/ports.ts';
+import { findPortFaults, freePort, onFreePort } from '../../scripts/embedded/ports.ts';
 
 const HOST = '127.0.0.1';
 let occupant: Server;

@@ -5,11 +5,11 @@ import { createInterface } from 'node:readline';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { lockHolder } from '../../shared/infra/embedded/lock-file.ts';
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import { startServer } from '../../shared/infra/embedded/server-process.ts';
-import type { ServerOptions } from '../../shared/infra/embedded/server-process.ts';
+import { lockHolder } from '../../scripts/embedded/lock-file.ts';
+import { startMongo } from '../../scripts/embedded/mongo.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import { startServer } from '../../scripts/embedded/server-process.ts';
+import type { ServerOptions } from '../../scripts/embedded/server-process.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import { isRunning, makeFolder, until } from '../support/temporary-folder.ts';

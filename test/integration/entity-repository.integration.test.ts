@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
-import type { ConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
-import { createEntityRepository } from '../../shared/infra/mongo/entity-repository.ts';
-import type { EntityRepository } from '../../shared/infra/mongo/entity-repository.ts';
+import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import { createEntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
+import type { EntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
 import { mongoUri } from '../support/stores.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
-import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
-import { createOutbox } from '../../shared/infra/redis/outbox.ts';
-import type { Outbox } from '../../shared/infra/redis/outbox.ts';
-import { createRequestStore } from '../../shared/infra/redis/request-store.ts';
-import type { RequestStore } from '../../shared/infra/redis/request-store.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { endingOf, LEASE_MS, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';

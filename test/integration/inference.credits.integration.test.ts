@@ -4,7 +4,7 @@ import { chatOf, errorOf, ledgerOf, postChat, postStream, waitFor } from '../sup
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 
-/** What a request may generate between two renewals of its hold, in tokens; see workers/lease/lease.ts. */
+/** What a request may generate between two renewals of its hold, in tokens; see workers/pipeline/lease/lease.ts. */
 const INTERVAL_TOKENS = 100;
 
 describe('credits that run out', () => {

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../shared/infra/embedded/redis.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
 import { startService } from '../support/service.ts';

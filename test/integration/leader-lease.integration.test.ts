@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 

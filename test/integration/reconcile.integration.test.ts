@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { createAccountAudit } from '../../shared/infra/redis/account-audit.ts';
-import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
-import { createReconciler, noDrift } from '../../workers/reconciliation/reconcile.ts';
-import type { Reconciler } from '../../workers/reconciliation/reconcile.ts';
-import { createReconcileHourly } from '../../workers/reconciliation/run-hourly.ts';
+import { createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
+import type { Reconciler } from '../../workers/settlement/reconcile.ts';
+import { createReconcileHourly } from '../../workers/settlement/run-hourly.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';

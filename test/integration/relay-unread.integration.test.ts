@@ -8,8 +8,8 @@ import express from 'express';
 import type { Response } from 'express';
 
 import type { AcceptRoute, OpenRelay } from '../../api/admission/accept.ts';
-import { createRespond } from '../../api/routes/chat/respond.ts';
-import type { ParsedChatBody } from '../../shared/contracts/parse-chat-body.ts';
+import { createRespond } from '../../api/resources/chat/respond.ts';
+import type { ParsedChatBody } from '../../api/contract/parse-chat-body.ts';
 import { waitFor } from '../support/chat.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';

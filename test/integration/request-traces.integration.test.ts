@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-import { createOutboxTraces } from '../../shared/infra/redis/outbox-traces.ts';
-import { createRequestTraces } from '../../shared/infra/redis/request-traces.ts';
-import type { RequestTraces } from '../../shared/infra/redis/request-traces.ts';
+import { createOutboxTraces } from '../../shared/infra/redis/requests/outbox-traces.ts';
+import { createRequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
+import type { RequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
 import { endingOf, openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 

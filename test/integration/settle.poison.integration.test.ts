@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
-import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../workers/settlement/settle.ts';
 import { mongoPort, openBookLab, recordOf } from '../support/book-lab.ts';

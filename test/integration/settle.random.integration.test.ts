@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
-import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
-import { createOutbox } from '../../shared/infra/redis/outbox.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { Settler } from '../../workers/settlement/settle.ts';
 import { mongoPort, openBookLab, recordOf } from '../support/book-lab.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { SimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
-import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import type { SimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
+import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 import type { ProviderClient } from '../support/provider-client.ts';
 import { createProviderClient, PROMPT_TOKENS, readAll, until } from '../support/provider-client.ts';
 

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { SimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
-import { createSimulatedProvider } from '../../workers/providers/simulated/simulated-provider.ts';
+import type { SimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
+import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 import type { ProviderClient } from '../support/provider-client.ts';
 import { createProviderClient, MESSAGES, readAll } from '../support/provider-client.ts';
 
-const SCRIPT = 'scripts/provider-simulated.ts';
+const SCRIPT = 'scripts/simulated-provider/main.ts';
 
 let provider: SimulatedProvider;
 let client: ProviderClient;

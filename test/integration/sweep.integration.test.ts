@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { createLeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
-import { createSweep } from '../../workers/sweep/sweep.ts';
-import type { Sweep } from '../../workers/sweep/sweep.ts';
+import { createSweep } from '../../workers/settlement/sweep.ts';
+import type { Sweep } from '../../workers/settlement/sweep.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
@@ -17,13 +17,13 @@ let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
 let taken: Delivery[];
-let isJustBack: boolean;
+let hasReconnectedRecently: boolean;
 let runPipeline: (delivery: Delivery) => Promise<void>;
 beforeEach(async () => {
   lab = await openRequestLab();
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
   taken = [];
-  isJustBack = false;
+  hasReconnectedRecently = false;
   runPipeline = (delivery) => {
     taken.push(delivery);
     return Promise.resolve();
@@ -41,7 +41,7 @@ function newSweep(processId: string): Sweep {
     admissions: lab.admissions,
     requests: lab.requests,
     retentionMs: RETENTION_MS,
-    isJustBack: () => isJustBack,
+    hasReconnectedRecently: () => hasReconnectedRecently,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
     log: createRecordingLog(),
@@ -74,12 +74,12 @@ const lookAgainAt = ({ requestId }: LabRequest) => lab.redis.zscore(lab.keys.inf
 describe('while Redis has just come back', () => {
   it('takes nothing over: leases have run out whose workers live', async () => {
     const request = await abandoned({ text: 'Hello' });
-    isJustBack = true;
+    hasReconnectedRecently = true;
 
     await sweep.sweepShard(SHARD);
     expect(taken).toEqual([]);
 
-    isJustBack = false;
+    hasReconnectedRecently = false;
     await sweep.sweepShard(SHARD);
     expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 2 }]);
   });

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 
-import { createRequestStore } from '../../shared/infra/redis/request-store.ts';
-import type { AttemptRef } from '../../shared/infra/redis/request-store.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import {
   chatOf,

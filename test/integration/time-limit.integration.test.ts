@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createRecordStore } from '../../shared/infra/redis/record-store.ts';
-import { createStreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import { inTime } from '../../shared/infra/redis/time-limit.ts';
 import { openRequestLab, principalOf, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';

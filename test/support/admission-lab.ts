@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { monthOf } from '../../shared/domain/pricing/pricing.ts';
-import { createAccountStore } from '../../shared/infra/redis/account-store.ts';
-import type { AccountFigures, PublishedBook } from '../../shared/infra/redis/account-store.ts';
-import { createAdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { AccountFigures, PublishedBook } from '../../shared/infra/redis/accounts/account-store.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';

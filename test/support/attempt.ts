@@ -1,6 +1,6 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
 import { openLocalWindow } from '../../workers/moderation/local/local-window.ts';
-import type { AttemptInput } from '../../workers/attempt/run-attempt.ts';
+import type { AttemptInput } from '../../workers/pipeline/attempt/run-attempt.ts';
 
 const moderator = createLocalModerator();
 

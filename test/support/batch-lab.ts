@@ -1,8 +1,8 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
-import { batchLineId, createBatchRepository } from '../../shared/infra/mongo/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batch-rows.ts';
+import { batchLineId, createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { TestService, TestTenant } from './service.ts';
 import { waitFor } from './wait-for.ts';

@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto';
 import type { Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
-import type { AccountRepository } from '../../shared/infra/mongo/account-repository.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import type { AccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
 import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
-import { createReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
-import type { ReconciliationRepository } from '../../shared/infra/mongo/reconciliation-repository.ts';
+import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
+import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { LedgerRow } from '../../shared/infra/mongo/rows.ts';
-import { createSettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
+import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 
 /** The book in a database of its own. */

@@ -1,13 +1,13 @@
 import request from 'supertest';
 
-import { ENDPOINTS, endpointRule } from '../../shared/contracts/endpoints.ts';
-import type { EndpointName, EndpointRule, PathParam } from '../../shared/contracts/endpoints.ts';
+import { ENDPOINTS, endpointRule } from '../../api/contract/endpoints.ts';
+import type { EndpointName, EndpointRule, PathParam } from '../../api/contract/endpoints.ts';
 import { chatOf, postChat, requestIdOf } from './chat.ts';
 import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
-export { paramsOf } from '../../shared/contracts/endpoints.ts';
-export type { PathParam } from '../../shared/contracts/endpoints.ts';
+export { paramsOf } from '../../api/contract/endpoints.ts';
+export type { PathParam } from '../../api/contract/endpoints.ts';
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 

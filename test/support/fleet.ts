@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { freePort } from '../../shared/infra/embedded/ports.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
-import type { EmbeddedRedis } from '../../shared/infra/embedded/redis.ts';
+import { freePort } from '../../scripts/embedded/ports.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/models.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
@@ -94,7 +94,7 @@ export async function openFleet(): Promise<Fleet> {
 
   const providerPort = await freePort();
   const providerUrl = `http://127.0.0.1:${providerPort}`;
-  await start('scripts/provider-simulated.ts', { PROVIDER_PORT: String(providerPort) }, `${providerUrl}/stats`);
+  await start('scripts/simulated-provider/main.ts', { PROVIDER_PORT: String(providerPort) }, `${providerUrl}/stats`);
 
   async function startApi(own: Record<string, string> = {}): Promise<ApiProcess> {
     const [port, adminPort] = [await freePort(), await freePort()];

@@ -1,9 +1,9 @@
 import request from 'supertest';
 
-import type { WireAnswer } from '../../scripts/openapi/check-answer.ts';
-import { writeQuery } from '../../scripts/openapi/examples.ts';
-import type { ExampleRequest } from '../../scripts/openapi/examples.ts';
-import type { Endpoint, ServedDocument } from '../../scripts/openapi/read-document.ts';
+import type { WireAnswer } from '../fuzz/check-answer.ts';
+import { writeQuery } from '../fuzz/examples.ts';
+import type { ExampleRequest } from '../fuzz/examples.ts';
+import type { Endpoint, ServedDocument } from '../fuzz/read-document.ts';
 import { wireName } from '../../api/openapi/parameters.ts';
 import type { PathParam } from './endpoints.ts';
 import type { TestService } from './service.ts';

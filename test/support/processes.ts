@@ -26,7 +26,7 @@ export interface TestProcess {
   kill(): Promise<void>;
 }
 
-export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/provider-simulated.ts';
+export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/simulated-provider/main.ts';
 
 /** An environment without settings of the machine or of an outer run. */
 export function cleanEnvironment(settings: Record<string, string>): Record<string, string> {

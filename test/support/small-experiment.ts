@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { renderFaults } from '../../scripts/fault/checker/verdict.ts';
-import type { Experiment } from '../../scripts/fault/experiment.ts';
-import { runExperiment } from '../../scripts/fault/run-experiment.ts';
+import { renderFaults } from '../fault/checker/verdict.ts';
+import type { Experiment } from '../fault/experiment.ts';
+import { runExperiment } from '../fault/run-experiment.ts';
 import { mongoUri } from './stores.ts';
 
 /** Long enough on a machine that is busy with other tests. */

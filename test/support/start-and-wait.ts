@@ -1,5 +1,5 @@
 /** A process that starts a server and waits, for tests that kill it: `node start-and-wait.ts SCRIPT`. */
-import { startServer } from '../../shared/infra/embedded/server-process.ts';
+import { startServer } from '../../scripts/embedded/server-process.ts';
 
 const server = await startServer({
   name: 'The server of the test',

@@ -2,8 +2,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { startMongo } from '../../shared/infra/embedded/mongo.ts';
-import { startRedis } from '../../shared/infra/embedded/redis.ts';
+import { startMongo } from '../../scripts/embedded/mongo.ts';
+import { startRedis } from '../../scripts/embedded/redis.ts';
 import { rememberStores, rememberedStores } from './running-stores.ts';
 
 /** Kept between runs and shared with `npm start` in its default DATA_DIR: SecantusDB is installed once. */

@@ -1,8 +1,8 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { isAtRest, rewind } from './open-batch.ts';

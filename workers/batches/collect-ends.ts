@@ -1,6 +1,6 @@
-import type { AnswerCache } from '../../shared/infra/redis/answer-cache.ts';
-import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
-import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
+import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
 

@@ -1,8 +1,8 @@
 import { isEndedBatch } from '../../shared/contracts/batches.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { BatchRow } from '../../shared/infra/mongo/batch-rows.ts';
-import type { BatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
 import type { CollectEnds } from './collect-ends.ts';
@@ -17,7 +17,7 @@ export interface DispatcherDeps {
   closeBatch: CloseBatch;
   leases: Pick<LeaderLease, 'hold' | 'release'>;
   /** Redis came back a moment ago: what it does not know may still be told by the workers. */
-  isJustBack: () => boolean;
+  hasReconnectedRecently: () => boolean;
   clock: Clock;
   log: Logger;
 }
@@ -47,7 +47,7 @@ interface ShardBatches {
  * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
  */
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { work, fillLane, collectEnds, closeBatch, leases, isJustBack, clock, log } = deps;
+  const { work, fillLane, collectEnds, closeBatch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
@@ -105,7 +105,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   return {
     async dispatchShard(shard) {
-      if (isJustBack()) return IDLE_MS;
+      if (hasReconnectedRecently()) return IDLE_MS;
       if (!(await leases.hold(shard, TASK))) {
         shards.delete(shard);
         return IDLE_MS;

@@ -1,9 +1,13 @@
 import { allowsScope } from '../../shared/domain/keys/api-key.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { BatchWorkRepository, LineEnd, SendableLine } from '../../shared/infra/mongo/batch-work-repository.ts';
-import type { PrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
-import type { BatchLane } from '../../shared/infra/redis/batch-lane.ts';
+import type {
+  BatchWorkRepository,
+  LineEnd,
+  SendableLine,
+} from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';

@@ -2,20 +2,20 @@ import { createAdmission } from '../../shared/admission/admission.ts';
 import { createEnqueue } from '../../shared/admission/enqueue.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { createAccountRepository } from '../../shared/infra/mongo/account-repository.ts';
-import { createBatchWorkRepository } from '../../shared/infra/mongo/batch-work-repository.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { Models } from '../../shared/infra/mongo/models.ts';
-import { createPrincipalRepository } from '../../shared/infra/mongo/principal-repository.ts';
-import type { RoutingCache } from '../../shared/infra/mongo/routing-cache.ts';
+import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
-import type { AdmissionStore } from '../../shared/infra/redis/admission-store.ts';
-import { createAnswerCache } from '../../shared/infra/redis/answer-cache.ts';
-import { createBatchLane } from '../../shared/infra/redis/batch-lane.ts';
-import { createBodyStore } from '../../shared/infra/redis/body-store.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import { createBatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
+import { createBodyStore } from '../../shared/infra/redis/requests/body-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { createCloseBatch } from './close-batch.ts';
@@ -38,7 +38,7 @@ export interface OpenDispatcherDeps {
   leases: LeaderLease;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   events: Pick<EventSink, 'raise'>;
-  isJustBack: () => boolean;
+  hasReconnectedRecently: () => boolean;
   requestTimeoutMs: number;
   retentionMs: number;
   clock: Clock;
@@ -47,7 +47,19 @@ export interface OpenDispatcherDeps {
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, models, redis, keyspace, admissions, leases, events, isJustBack, retentionMs, clock, log } = deps;
+  const {
+    mongo,
+    models,
+    redis,
+    keyspace,
+    admissions,
+    leases,
+    events,
+    hasReconnectedRecently,
+    retentionMs,
+    clock,
+    log,
+  } = deps;
   const work = createBatchWorkRepository(models);
   const lane = createBatchLane(redis, keyspace);
   const lines = createReadLines({ work, lane });
@@ -78,6 +90,6 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     }),
     collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
     closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
-    ...{ leases, isJustBack, clock, log },
+    ...{ leases, hasReconnectedRecently, clock, log },
   });
 }

@@ -9,7 +9,7 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { SendableLine } from '../../shared/infra/mongo/batch-work-repository.ts';
+import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 
 export type Sent =
   | { kind: 'sent' }

@@ -4,10 +4,10 @@ import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/com
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
-import type { ConversationEraser } from '../../shared/infra/mongo/conversation-eraser.ts';
-import type { OutboxTraces } from '../../shared/infra/redis/outbox-traces.ts';
-import type { RecordStore } from '../../shared/infra/redis/record-store.ts';
-import type { RequestTrace, RequestTraces } from '../../shared/infra/redis/request-traces.ts';
+import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
+import type { OutboxTraces } from '../../shared/infra/redis/requests/outbox-traces.ts';
+import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import type { RequestTrace, RequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
 import type { JobHands } from './run-job.ts';
 
 /** Whose requests go: those of one entity, or all of the tenant. */
@@ -29,7 +29,7 @@ export interface EraseRequestsDeps {
 export interface EraseRequests {
   /** Cancels what was accepted up to `seq` and has not ended, and waits for its end. Returns how many there were. */
   end(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;
-  /** Waits until what they owe is booked; settlement names no erased entity (shared/compliance/erasure-gate.ts). */
+  /** Waits until what they owe is booked; settlement names no erased entity (workers/compliance/erasure-gate.ts). */
   settled(subject: DeletedSubject, seq: number, hands: JobHands): Promise<void>;
   /** Returns how many requests have left something. */
   erase(subject: DeletedSubject, seq: number, hands: JobHands): Promise<number>;

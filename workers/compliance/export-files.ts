@@ -1,9 +1,9 @@
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
-import type { ExportRows } from '../../shared/infra/mongo/export-rows.ts';
+import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
 import type { AnswerRow, EntityRow } from '../../shared/infra/mongo/rows.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batch-rows.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
 
 /** One file of an export: its name without the ending, and its lines as objects. */
 export interface ExportFile {

@@ -1,6 +1,6 @@
-import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance-job-repository.ts';
+import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface SweepJobsDeps {

@@ -1,4 +1,4 @@
-import { contextInstruction } from '../../shared/domain/prompt/context-instruction.ts';
+import { contextInstruction } from './prompt/context-instruction.ts';
 import type { Assembled, Stage, WithEntity } from './stage.ts';
 
 /** Puts the context instruction ahead of history and submitted messages. */

@@ -3,8 +3,12 @@ import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts
 import type { Usage } from '../../shared/contracts/events.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { AttemptRef, Claimed as ClaimedRequest, RequestStore } from '../../shared/infra/redis/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/stream-reader.ts';
+import type {
+  AttemptRef,
+  Claimed as ClaimedRequest,
+  RequestStore,
+} from '../../shared/infra/redis/requests/request-store.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 export interface ClaimDeps {

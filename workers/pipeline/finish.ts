@@ -1,8 +1,8 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { statusOf } from '../../shared/infra/redis/request-store.ts';
-import type { RequestStore } from '../../shared/infra/redis/request-store.ts';
+import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
+import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Claimed, Outcome } from './stage.ts';
 

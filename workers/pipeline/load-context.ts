@@ -1,6 +1,9 @@
 import { mergeHistory } from '../../shared/domain/conversation/history.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { ConversationRepository, StoredEntity } from '../../shared/infra/mongo/conversation-repository.ts';
+import type {
+  ConversationRepository,
+  StoredEntity,
+} from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { Claimed, Stage, WithEntity } from './stage.ts';
 
 /** Reads the entity's memory. Without an `entity_id` the request needs no database. */

@@ -1,4 +1,4 @@
-import type { ConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Generated, Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-import type { ConversationRepository } from '../../shared/infra/mongo/conversation-repository.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { createClaim } from './claim.ts';
 import { interruption } from './conclude.ts';
 import type { createConclude } from './conclude.ts';

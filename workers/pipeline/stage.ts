@@ -3,10 +3,10 @@ import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { ContextSource } from '../../shared/domain/prompt/context-instruction.ts';
-import type { PromptParts } from '../../shared/domain/prompt/fit-window.ts';
+import type { ContextSource } from './prompt/context-instruction.ts';
+import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
-import type { AttemptRef } from '../../shared/infra/redis/request-store.ts';
+import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
 
 /** One step of a request's life; its input has what the steps before it found out. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;

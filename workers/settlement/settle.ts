@@ -1,9 +1,9 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { UnbookableError } from '../../shared/infra/mongo/settlement-repository.ts';
-import type { SettlementRepository } from '../../shared/infra/mongo/settlement-repository.ts';
-import type { AccountStore } from '../../shared/infra/redis/account-store.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
-import type { Outbox, OutboxEntry } from '../../shared/infra/redis/outbox.ts';
+import { UnbookableError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 

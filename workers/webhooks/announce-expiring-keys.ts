@@ -1,8 +1,8 @@
 import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { ExpiringKeys } from '../../shared/infra/mongo/expiring-keys.ts';
-import type { WebhookRepository } from '../../shared/infra/mongo/webhook-repository.ts';
+import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
+import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { KeyRow } from '../../shared/infra/mongo/rows.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { FLEET_SHARD } from './sweep-deliveries.ts';
 

@@ -1,10 +1,14 @@
-import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from '../../shared/domain/webhooks/retry-schedule.ts';
+import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from './retry-schedule.ts';
 import type { WebhookClient, WebhookReply } from '../../shared/infra/http/webhook-client.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhook-delivery-repository.ts';
-import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo/webhook-repository.ts';
-import type { DeliveryAttempt, WebhookDeliveryRow, WebhookRow } from '../../shared/infra/mongo/webhook-rows.ts';
+import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type {
+  DeliveryAttempt,
+  WebhookDeliveryRow,
+  WebhookRow,
+} from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { signedHeaders } from '../../shared/webhooks/sign.ts';

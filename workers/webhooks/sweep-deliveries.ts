@@ -1,6 +1,6 @@
-import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
-import type { LeaderLease } from '../../shared/infra/redis/leader-lease.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface SweepDeliveriesDeps {

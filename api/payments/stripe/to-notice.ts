@@ -1,6 +1,6 @@
 import type Stripe from 'stripe';
 
-import type { PaidCheckout, PaymentNotice, Refund } from '../../../shared/infra/mongo/purchase-repository.ts';
+import type { PaidCheckout, PaymentNotice, Refund } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 
 /** What an event of Stripe means here; what is nothing of ours is `other`. */
 export type StripeNotice = PaymentNotice & {

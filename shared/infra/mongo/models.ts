@@ -2,12 +2,12 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { BreakerSettings } from '../../domain/routing/breaker.ts';
-import { createBatchModels } from './batch-models.ts';
-import type { BatchModels } from './batch-models.ts';
-import { createBillingModels } from './billing-models.ts';
-import type { BillingModels } from './billing-models.ts';
-import { createComplianceModels } from './compliance-models.ts';
-import type { ComplianceModels } from './compliance-models.ts';
+import { createBatchModels } from './batches/batch-models.ts';
+import type { BatchModels } from './batches/batch-models.ts';
+import { createBillingModels } from './accounts/billing-models.ts';
+import type { BillingModels } from './accounts/billing-models.ts';
+import { createComplianceModels } from './compliance/compliance-models.ts';
+import type { ComplianceModels } from './compliance/compliance-models.ts';
 import type {
   TenantRow,
   AccountRow,
@@ -24,8 +24,8 @@ import type {
   AnswerRow,
 } from './rows.ts';
 import { count, number, options, required, text } from './schema-parts.ts';
-import { createWebhookModels } from './webhook-models.ts';
-import type { WebhookModels } from './webhook-models.ts';
+import { createWebhookModels } from './webhooks/webhook-models.ts';
+import type { WebhookModels } from './webhooks/webhook-models.ts';
 
 const tenantSchema = new Schema<TenantRow>(
   {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 import type { RedisClient } from './connection.ts';
 
@@ -10,12 +10,18 @@ export type Script = (keys: readonly string[], args: readonly (string | number |
 
 type Command = (...args: (string | number | Buffer)[]) => Promise<ScriptReply>;
 
+/** The folders beside which scripts stand; a script's name is unique among all of them. */
+const SUBJECTS = ['requests', 'accounts', 'tenants', 'routing', 'leases'];
+
 function source(name: string): string {
-  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+  const files = SUBJECTS.map((subject) => new URL(`./${subject}/lua/${name}.lua`, import.meta.url));
+  const file = files.find((candidate) => existsSync(candidate));
+  if (file === undefined) throw new Error(`There is no Redis script ${name}`);
+  return readFileSync(file, 'utf8');
 }
 
 /**
- * Makes a script callable on `client`. Its text is `lua/<name>.lua` behind the shared parts it names; on a cluster the
+ * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind the shared parts it names; on a cluster the
  * chunk channel is a sharded one, so the message stays on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {

@@ -9,7 +9,7 @@ import {
   checkUnflagged,
   providerCredits,
 } from '../../../../scripts/drive/verify.ts';
-import type { RequestDetail } from '../../../../workers/providers/simulated/stats.ts';
+import type { RequestDetail } from '../../../../scripts/simulated-provider/stats.ts';
 
 function recordOf(turn: number, changes: Partial<TurnRecord> = {}): TurnRecord {
   return {

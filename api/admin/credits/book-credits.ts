@@ -1,0 +1,54 @@
+import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { AccountRepository, Book } from '../../../shared/infra/mongo/accounts/account-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
+import { readBalance } from '../tenants/balance.ts';
+
+/** Amounts beyond this would not be exact as micro-credits in a number; what is left of 2^53 is for usage. */
+export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
+
+export interface BookCreditsDeps {
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  log: Logger;
+}
+
+export interface Booking {
+  type: 'grant' | 'adjustment';
+  /** Signed micro-credits. */
+  amountMicro: number;
+  reason: string;
+}
+
+/**
+ * Books an amount and brings the new book to Redis. Not safe to repeat, so whatever can fail is tried before anything
+ * is booked, and what fails after that does not make the caller try again.
+ */
+export async function bookCredits(
+  deps: BookCreditsDeps,
+  { _id: tenantId, shard }: Pick<TenantRow, '_id' | 'shard'>,
+  booking: Booking,
+  now: number,
+): Promise<{ transactionId: string; book: Book }> {
+  const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
+  if (Math.abs(balanceMicro + booking.amountMicro) > BALANCE_MICRO_MAX) {
+    throw new ServiceError(
+      'invalid_request',
+      `\`credits\` must leave a balance between ${-toCredits(BALANCE_MICRO_MAX)} and ${toCredits(BALANCE_MICRO_MAX)}.`,
+      { param: 'credits' },
+    );
+  }
+  const booked = await deps.accounts.book({ tenantId, ...booking, now });
+  try {
+    await deps.accountStore.publishBook(shard, tenantId, booked.book);
+  } catch (error) {
+    deps.log.error('Credits are booked but Redis does not know them yet; npm run reconcile repairs it.', {
+      tenantId,
+      shard,
+      error,
+    });
+  }
+  return booked;
+}

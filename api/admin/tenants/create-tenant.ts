@@ -1,0 +1,65 @@
+import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
+import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { shardOf } from './shard-of.ts';
+import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantChanges, TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+
+export interface CreateTenantDeps {
+  tenants: TenantRepository;
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  /** Tenants are spread over this many. */
+  shards: number;
+}
+
+export interface NewTenant {
+  name: string;
+  /** What is undefined or null follows the defaults. */
+  settings: TenantChanges;
+  /** Granted at once. */
+  credits: number;
+}
+
+/**
+ * The tenant itself is written last: where a step fails there is no tenant, so the administrator can simply try again.
+ */
+export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, now: number): Promise<TenantRow> {
+  const tenantId = newId('ten');
+  const shard = shardOf(tenantId, deps.shards);
+  await deps.accounts.open(tenantId);
+  if (tenant.credits > 0) {
+    const { book } = await deps.accounts.book({
+      tenantId,
+      type: 'grant',
+      amountMicro: toMicro(tenant.credits),
+      reason: 'Initial credits',
+      now,
+    });
+    await deps.accountStore.publishBook(shard, tenantId, book);
+  }
+  const row: TenantRow = {
+    ...DEFAULT_LIMITS,
+    defaultModel: 'mobius',
+    monthlyTokenBudget: null,
+    onDisconnect: 'cancel',
+    ...givenOf(tenant.settings),
+    _id: tenantId,
+    name: tenant.name,
+    status: 'active',
+    shard,
+    createdAt: now,
+  };
+  await deps.tenants.insert(row);
+  return row;
+}
+
+type Given<Settings> = { [Name in keyof Settings]?: NonNullable<Settings[Name]> };
+
+function givenOf<Settings extends object>(settings: Settings): Given<Settings> {
+  const entries = Object.entries(settings).filter(([, value]) => value !== undefined && value !== null);
+  // fromEntries forgets which name had which type; the entries come from `settings` itself.
+  return Object.fromEntries(entries) as Given<Settings>;
+}

@@ -1,0 +1,89 @@
+import { CHAT_LIMITS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest, Tier } from '../../shared/contracts/chat-request.ts';
+import { checkAgainst } from '../../shared/contracts/parse.ts';
+
+/** The checked shape of the wire body: what `chatBodySchema` lets through. */
+interface ChatBody {
+  messages: ChatMessage[];
+  model?: Tier;
+  max_tokens?: number;
+  entity_id?: string;
+  subject?: string;
+  grade?: string;
+  metadata?: object;
+  json_mode?: boolean;
+}
+
+const BODY_FIELDS: ReadonlySet<string> = new Set([
+  'messages',
+  'model',
+  'max_tokens',
+  'entity_id',
+  'subject',
+  'grade',
+  'metadata',
+  'json_mode',
+]);
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
+
+export interface ParsedChatBody {
+  request: ChatRequest;
+  /** Names of the fields that nobody reads, for the header `X-Ignored-Fields` (contract.md section 2). */
+  ignoredFields: string[];
+}
+
+/** More names than the header `X-Ignored-Fields` has room for. */
+const IGNORED_NAMES_MAX = 200;
+
+/** The names in `messages[]` and beside the known fields that the service does not read. */
+export function ignoredIn(body: object, messages: readonly object[], known: ReadonlySet<string>): string[] {
+  const ignored = new Set<string>();
+  const note = (value: object, read: ReadonlySet<string>, prefix: string) => {
+    for (const name of Object.keys(value)) {
+      if (ignored.size >= IGNORED_NAMES_MAX) return;
+      if (!read.has(name)) ignored.add(prefix + name);
+    }
+  };
+  note(body, known, '');
+  for (const message of messages) note(message, MESSAGE_FIELDS, 'messages[].');
+  return [...ignored];
+}
+
+/** The named fields that a JSON object has itself; any other value as it is. */
+function pick(value: unknown, names: ReadonlySet<string>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  // A JSON object; its other fields, perhaps very many, are not looked at.
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    [...names].filter((name) => Object.hasOwn(fields, name)).map((name) => [name, fields[name]]),
+  );
+}
+
+/**
+ * What the schema has to look at. joi spends microseconds on every message and every unknown field, of which a body may
+ * have very many: it gets the known fields, and one message more than is allowed.
+ */
+export function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
+  const body = pick(input, known);
+  if (typeof body !== 'object' || body === null || !('messages' in body) || !Array.isArray(body.messages)) return body;
+  const messages = body.messages.slice(0, CHAT_LIMITS.messagesMax + 1);
+  return { ...body, messages: messages.map((message) => pick(message, MESSAGE_FIELDS)) };
+}
+
+/** Throws `invalid_request`, `message_too_long` or `too_many_messages`. */
+export function parseChatBody(input: unknown): ParsedChatBody {
+  checkAgainst(chatBodySchema, readableOf(input, BODY_FIELDS));
+  // The schema has just checked every field of this shape.
+  const body = input as ChatBody;
+  const request: ChatRequest = {
+    messages: body.messages.map(({ role, content }) => ({ role, content })),
+    maxTokens: body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
+    jsonMode: body.json_mode ?? false,
+    ...(body.model === undefined ? {} : { model: body.model }),
+    ...(body.entity_id === undefined ? {} : { entityId: body.entity_id }),
+    ...(body.subject === undefined ? {} : { subject: body.subject }),
+    ...(body.grade === undefined ? {} : { grade: body.grade }),
+    ...(body.metadata === undefined ? {} : { metadataJson: JSON.stringify(body.metadata) }),
+  };
+  return { request, ignoredFields: ignoredIn(body, body.messages, BODY_FIELDS) };
+}

@@ -1,0 +1,179 @@
+import Joi from 'joi';
+
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import {
+  CHAT_LIMITS,
+  ROLES,
+  answerTokensSchema,
+  codePoints,
+  contextTextSchema,
+  entityIdSchema,
+  maxTokensSchema,
+  messagesSchema,
+  metadataSchema,
+  tierSchema,
+} from '../../shared/contracts/chat-request.ts';
+import type { ChatMessage, ChatRequest, Role, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
+import { checkAgainst } from '../../shared/contracts/parse.ts';
+import { ignoredIn, readableOf } from './parse-chat-body.ts';
+import type { ParsedChatBody } from './parse-chat-body.ts';
+
+/** What `POST /chat/completions` takes of OpenAI's API, and this service's own fields beside it. */
+interface CompletionsBody {
+  messages: ChatMessage[];
+  model?: Tier;
+  max_tokens?: number | null;
+  max_completion_tokens?: number | null;
+  stream?: boolean | null;
+  temperature?: number | null;
+  top_p?: number | null;
+  stop?: string | string[] | null;
+  seed?: number | null;
+  user?: string;
+  response_format?: { type: 'text' | 'json_object' };
+  metadata?: object | null;
+  entity_id?: string;
+  subject?: string;
+  grade?: string;
+}
+
+/** Code points of `user` and of each `stop`. */
+const SHORT_TEXT_MAX = 256;
+
+/** The official client sends `null` for what its user leaves open. */
+const orNull = (schema: Joi.Schema) => schema.allow(null);
+
+const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
+
+const fields = {
+  messages: messagesSchema,
+  model: tierSchema,
+  max_tokens: orNull(maxTokensSchema),
+  max_completion_tokens: orNull(answerTokensSchema).description('Wins over `max_tokens`.'),
+  stream: orNull(Joi.boolean()).description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
+  stream_options: orNull(Joi.object({ include_usage: Joi.boolean() }).unknown(true)).description(
+    'Taken for compatibility: the last chunk always has `usage`.',
+  ),
+  temperature: orNull(Joi.number().min(0).max(2)),
+  top_p: orNull(Joi.number().min(0).max(1)),
+  stop: orNull(Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4))),
+  seed: orNull(Joi.number().integer()),
+  user: shortText,
+  response_format: Joi.object({ type: Joi.string().valid('text', 'json_object').required() }).unknown(true),
+  n: orNull(Joi.number().valid(1)),
+  metadata: orNull(metadataSchema),
+  entity_id: entityIdSchema,
+  subject: contextTextSchema,
+  grade: contextTextSchema,
+};
+const bodySchema = Joi.object(fields).unknown(true).required();
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
+
+/** Asking for what this service cannot do must fail, not be answered as if it had not been asked. */
+const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio', 'modalities'] as const;
+
+const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
+
+/**
+ * The body as it may come over the wire: `plainMessage` makes `bodySchema`'s of it. For the document alone; a test
+ * compares it with what `parseCompletionsBody` takes.
+ */
+export const completionsWireSchema = bodySchema.keys({
+  messages: Joi.array()
+    .max(CHAT_LIMITS.messagesMax)
+    .min(1)
+    .items(
+      Joi.object({
+        role: Joi.string()
+          .valid(...ROLES, 'developer')
+          .description('`developer` is another name for `system`.')
+          .required(),
+        content: Joi.alternatives(
+          Joi.string().custom(codePoints(CHAT_LIMITS.contentMax)),
+          Joi.array().items(textPart.unknown(true)).min(1),
+        )
+          .description(`Text, or parts of text that together are 1 to ${String(CHAT_LIMITS.contentMax)} characters.`)
+          .required(),
+      }).unknown(true),
+    )
+    .required(),
+  ...Object.fromEntries(
+    REFUSED_FIELDS.map((name) => [name, Joi.valid(null).description('Not supported: this service answers with text.')]),
+  ),
+});
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOfPart(part: unknown, param: string): string {
+  if (isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text'];
+  throw new ServiceError(
+    'invalid_request',
+    `\`${param}\` may hold text parts only; images and audio are not supported.`,
+    { param },
+  );
+}
+
+/** OpenAI's other ways to write a message: content in parts, and `developer` for what used to be `system`. */
+function plainMessage(message: unknown, index: number): unknown {
+  if (!isRecord(message)) return message;
+  const param = `messages[${index}].content`;
+  const content: unknown = message['content'];
+  return {
+    ...message,
+    role: message['role'] === 'developer' ? 'system' : message['role'],
+    content: Array.isArray(content) ? content.map((part) => textOfPart(part, param)).join('') : content,
+  };
+}
+
+function samplingOf({ temperature, top_p: topP, stop, seed, user }: CompletionsBody): Sampling {
+  return {
+    ...(typeof temperature === 'number' ? { temperature } : {}),
+    ...(typeof topP === 'number' ? { topP } : {}),
+    ...(stop === undefined || stop === null ? {} : { stop }),
+    ...(typeof seed === 'number' ? { seed } : {}),
+    ...(user === undefined ? {} : { user }),
+  };
+}
+
+function toRequest(body: CompletionsBody): ChatRequest {
+  const { model, metadata, entity_id: entityId, subject, grade } = body;
+  return {
+    messages: body.messages.map(({ role, content }: { role: Role; content: string }) => ({ role, content })),
+    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,
+    jsonMode: body.response_format?.type === 'json_object',
+    sampling: samplingOf(body),
+    ...(model === undefined ? {} : { model }),
+    ...(metadata === undefined || metadata === null ? {} : { metadataJson: JSON.stringify(metadata) }),
+    ...(entityId === undefined ? {} : { entityId }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(grade === undefined ? {} : { grade }),
+  };
+}
+
+/** Throws `invalid_request`, `message_too_long` or `too_many_messages`, as the chat routes do. */
+export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
+  if (isRecord(input)) {
+    const refused = REFUSED_FIELDS.find((name) => input[name] !== undefined && input[name] !== null);
+    if (refused !== undefined) {
+      throw new ServiceError(
+        'invalid_request',
+        `\`${refused}\` is not supported: this service answers with text only.`,
+        { param: refused },
+      );
+    }
+  }
+  const messages: unknown = isRecord(input) ? input['messages'] : undefined;
+  // Past the limit the messages are not looked at one by one: the schema refuses their number.
+  const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
+  const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
+  checkAgainst(bodySchema, readableOf(plain, KNOWN_FIELDS));
+  // The schema has just checked every field of this shape.
+  const body = plain as CompletionsBody;
+  return {
+    request: toRequest(body),
+    ignoredFields: ignoredIn(body, body.messages, KNOWN_FIELDS),
+    stream: body.stream === true,
+  };
+}

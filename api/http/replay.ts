@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { Request, RequestHandler, Response } from 'express';
+
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type {
+  ClaimVerdict,
+  IdempotencyClaim,
+  IdempotencyRepository,
+  RememberedAnswer,
+} from '../../shared/infra/mongo/requests/idempotency-repository.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { idempotencyKeyOf, idempotencyOf } from '../admission/idempotency.ts';
+import { contextOf, principalOf } from './request-context.ts';
+
+export interface ReplayDeps {
+  idempotency: IdempotencyRepository;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Fields that are shown once; neither stored nor repeated. */
+const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
+
+/** How long a second call waits for the first one under the same key. */
+const WAIT_MS = 3_000;
+const POLL_MS = 50;
+
+function withoutSecrets(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return JSON.stringify(body);
+  return JSON.stringify(Object.fromEntries(Object.entries(body).filter(([name]) => !SHOWN_ONCE.has(name))));
+}
+
+/** Whom a resource is about: when the entity is deleted, what is remembered of it has to go, too. */
+function entityIdOf(body: unknown): string | undefined {
+  const isEntity = typeof body === 'object' && body !== null && 'entity_id' in body;
+  return isEntity && typeof body.entity_id === 'string' ? body.entity_id : undefined;
+}
+
+/** Has `settle` see the answer before the caller does. */
+function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): void {
+  const send = res.json.bind(res);
+  res.json = (body: unknown) => {
+    res.json = send;
+    void settle(body).finally(() => send(body));
+    return res;
+  };
+}
+
+/**
+ * `Idempotency-Key` on the routes outside chat (contract.md section 3): a call runs once, and its success is given
+ * again for 24 hours. Refusals are not remembered, so that a retry runs. It goes behind the body's reader, and in front
+ * of a handler that answers with `res.json`.
+ */
+export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: string) => RequestHandler {
+  async function claim(tenantId: string, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
+    const until = clock.now() + WAIT_MS;
+    for (;;) {
+      const verdict = await idempotency.claim(tenantId, wanted, clock.now());
+      if (verdict.kind !== 'running' || clock.now() > until) return verdict;
+      await delay(POLL_MS);
+    }
+  }
+
+  function repeat(res: Response, { status, bodyJson, location }: RememberedAnswer): void {
+    res.setHeader('Idempotent-Replayed', 'true');
+    if (location !== undefined) res.setHeader('Location', location);
+    res.status(status).type('json').send(bodyJson);
+  }
+
+  function keepAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
+    beforeAnswer(res, async (body) => {
+      const { statusCode: status } = res;
+      const location = res.getHeader('Location');
+      try {
+        if (status >= 300) await idempotency.release(tenantId, claimed);
+        else {
+          const answer = {
+            status,
+            bodyJson: withoutSecrets(body),
+            location: location?.toString(),
+            entityId: entityIdOf(body),
+          };
+          await idempotency.remember(tenantId, claimed, answer);
+        }
+      } catch (error) {
+        // What was asked for is done: the caller hears so, though a retry within the next minute will be a conflict.
+        log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
+      }
+    });
+  }
+
+  return (family) => async (req: Request, res, next) => {
+    const key = idempotencyKeyOf(req);
+    if (key === undefined) {
+      next();
+      return;
+    }
+    const principal = principalOf(res);
+    const { tenantId } = principal;
+    const request = { path: req.path, body: req.body as unknown };
+    const wanted = { ...idempotencyOf(principal, family, key, request), owner: contextOf(res).requestId };
+    const verdict = await claim(tenantId, wanted);
+    if (verdict.kind !== 'mine') await contextOf(res).undo?.();
+    switch (verdict.kind) {
+      case 'mine':
+        keepAnswer(res, tenantId, wanted);
+        next();
+        return;
+      case 'answered':
+        repeat(res, verdict.answer);
+        return;
+      case 'running':
+        throw new ServiceError('conflict', 'A request with this Idempotency-Key is still running; try again shortly.', {
+          retryAfterSeconds: 1,
+        });
+      case 'mismatch':
+        throw new ServiceError(
+          'idempotency_mismatch',
+          'This Idempotency-Key was used with another body or path; send a new key with a new request.',
+        );
+    }
+  };
+}

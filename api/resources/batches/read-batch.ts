@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+
+import type { Request } from 'express';
+import Joi from 'joi';
+
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { decodeBody } from '../../http/decode-body.ts';
+import { parseJson } from '../../http/parse-json.ts';
+import { mediaTypeOf } from '../../http/read-json-body.ts';
+import type { Piece, Place, Splitter } from './line-buffer.ts';
+import { createLineSplitter } from './split-lines.ts';
+import { createRequestSplitter } from './split-requests.ts';
+import { toLine } from './to-line.ts';
+import type { BatchLine } from './to-line.ts';
+
+/** What a batch takes of the process at a time. */
+const TURN_MS = 10;
+
+const LIMIT = {
+  bytes: BATCH_LIMITS.bytesMax,
+  fault: () =>
+    new ServiceError(
+      'payload_too_large',
+      `The request body must not exceed ${BATCH_LIMITS.bytesMax} bytes, sent or decompressed; send several batches.`,
+    ),
+};
+
+/** The batch's own fields, beside its requests. */
+export const batchFieldsSchema = Joi.object({ metadata: metadataSchema }).required();
+
+export interface ReadBatch {
+  /** Of the body as it was before it was compressed. */
+  sha256: string;
+  metadataJson: string | undefined;
+}
+
+function splitterFor(type: string | undefined): Splitter {
+  switch (type) {
+    case 'application/json':
+      return createRequestSplitter();
+    case 'application/x-ndjson':
+      return createLineSplitter();
+    default:
+      throw new ServiceError(
+        'unsupported_media_type',
+        'The Content-Type must be application/json or application/x-ndjson in UTF-8.',
+      );
+  }
+}
+
+function parseMetadata(text: Buffer | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const parsed = parseJson(text);
+  if (parsed.kind !== 'value') {
+    throw new ServiceError('invalid_request', '`metadata` is not valid JSON in UTF-8, nor is the request body.', {
+      param: 'metadata',
+    });
+  }
+  checkAgainst(batchFieldsSchema, { metadata: parsed.value });
+  return JSON.stringify(parsed.value);
+}
+
+/** What holds for all requests together. */
+function createRules() {
+  const places = new Map<string, Place>();
+  let count = 0;
+  return {
+    note({ place }: Piece, { customId }: BatchLine): void {
+      count += 1;
+      if (count > BATCH_LIMITS.linesMax) {
+        const sentence = `A batch must not have more than ${BATCH_LIMITS.linesMax} requests; send several.`;
+        throw new ServiceError('invalid_request', sentence, { param: 'requests' });
+      }
+      if (customId === null) return;
+      const first = places.get(customId);
+      if (first !== undefined) {
+        const sentence = `The custom_id ${JSON.stringify(customId)} is there twice: ${first.name} and ${place.name}.`;
+        const param = place.param === undefined ? 'custom_id' : `${place.param}.custom_id`;
+        throw new ServiceError('invalid_request', sentence, { param });
+      }
+      places.set(customId, place);
+    },
+    assertAny(): void {
+      if (count > 0) return;
+      throw new ServiceError('invalid_request', 'A batch must have at least one request.', { param: 'requests' });
+    },
+  };
+}
+
+/** Lets others have the process between two requests of a body that arrives faster than it is read. */
+function createTurns() {
+  let since = performance.now();
+  return {
+    async take(): Promise<void> {
+      if (performance.now() - since < TURN_MS) return;
+      await setImmediate();
+      since = performance.now();
+    },
+  };
+}
+
+/**
+ * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. Throws a ServiceError
+ * on what is wrong with the batch as a whole; what is wrong with a request is in its line.
+ */
+export async function readBatch(req: Request, keep: (line: BatchLine) => Promise<void>): Promise<ReadBatch> {
+  const type = mediaTypeOf(req);
+  const splitter = splitterFor(type);
+  const hash = createHash('sha256').update(`${String(type)}\n`);
+  const rules = createRules();
+  const turns = createTurns();
+
+  async function take(pieces: Iterable<Piece>): Promise<void> {
+    for (const piece of pieces) {
+      await turns.take();
+      const line = toLine(piece, splitter.isWhole);
+      rules.note(piece, line);
+      await keep(line);
+    }
+  }
+
+  for await (const part of decodeBody(req, LIMIT)) {
+    hash.update(part);
+    await take(splitter.push(part));
+  }
+  await take(splitter.end());
+  rules.assertAny();
+  return { sha256: hash.digest('base64url'), metadataJson: parseMetadata(splitter.metadata()) };
+}

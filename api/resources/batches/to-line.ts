@@ -1,0 +1,119 @@
+import Joi from 'joi';
+
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { CHAT_LIMITS, codePoints, entityIdSchema } from '../../../shared/contracts/chat-request.ts';
+import { parseChatBody } from '../../contract/parse-chat-body.ts';
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { toErrorDetail } from '../../../shared/errors/error-body.ts';
+import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { parseJson } from '../../http/parse-json.ts';
+import type { Piece, Place } from './line-buffer.ts';
+
+/** One request may be what a body of the chat route may be. */
+const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
+
+/** MongoDB keeps UTF-8, in which half a surrogate pair becomes another character. */
+const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
+  value.isWellFormed() ? value : helpers.error('text.malformed');
+
+/** One request of a batch around its `body`, which is checked like that of `POST /chat`. */
+export const batchItemSchema = Joi.object({
+  custom_id: Joi.string()
+    .custom(codePoints(BATCH_LIMITS.customIdMax))
+    .custom(wellFormed)
+    .meta({ rule: 'It must not have half a surrogate pair.' })
+    .required()
+    .messages({ 'text.malformed': '{{#label}} must not have half a surrogate pair' })
+    .description("The caller's own name for the request, once in the batch."),
+  body: Joi.object().unknown(true).required().description('As for `POST /chat`.'),
+})
+  .unknown(true)
+  .required();
+
+/** What is kept of one request: what to run, or why it will not. */
+export type BatchLine = { customId: string | null } & (
+  { requestJson: string; entityId?: string } | { error: ErrorDetail; entityId?: string }
+);
+
+/** What the caller did wrong is a value here: it concerns one line of many. */
+function attempt<T>(act: () => T): T | ServiceError {
+  try {
+    return act();
+  } catch (fault) {
+    if (fault instanceof ServiceError) return fault;
+    throw fault;
+  }
+}
+
+function fieldOf(item: object, name: string): unknown {
+  return Object.hasOwn(item, name) ? (item as Readonly<Record<string, unknown>>)[name] : undefined;
+}
+
+interface Item {
+  customId: string;
+  body: unknown;
+}
+
+function parseItem(item: object): Item {
+  // joi gets these two alone: the caller may have very many others.
+  const customId = fieldOf(item, 'custom_id');
+  const body = fieldOf(item, 'body');
+  checkAgainst(batchItemSchema, { custom_id: customId, body });
+  // The schema has just checked it.
+  return { customId: customId as string, body };
+}
+
+/** Of whom a refused request would have been: its custom_id may name the entity, which can be deleted. */
+function entityOf(body: unknown): { entityId?: string } {
+  const entityId = typeof body === 'object' && body !== null ? fieldOf(body, 'entity_id') : undefined;
+  // The schema lets nothing but a text through.
+  return entityId === undefined || entityIdSchema.validate(entityId).error ? {} : { entityId: entityId as string };
+}
+
+/** The error as the sender of the whole item sees it: fields are below `body`. */
+function below({ code, message, param }: ServiceError): ErrorDetail {
+  if (param === undefined) return { code, message, param: 'body' };
+  return { code, message: message.replace(`\`${param}\``, `\`body.${param}\``), param: `body.${param}` };
+}
+
+function refused({ name, param }: Place, rule: string): BatchLine {
+  return { customId: null, error: toErrorDetail({ code: 'invalid_request', message: `${name} ${rule}.`, param }) };
+}
+
+function readItem(item: object): BatchLine {
+  const parsed = attempt(() => parseItem(item));
+  if (parsed instanceof ServiceError) {
+    // What is wrong with the body says nothing against the name.
+    const customId = parsed.param === 'custom_id' ? null : (fieldOf(item, 'custom_id') as string);
+    return { customId, error: toErrorDetail(parsed) };
+  }
+  const { customId, body } = parsed;
+  const chat = attempt(() => parseChatBody(body));
+  if (chat instanceof ServiceError) return { customId, error: below(chat), ...entityOf(body) };
+  const { request } = chat;
+  const { entityId } = request;
+  return { customId, requestJson: JSON.stringify(request), ...(entityId === undefined ? {} : { entityId }) };
+}
+
+/**
+ * Reads one request. What is wrong with it is its own result, and never that of another; throws `invalid_request` on
+ * bytes that make the whole body unreadable.
+ */
+export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
+  if (json === undefined) return refused(place, `must not exceed ${bodyBytesMax} bytes`);
+  const parsed = parseJson(json, bodyValuesMax);
+  switch (parsed.kind) {
+    case 'value':
+      return typeof parsed.value === 'object' && parsed.value !== null && !Array.isArray(parsed.value)
+        ? readItem(parsed.value)
+        : refused(place, 'must be a JSON object');
+    case 'too many values':
+      return refused(place, `must not hold more than ${bodyValuesMax} values`);
+    case 'not json':
+      if (!isWhole) return refused(place, 'is not valid JSON');
+      throw new ServiceError('invalid_request', `${place.name} is not valid JSON, nor is the request body.`);
+    case 'not utf-8':
+      throw new ServiceError('invalid_request', `${place.name} is not in UTF-8.`);
+  }
+}

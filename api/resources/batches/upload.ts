@@ -1,0 +1,124 @@
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { BatchLine } from './to-line.ts';
+
+/** What is in memory of an upload, beside the line that arrives. */
+const GROUP_LINES_MAX = 200;
+const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A batch that arrives. */
+export interface Upload {
+  /** Keeps the next line; resolves when there is room for another. */
+  add(line: BatchLine): Promise<void>;
+  /** All of it has arrived: lets it run. Throws `conflict` where that cannot be any more. */
+  start(metadataJson: string | undefined): Promise<BatchRow>;
+  /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
+  discard(): Promise<void>;
+}
+
+export interface UploadDeps {
+  batches: Pick<BatchRepository, 'insert' | 'addLines' | 'start' | 'remove'>;
+  clock: Clock;
+  log: Logger;
+}
+
+function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): BatchRow {
+  return {
+    _id: newId('batch'),
+    ...{ tenantId, shard, keyId, mode },
+    status: 'validating',
+    total: 0,
+    completed: 0,
+    failed: 0,
+    waitingFor: null,
+    createdAt: now,
+    expiresAt: now + BATCH_LIMITS.lifeMs,
+    removeAt: new Date(now + BATCH_LIMITS.keptMs),
+  };
+}
+
+function toRow({ _id: batchId, tenantId, removeAt }: BatchRow, index: number, line: BatchLine): BatchLineRow {
+  return {
+    ...{ _id: batchLineId(batchId, index), tenantId, batchId, index },
+    requestId: newId('req'),
+    state: 'error' in line ? 'failed' : 'waiting',
+    ...line,
+    removeAt,
+  };
+}
+
+/**
+ * Stores a batch while it arrives, a group of lines at a time: the next one is read when the one before is stored. The
+ * last group, often the only one, waits for `start`, so that what turns out not to run has mostly not been written.
+ */
+export function openUpload(principal: Principal, { batches, clock, log }: UploadDeps): Upload {
+  const batch = newBatch(principal, clock.now());
+  const { _id: batchId, tenantId } = batch;
+  let state: 'arriving' | 'starting' | 'over' = 'arriving';
+  let isStored = false;
+  let total = 0;
+  let failed = 0;
+  let group: BatchLineRow[] = [];
+  let groupBytes = 0;
+
+  async function store(): Promise<void> {
+    const lines = group;
+    group = [];
+    groupBytes = 0;
+    if (!isStored) {
+      // First of all: whoever looks after batches ends one whose ingress has died, with what it has of lines.
+      isStored = true;
+      await batches.insert(batch);
+    }
+    if (lines.length > 0) await batches.addLines(lines);
+  }
+
+  async function takeBack(): Promise<void> {
+    state = 'over';
+    if (!isStored) return;
+    try {
+      await batches.remove(tenantId, batchId);
+    } catch (error) {
+      log.warn('A refused batch could not be removed; it will be ended as one that broke off.', { tenantId, error });
+    }
+  }
+
+  return {
+    async add(line) {
+      const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
+      const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
+      if (isFull && group.length > 0) await store();
+      group.push(toRow(batch, total, line));
+      groupBytes += bytes;
+      total += 1;
+      if ('error' in line) failed += 1;
+    },
+
+    async start(metadataJson) {
+      if (state !== 'arriving')
+        throw new ServiceError('conflict', 'The connection ended before the batch could start.');
+      state = 'starting';
+      try {
+        await store();
+      } catch (error) {
+        void takeBack();
+        throw error;
+      }
+      // Where this fails it may have started all the same: then it runs, and else it is ended like one that broke off.
+      const counts = { total, failed, ...(metadataJson === undefined ? {} : { metadataJson }) };
+      const row = await batches.start(tenantId, batchId, counts);
+      if (row !== undefined) return row;
+      await takeBack();
+      throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
+    },
+
+    discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
+  };
+}

@@ -1,0 +1,58 @@
+import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { Payment } from '../../payments/payment.ts';
+import { BALANCE_MICRO_MAX } from '../../admin/credits/book-credits.ts';
+
+/** As long as Stripe lets a session live. */
+const OPEN_MS = 24 * 3_600_000;
+
+export interface Buyer {
+  tenantId: string;
+  keyId: string;
+  balanceMicro: number;
+  /** How the caller reaches this service. */
+  origin: string;
+}
+
+/** The balance has to stay exact; looked at before anybody pays. */
+export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro }: Buyer): void {
+  if (balanceMicro + creditsMicro <= BALANCE_MICRO_MAX) return;
+  throw new ServiceError('invalid_request', `The balance must not exceed ${toCredits(BALANCE_MICRO_MAX)} credits.`, {
+    param: packageId === undefined ? 'credits' : 'package_id',
+  });
+}
+
+/**
+ * Stores a checkout, then opens it with the payment: so a payment's word always finds what it is about, and one that
+ * could not be opened leaves a row that says so.
+ */
+export async function openCheckout(
+  { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
+  order: Order,
+  urls: { successUrl: string; cancelUrl: string },
+  { tenantId, keyId, origin }: Buyer,
+  now: number,
+): Promise<CheckoutRow> {
+  const { successUrl, cancelUrl } = urls;
+  const row: CheckoutRow = {
+    _id: newId('cs'),
+    ...{ tenantId, keyId, successUrl, cancelUrl },
+    ...order,
+    status: 'open',
+    payment: payment.name,
+    createdAt: now,
+    expiresAt: now + OPEN_MS,
+  };
+  await checkouts.insert(row);
+  try {
+    const opened = await payment.open(row, origin);
+    await checkouts.opened(row._id, opened);
+    return { ...row, ...opened };
+  } catch (error) {
+    await checkouts.failed(row._id).catch(() => undefined);
+    throw error;
+  }
+}

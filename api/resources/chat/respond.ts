@@ -1,0 +1,70 @@
+import type { Request, Response } from 'express';
+
+import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
+import type { Accept } from '../../admission/accept.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { openCollector } from '../../relay/collect.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import type { RelayHub } from '../../relay/hub.ts';
+
+export interface RespondDeps {
+  accept: Accept;
+  hub: RelayHub;
+  requestTimeoutMs: number;
+  /** Aborts when this ingress can wait for answers no longer. */
+  stopping: AbortSignal;
+  relayTimes: RelayTimes;
+}
+
+export type Respond = ReturnType<typeof createRespond>;
+
+/** `Prefer: respond-async` (RFC 7240): the caller does not wait. */
+function wantsAsync(req: Request): boolean {
+  return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
+}
+
+const NO_RELAY = { close: () => undefined };
+
+/** How the chat routes answer a valid body; they differ only in the bodies they take. */
+export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
+  /** 202 at once; the answer is looked up or streamed later. */
+  async function later(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+    const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
+    const { head, replayed } = await accept(res, route, body, () => NO_RELAY);
+    if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+    res.setHeader('Location', `${req.baseUrl}/chat/${head.requestId}`);
+    res.setHeader('Preference-Applied', 'respond-async');
+    res.status(202).json({ id: head.requestId, object: 'chat.request', created_at: head.created, status: 'queued' });
+  }
+
+  return {
+    /** The complete answer as JSON. */
+    async complete(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+      if (wantsAsync(req)) return later(req, res, body);
+      const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
+      const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
+        openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),
+      );
+      if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+      const json = await relay.answer(head);
+      res.writeHead(200, {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Content-Length': Buffer.byteLength(json),
+      });
+      res.end(json);
+      dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+    },
+
+    /** The answer as Server-Sent Events. */
+    async stream(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+      const route = { endpoint: 'chat.stream', stream: true, idempotencyKey: idempotencyKeyOf(req) } as const;
+      const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
+        openForwarder(hub, res, { shard, requestId, existing, timeoutMs, ...relayTimes }),
+      );
+      if (replayed) res.setHeader('Idempotent-Replayed', 'true');
+      await relay.forward(head);
+    },
+  };
+}

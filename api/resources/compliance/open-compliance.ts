@@ -1,0 +1,34 @@
+import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import { createComplianceJobRepository } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { createExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
+import type { Models } from '../../../shared/infra/mongo/models.ts';
+import { createComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
+import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { Closer } from '../../../shared/lifecycle/closer.ts';
+import type { ComplianceParts } from './route.ts';
+
+export interface OpenComplianceDeps {
+  models: Models;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  credentialsKey: Buffer;
+  closer: Closer;
+  log: Logger;
+}
+
+/** What the ingress needs of exports and deletions; workers do them. */
+export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
+  const { models, redis, keyspace, credentialsKey, closer, log } = deps;
+  const queue = createComplianceQueue(redis, keyspace, (error) => {
+    log.warn('The queue of exports and deletions reported an error.', { error });
+  });
+  closer.defer('compliance queue', () => queue.close());
+  return {
+    jobs: createComplianceJobRepository(models),
+    archives: createExportArchiveRepository(models),
+    queue,
+    pseudonyms: createPseudonyms(credentialsKey),
+  };
+}

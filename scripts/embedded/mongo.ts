@@ -1,0 +1,141 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+import { initiateReplicaSet, pingMongo } from './initiate-replica-set.ts';
+import { findProgram } from './find-program.ts';
+import type { Environment } from './find-program.ts';
+import { chooseMongo } from './choose-mongo.ts';
+import type { MongoChoice, MongoKind } from './choose-mongo.ts';
+import { downloadMongod } from './mongod-binary.ts';
+import { onFreePort } from './ports.ts';
+import type { Log } from './run-step.ts';
+import { prepareSecantus } from './secantus-venv.ts';
+import { startServer } from './server-process.ts';
+import type { ServerProcess } from './server-process.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 20_000;
+const REPLICA_SET = 'parley';
+const DATABASE = 'parley';
+
+export interface MongoOptions {
+  /** Holds the database; the same folder finds the same data. */
+  dataDir: string;
+  /** Holds what is downloaded or installed, and may be shared by several data folders. Default: `<dataDir>/cache`. */
+  cacheDir?: string;
+  /** Default: a free one. */
+  port?: number;
+  /** `fast`: the Rust build of SecantusDB where it is installed (benchmarks, tests), before everything else. */
+  prefer?: 'fast' | 'default';
+  log: Log;
+  /** Default: the variables of this process. */
+  env?: Environment;
+  /** Ends a start that is under way. */
+  signal?: AbortSignal;
+}
+
+export interface EmbeddedMongo extends Pick<ServerProcess, 'pid' | 'exited' | 'stop' | 'kill'> {
+  url: string;
+  kind: MongoKind;
+  /** What runs and where, for the log. */
+  describe: string;
+}
+
+/** Each format of data has a folder of its own: they cannot read each other's. */
+const DATA_FOLDERS: Record<MongoKind, string> = {
+  mongod: 'mongod',
+  'mongodb-memory-server': 'mongod',
+  'secantus-py': 'secantus-py',
+  'secantus-rs': 'secantus-rs',
+};
+
+/** Starts a MongoDB server or its stand-in, in the order of contract.md section 1. Rejects with one sentence. */
+export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> {
+  const { env, log, signal } = options;
+  const base = resolve(options.dataDir);
+  const cacheDir = resolve(options.cacheDir ?? join(base, 'cache'));
+  const step = { cacheDir, log, env, signal };
+  const choice = await chooseMongo({
+    log,
+    preferFast: options.prefer === 'fast',
+    hasData: (kind) => hasFiles(join(base, DATA_FOLDERS[kind])),
+    finders: {
+      'secantus-rs': findFastBuild(env),
+      mongod: () => findOnPath('mongod', env),
+      'mongodb-memory-server': async () => {
+        const found = await downloadMongod(step);
+        return 'path' in found ? { command: found.path, args: [] } : found;
+      },
+      'secantus-py': () => prepareSecantus(step).catch((error: unknown) => reasonFrom(error, signal)),
+    },
+  });
+  const dataDir = join(base, DATA_FOLDERS[choice.kind]);
+  await mkdir(join(dataDir, 'db'), { recursive: true });
+  const [port, server] = await onFreePort(options.port, (candidate) => launch(choice, candidate, dataDir, options));
+  const address = `127.0.0.1:${port}`;
+  const describe = `${choice.kind} (${choice.command}) at ${address}, data in ${dataDir}`;
+  log(`MongoDB: ${describe}`);
+  return { ...server, kind: choice.kind, url: urlOf(address), describe };
+}
+
+/**
+ * `directConnection`: one node, so nothing is to be discovered; transactions work all the same, on `mongod` because it
+ * is a replica set, on SecantusDB because it says that it is one.
+ */
+const urlOf = (address: string) => `mongodb://${address}/${DATABASE}?directConnection=true`;
+
+async function launch(choice: MongoChoice, port: number, dataDir: string, options: MongoOptions) {
+  const isMongod = DATA_FOLDERS[choice.kind] === 'mongod';
+  const address = `127.0.0.1:${port}`;
+  return startServer({
+    name: `MongoDB (${choice.kind})`,
+    command: choice.command,
+    args: [...choice.args, ...serverArguments(choice.kind, port, join(dataDir, 'db'))],
+    // SecantusDB reads a secantusd.toml from the folder that it is started in.
+    cwd: dataDir,
+    env: options.env,
+    lockFile: join(dataDir, 'server.lock'),
+    ready: async () => {
+      await pingMongo(urlOf(address));
+      if (isMongod) await initiateReplicaSet(address, REPLICA_SET, READY_TIMEOUT_MS);
+    },
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    signal: options.signal,
+  });
+}
+
+function serverArguments(kind: MongoKind, port: number, dbPath: string): string[] {
+  if (kind === 'mongod' || kind === 'mongodb-memory-server') {
+    return [...['--port', String(port), '--bind_ip', '127.0.0.1'], '--dbpath', dbPath, '--replSet', REPLICA_SET];
+  }
+  const common = ['--host', '127.0.0.1', '--port', String(port), '--storage-path', dbPath];
+  // Without the flag the Rust build loses acknowledged writes on kill -9 (contract.md section 1).
+  return kind === 'secantus-rs' ? [...common, '--sync-on-commit'] : common;
+}
+
+async function findOnPath(name: string, env: Environment | undefined) {
+  const command = await findProgram(name, env);
+  return command === undefined ? { reason: `${name} is not on the PATH` } : { command, args: [] };
+}
+
+/** `cargo install` puts it into a folder that is not always on the PATH. */
+function findFastBuild(env: Environment | undefined) {
+  return async () => {
+    const onPath = await findOnPath('secantusd-rs', env);
+    if ('command' in onPath) return onPath;
+    const home = env === undefined ? homedir() : env['HOME'];
+    const command = await findProgram(join(home ?? '/nonexistent', '.cargo', 'bin', 'secantusd-rs'), env);
+    return command === undefined ? { reason: 'secantusd-rs is not installed' } : { command, args: [] };
+  };
+}
+
+async function hasFiles(folder: string): Promise<boolean> {
+  return (await readdir(join(folder, 'db')).catch(() => [])).length > 0;
+}
+
+function reasonFrom(error: unknown, signal: AbortSignal | undefined): { reason: string } {
+  signal?.throwIfAborted();
+  return { reason: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,101 @@
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { findProgram } from './find-program.ts';
+import type { Environment } from './find-program.ts';
+import { onFreePort } from './ports.ts';
+import type { Log } from './run-step.ts';
+import { startServer } from './server-process.ts';
+import type { ServerProcess } from './server-process.ts';
+import { installSystemPackages } from './system-package.ts';
+
+const READY_TIMEOUT_MS = 20_000;
+const PING_TIMEOUT_MS = 2_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+const PACKAGES = { apt: ['redis-server'], apk: ['redis'], dnf: ['redis'] };
+const HOW_TO_GET_IT =
+  'install it (Debian and Ubuntu: sudo apt-get install redis-server; Fedora: sudo dnf install redis; macOS: brew install redis) ' +
+  'or set REDIS_URL to a Redis that runs';
+
+export interface RedisOptions {
+  /** Holds the append-only file; the same folder finds the same data. */
+  dataDir: string;
+  /** Default: a free one. */
+  port?: number;
+  log: Log;
+  /** Default: the variables of this process. */
+  env?: Environment;
+  /** Ends a start that is under way. */
+  signal?: AbortSignal;
+}
+
+export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 'stop' | 'kill'> {
+  url: string;
+  /** What runs and where, for the log. */
+  describe: string;
+}
+
+/** Starts `redis-server` on the loopback address; installs it first where root can. Rejects with one sentence. */
+export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> {
+  const { log, env, signal } = options;
+  const command = await findRedisServer(options);
+  const dataDir = resolve(options.dataDir, 'redis');
+  await mkdir(dataDir, { recursive: true });
+  const [port, server] = await onFreePort(options.port, (candidate) =>
+    startServer({
+      name: 'Redis',
+      command,
+      args: serverArguments(candidate, dataDir),
+      cwd: dataDir,
+      env,
+      lockFile: join(dataDir, 'server.lock'),
+      ready: () => ping(`redis://127.0.0.1:${candidate}`),
+      readyTimeoutMs: READY_TIMEOUT_MS,
+      stopTimeoutMs: STOP_TIMEOUT_MS,
+      signal,
+    }),
+  );
+  const url = `redis://127.0.0.1:${port}`;
+  const describe = `${command} at ${url}, data in ${dataDir}`;
+  log(`Redis: ${describe}`);
+  return { ...server, url, describe };
+}
+
+async function findRedisServer({ log, env, signal }: RedisOptions): Promise<string> {
+  const found = await findProgram('redis-server', env);
+  if (found !== undefined) return found;
+  log('Redis: redis-server is not on the PATH; installing it with the package manager of this system');
+  const failure = await installSystemPackages({ packages: PACKAGES, log, env, signal });
+  const installed = await findProgram('redis-server', env);
+  if (installed !== undefined) return installed;
+  const reason = failure ?? 'the package has no redis-server on the PATH';
+  throw new Error(`Redis: redis-server is not on the PATH and ${reason}: ${HOW_TO_GET_IT}.`);
+}
+
+/** Without a configuration file, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
+function serverArguments(port: number, dataDir: string): string[] {
+  const settings = {
+    port: String(port),
+    bind: '127.0.0.1',
+    dir: dataDir,
+    daemonize: 'no',
+    appendonly: 'yes',
+    appendfsync: 'everysec',
+    save: '',
+    'maxmemory-policy': 'noeviction',
+  };
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+async function ping(url: string): Promise<void> {
+  const client = createRedis(url, 'worker');
+  // A refused connection is expected until the server listens; `connectRedis` tries again and reports.
+  client.on('error', () => undefined);
+  try {
+    await connectRedis(client, PING_TIMEOUT_MS);
+  } finally {
+    client.disconnect();
+  }
+}

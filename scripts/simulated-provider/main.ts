@@ -1,0 +1,47 @@
+/**
+ * The simulated provider as a process of its own: `PROVIDER_PORT` (8090), `HOST` (127.0.0.1), and the settings that
+ * every call starts from as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
+ */
+import { parseArgs } from 'node:util';
+import { parseSettingsQuery } from './settings.ts';
+import { createSimulatedProvider } from './simulated-provider.ts';
+
+const PORT_DEFAULT = 8090;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { defaults: { type: 'string', default: '' } } });
+  const host = process.env['HOST'] ?? '127.0.0.1';
+  const port = readPort(process.env['PROVIDER_PORT']);
+  const provider = createSimulatedProvider({ defaults: parseSettingsQuery(values.defaults) });
+  const { url } = await provider.listen(port, host).catch((error: unknown) => {
+    throw new Error(explainListenError(error, host, port), { cause: error });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      void provider.close();
+    });
+  }
+  console.log(`The simulated provider listens on ${url}/v1 (counts at ${url}/stats).`);
+}
+
+function readPort(text: string | undefined): number {
+  if (text === undefined || text === '') return PORT_DEFAULT;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new Error('PROVIDER_PORT must be a whole number from 0 to 65535.');
+  }
+  return port;
+}
+
+function explainListenError(error: unknown, host: string, port: number): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  if (code === 'EADDRINUSE') {
+    return `Port ${port} on ${host} is in use: stop the program that listens there or set PROVIDER_PORT to another port.`;
+  }
+  return `The simulated provider cannot listen on ${host}:${port} (${code}): set HOST and PROVIDER_PORT to an address of this machine.`;
+}
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+});

@@ -1,0 +1,38 @@
+import type { PackageRow, PriceListRow } from './billing-rows.ts';
+import type { Models } from '../models.ts';
+
+const CURRENT = 'current';
+
+/** What credits cost; `updatedAt` is missing where no administrator has set it. */
+export type PriceList = Omit<PriceListRow, '_id' | 'updatedAt'> & { updatedAt?: number };
+
+export type NewPriceList = Omit<PriceListRow, '_id' | 'updatedAt' | 'packages'> & {
+  packages: Omit<PackageRow, 'createdAt'>[];
+};
+
+export interface PriceRepository {
+  current(): Promise<PriceList>;
+  /** Replaces the whole list; a package keeps the time at which its id was first used. */
+  put(list: NewPriceList, now: number): Promise<PriceList>;
+}
+
+/** `unset` holds until an administrator has put a list. */
+export function createPriceRepository({ priceLists }: Pick<Models, 'priceLists'>, unset: PriceList): PriceRepository {
+  async function current(): Promise<PriceList> {
+    return (await priceLists.findById(CURRENT).lean()) ?? unset;
+  }
+  return {
+    current,
+
+    async put({ packages, ...prices }, now) {
+      const before = new Map((await current()).packages.map(({ id, createdAt }) => [id, createdAt]));
+      const list = {
+        ...prices,
+        packages: packages.map((each) => ({ ...each, createdAt: before.get(each.id) ?? now })),
+        updatedAt: now,
+      };
+      await priceLists.replaceOne({ _id: CURRENT }, { _id: CURRENT, ...list }, { upsert: true });
+      return list;
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import type { ClientSession, Connection } from 'mongoose';
+
+import type { SettlementRecord } from '../../../contracts/settlement.ts';
+import { monthOf } from '../../../domain/pricing/pricing.ts';
+import { toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import { isMongoAway } from '../connection.ts';
+import type { Models } from '../models.ts';
+import { moveAccount } from './move-account.ts';
+import type { AccountMove } from './move-account.ts';
+import type { LedgerRow } from '../rows.ts';
+import { addUsage } from './usage-roll-ups.ts';
+
+/** A batch that MongoDB could have booked and did not: one of its records is at fault. */
+export class UnbookableError extends Error {
+  override readonly name = 'UnbookableError';
+}
+
+export interface SettlementRepository {
+  /**
+   * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
+   * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
+   * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
+   */
+  settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
+}
+
+/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
+export function ledgerIdOf(requestId: string): string {
+  return requestId.replace(/^req_/, 'txn_');
+}
+
+function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: number): LedgerRow {
+  return {
+    _id: ledgerIdOf(record.requestId),
+    tenantId: record.tenantId,
+    type: 'usage',
+    // `0 - cost`: a plain minus would store -0 for a test key.
+    amountMicro: 0 - record.costMicro,
+    balanceAfterMicro,
+    createdAt: now,
+    requestId: record.requestId,
+    keyId: record.keyId,
+    mode: record.mode,
+    endpoint: record.endpoint,
+    tier: record.tier,
+    ...(record.entityId === undefined ? {} : { entityId: record.entityId }),
+    provider: record.provider,
+    model: record.model,
+    promptTokens: record.promptTokens,
+    completionTokens: record.completionTokens,
+    estimated: record.estimated,
+    finishReason: record.finishReason,
+    acceptedAt: record.acceptedAt,
+  };
+}
+
+/** What a tenant's records add to its account. */
+function moveOf(tenantId: string, records: readonly SettlementRecord[], now: number): AccountMove {
+  const tokensByMonth: Record<string, number> = {};
+  let amountMicro = 0;
+  for (const record of records) {
+    if (record.mode === 'test') continue;
+    const month = monthOf(record.acceptedAt);
+    amountMicro -= record.costMicro;
+    tokensByMonth[month] = (tokensByMonth[month] ?? 0) + record.promptTokens + record.completionTokens;
+  }
+  return { tenantId, amountMicro, tokensByMonth, now };
+}
+
+/** Entries of one time are listed by id, so that is the order in which the balance runs through them. */
+function toLedgerRows(records: readonly SettlementRecord[], now: number, balanceBeforeMicro: number): LedgerRow[] {
+  let balanceMicro = balanceBeforeMicro;
+  const ordered = records.toSorted((one, other) => (one.requestId < other.requestId ? -1 : 1));
+  return ordered.map((record) => {
+    balanceMicro -= record.costMicro;
+    return toLedgerRow(record, now, balanceMicro);
+  });
+}
+
+export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
+  async function bookFresh(records: readonly SettlementRecord[], session: ClientSession, now: number): Promise<void> {
+    const ids = records.map((record) => ledgerIdOf(record.requestId));
+    const known = await models.ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
+    const knownIds = new Set(known.map((row) => row._id));
+    const fresh = records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
+    if (fresh.length === 0) return;
+    const rows: LedgerRow[] = [];
+    for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
+      const move = moveOf(tenantId, own, now);
+      const account = await moveAccount(models, move, session);
+      if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
+      rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
+    }
+    // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
+    await models.ledger.insertMany(rows, { session, lean: true });
+    await addUsage(models, fresh, session);
+  }
+
+  return {
+    async settle(records, now) {
+      const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
+      try {
+        await connection.transaction((session) => bookFresh(unique, session, now));
+      } catch (error) {
+        if (error instanceof UnbookableError || isMongoAway(error)) throw error;
+        throw new UnbookableError('A settlement batch was refused', { cause: error });
+      }
+      const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
+      const rows = await models.accounts.find({ _id: { $in: tenantIds } }).lean();
+      return new Map(rows.map((row) => [row._id, toBook(row)]));
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { unknownCursor } from '../../../contracts/list-page.ts';
+import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+import type { LedgerRow, UsageRollUpRow } from '../rows.ts';
+import { ledgerIdOf } from './settlement-repository.ts';
+
+/** What usage can be told apart by. */
+export const USAGE_DIMENSIONS = ['keyId', 'tier', 'entityId', 'mode', 'endpoint'] as const;
+export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+
+/** The values that are wanted of a dimension; absent: all. */
+export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
+
+export interface UsageQuery {
+  width: BucketWidth;
+  /** From this time on, before that one; milliseconds since the epoch. */
+  startMs: number;
+  endMs: number;
+  groupBy: readonly UsageDimension[];
+  filter: UsageFilter;
+  /** The most sums that are wanted. */
+  limit: number;
+}
+
+/** The sums of one bucket and one group. */
+export type UsageSum = Pick<
+  UsageRollUpRow,
+  'startMs' | 'requests' | 'promptTokens' | 'completionTokens' | 'costMicro' | 'estimatedRequests'
+> &
+  Partial<Pick<UsageRollUpRow, UsageDimension>>;
+
+/** Every call takes the tenant first and puts it into its filter. */
+export interface UsageRepository {
+  /** By time, buckets without usage left out; one more than the limit where there are more. */
+  sums(tenantId: string, query: UsageQuery): Promise<UsageSum[]>;
+  /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
+  requests(tenantId: string, filter: UsageFilter, query: ListQuery): Promise<LedgerRow[]>;
+}
+
+const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
+
+const SUMMED = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
+
+type Wanted = string | { readonly $in: readonly string[] };
+
+function filterOf(filter: UsageFilter): Record<string, Wanted> {
+  const wanted = Object.entries(filter).map(([dimension, values]): [string, Wanted] => {
+    const [only = '', ...more] = values;
+    return [dimension, more.length === 0 ? only : { $in: values }];
+  });
+  return Object.fromEntries(wanted);
+}
+
+/**
+ * Rows without the entity are far fewer, so they serve whatever does not ask for it. Rows of a named entity have an
+ * index of their own, and are of the other scope anyway.
+ */
+function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['scope'] } {
+  if (filter.entityId !== undefined) return {};
+  return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
+}
+
+export function createUsageRepository({
+  usageRollUps,
+  ledger,
+}: Pick<Models, 'usageRollUps' | 'ledger'>): UsageRepository {
+  return {
+    async sums(tenantId, query) {
+      const { width, startMs, endMs, groupBy, filter, limit } = query;
+      const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
+      const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
+      const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
+        { $match: { tenantId, width, ...scopeOf(query), startMs: { $gte: startMs, $lt: endMs }, ...filterOf(filter) } },
+        { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
+        { $sort: { _id: 1 } },
+        { $limit: limit + 1 },
+      ]);
+      return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
+    },
+
+    async requests(tenantId, filter, { after, ...query }) {
+      if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
+      const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
+      return listRows(ledger, { tenantId, type: 'usage', ...filterOf(filter) }, { ...query, ...cursor });
+    },
+  };
+}

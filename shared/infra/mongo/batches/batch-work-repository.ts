@@ -1,0 +1,139 @@
+import type { BatchStatus } from '../../../contracts/batches.ts';
+import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { ErrorDetail } from '../../../errors/error-body.ts';
+import { batchLineId } from './batch-repository.ts';
+import type { BatchLineRow, BatchRow } from './batch-rows.ts';
+import type { Models } from '../models.ts';
+
+/** How a line ended: with what became of its request, or without one. */
+export type LineEnd = { index: number; status: 'completed' | 'failed' } & (
+  { answer: Pick<EndedAnswer, 'fields' | 'entries'> } | { error: ErrorDetail }
+);
+
+/** What is known of a line while it waits; its request may be of megabytes, and many lines wait at a time. */
+export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId'>;
+
+export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
+
+export interface BatchCounts {
+  completed: number;
+  failed: number;
+}
+
+/** Batches as those see them who run their lines. */
+export interface BatchWorkRepository {
+  /** Batches of a shard that have not ended, or of whose end nobody has been told, oldest first. */
+  open(shard: number): Promise<BatchRow[]>;
+  /** Lines without a result whose number is above `after`, in order. */
+  waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
+  /** Those of the lines with these numbers that have no result yet, with their requests, in order. */
+  toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
+  /** Notes how lines ended. Safe to repeat: a line ends once. */
+  end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<void>;
+  /** Ends every line that waits, except for those with the given numbers; returns how many there were. */
+  endWaiting(tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number>;
+  /** Gives a waiting line's next try an id of its own. */
+  renumber(tenantId: string, batchId: string, index: number, requestId: string): Promise<void>;
+  count(tenantId: string, batchId: string): Promise<BatchCounts>;
+  /** Brings what the tenant sees up to date. */
+  note(
+    tenantId: string,
+    batchId: string,
+    state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
+  ): Promise<void>;
+  /** Ends it, once; it stays open until `told`. */
+  finish(tenantId: string, batchId: string, from: BatchStatus, end: BatchCounts & BatchEnd): Promise<void>;
+  /** Nobody need look after it any more. */
+  told(tenantId: string, batchId: string): Promise<void>;
+  /** Takes away what an upload has left that never came to its end. */
+  abandon(tenantId: string, batchId: string, now: number): Promise<void>;
+}
+
+export interface BatchEnd {
+  status: BatchStatus;
+  endedAt: number;
+}
+
+function toUpdate(tenantId: string, batchId: string, { index, status, ...end }: LineEnd) {
+  const result = 'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error };
+  return {
+    updateOne: {
+      filter: { _id: batchLineId(batchId, index), tenantId, state: 'waiting' as const },
+      update: { $set: { state: status, ...result }, $unset: { requestJson: 1 as const } },
+    },
+  };
+}
+
+export function createBatchWorkRepository({
+  batches,
+  batchLines,
+}: Pick<Models, 'batches' | 'batchLines'>): BatchWorkRepository {
+  return {
+    open: (shard) => batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
+
+    waiting: (tenantId, batchId, after, limit) =>
+      batchLines
+        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1 })
+        .sort({ index: 1 })
+        .limit(limit)
+        .lean(),
+
+    toSend: (tenantId, batchId, indexes) =>
+      batchLines
+        .find(
+          { tenantId, batchId, index: { $in: [...indexes] }, state: 'waiting' },
+          { index: 1, requestId: 1, requestJson: 1 },
+        )
+        .sort({ index: 1 })
+        .lean(),
+
+    async end(tenantId, batchId, ends) {
+      const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
+      if (writes.length > 0) await batchLines.bulkWrite(writes, { ordered: false });
+    },
+
+    async endWaiting(tenantId, batchId, except, error) {
+      const { modifiedCount } = await batchLines.updateMany(
+        { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
+        { $set: { state: 'failed', error }, $unset: { requestJson: 1 } },
+      );
+      return modifiedCount;
+    },
+
+    async renumber(tenantId, batchId, index, requestId) {
+      const _id = batchLineId(batchId, index);
+      await batchLines.updateOne({ _id, tenantId, state: 'waiting' }, { $set: { requestId } });
+    },
+
+    async count(tenantId, batchId) {
+      const [completed, failed] = await Promise.all([
+        batchLines.countDocuments({ tenantId, batchId, state: 'completed' }),
+        batchLines.countDocuments({ tenantId, batchId, state: 'failed' }),
+      ]);
+      return { completed, failed };
+    },
+
+    async note(tenantId, batchId, state) {
+      await batches.updateOne(
+        { _id: batchId, tenantId, status: { $in: ['in_progress', 'cancelling'] } },
+        { $set: state },
+      );
+    },
+
+    async finish(tenantId, batchId, from, end) {
+      await batches.updateOne({ _id: batchId, tenantId, status: from }, { $set: { ...end, waitingFor: null } });
+    },
+
+    async told(tenantId, batchId) {
+      await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
+    },
+
+    async abandon(tenantId, batchId, now) {
+      const { modifiedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, status: 'validating' },
+        { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
+      );
+      if (modifiedCount === 1) await batchLines.deleteMany({ tenantId, batchId });
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { ComplianceJob } from '../../../contracts/jobs.ts';
+import type { ComplianceKind, DeletionReport } from '../../../contracts/compliance.ts';
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { ComplianceJobRow, ExportArchive } from './compliance-rows.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+
+/** A job in the hands of the worker that has taken it. */
+export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
+
+/** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
+export interface ComplianceJobRepository {
+  insert(row: ComplianceJobRow): Promise<void>;
+  find(tenantId: string, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
+  /** One row more than the limit. */
+  list(tenantId: string, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
+  /** How many have not ended. */
+  countOpen(tenantId: string, kind: ComplianceKind): Promise<number>;
+  /** Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, or it has ended. */
+  claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
+  /** Holds it until then, or gives it up until then. */
+  renew(job: ClaimedJob, until: number): Promise<boolean>;
+  completeExport(job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean>;
+  /** From here on the deletion says nothing of its entity any more but the pseudonym. */
+  completeDeletion(job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean>;
+  fail(job: ClaimedJob, error: string, now: number): Promise<boolean>;
+  /** Adds to what a deletion has found so far. */
+  addToReport(job: ClaimedJob, found: DeletionReport): Promise<void>;
+  /** An ended job whose event has not been raised. */
+  findUntold(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
+  markTold(job: ClaimedJob): Promise<void>;
+  /** Jobs of all tenants that nobody has in hand, and those whose event has not been raised. */
+  due(now: number, limit: number): Promise<ComplianceJob[]>;
+}
+
+const OPEN = { $in: ['queued', 'in_progress'] as const };
+
+export function createComplianceJobRepository({
+  complianceJobs: jobs,
+}: Pick<Models, 'complianceJobs'>): ComplianceJobRepository {
+  const held = ({ _id, tenantId, claim }: ClaimedJob) => ({ _id, tenantId, claim, status: 'in_progress' as const });
+
+  async function change(job: ClaimedJob, update: object): Promise<boolean> {
+    const { matchedCount } = await jobs.updateOne(held(job), update);
+    return matchedCount === 1;
+  }
+
+  return {
+    async insert(row) {
+      await jobs.create(row);
+    },
+
+    async find(tenantId, kind, id) {
+      return (await jobs.findOne({ _id: id, tenantId, kind }).lean()) ?? undefined;
+    },
+
+    list: (tenantId, kind, query) => listRows(jobs, { tenantId, kind }, query),
+
+    countOpen: (tenantId, kind) => jobs.countDocuments({ tenantId, kind, status: OPEN }),
+
+    async claim({ tenantId, jobId }, now, until) {
+      const taken = await jobs
+        .findOneAndUpdate(
+          { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
+          { $set: { status: 'in_progress', claimedUntil: until }, $inc: { claim: 1 } },
+          { returnDocument: 'after' },
+        )
+        .lean();
+      return taken ?? undefined;
+    },
+
+    renew: (job, until) => change(job, { $set: { claimedUntil: until } }),
+
+    completeExport: (job, archive, now) =>
+      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true } }),
+
+    completeDeletion: (job, reason, now) =>
+      change(job, {
+        $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
+        $unset: { entityId: 1 },
+      }),
+
+    fail: (job, error, now) => change(job, { $set: { status: 'failed', completedAt: now, error } }),
+
+    async addToReport(job, found) {
+      const counts = Object.entries(found).filter(([, count]) => count > 0);
+      if (counts.length === 0) return;
+      await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
+    },
+
+    async findUntold({ tenantId, jobId }) {
+      return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
+    },
+
+    async markTold({ _id, tenantId }) {
+      await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
+    },
+
+    async due(now, limit) {
+      const names = { tenantId: 1 } as const;
+      const [open, untold] = await Promise.all([
+        jobs
+          .find({ status: OPEN, claimedUntil: { $lte: now } }, names)
+          .sort({ claimedUntil: 1 })
+          .limit(limit)
+          .lean(),
+        jobs.find({ untold: true }, names).limit(limit).lean(),
+      ]);
+      return [...open, ...untold].map(({ _id, tenantId }) => ({ tenantId, jobId: _id }));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../contracts/compliance.ts';
+import { hideName } from '../../../domain/compliance/hide-name.ts';
+import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
+import type { ErrorDetail } from '../../../errors/error-body.ts';
+import type { BatchLineRow } from '../batches/batch-rows.ts';
+import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
+import type { Models } from '../models.ts';
+
+/** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
+export interface ConversationEraser {
+  /** Entities with their history, and tombstones, which name the entity as well. */
+  entities(subject: ComplianceSubject): Promise<DeletionReport>;
+  /** Requests with a kept answer, or of a batch's line, erased or not; some at a time. */
+  requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
+  answers(subject: ComplianceSubject): Promise<DeletionReport>;
+  /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
+  batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
+}
+
+const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
+
+function filterOf({ tenantId, entityId }: ComplianceSubject): { tenantId: string; entityId?: string } {
+  return { tenantId, ...(entityId === undefined ? {} : { entityId }) };
+}
+
+/** Of a line that may be large. */
+const LINE_FIELDS = { tenantId: 1, state: 1, entityId: 1, customId: 1 } as const;
+
+type LineFilter = { tenantId: string; entityId?: string } & (
+  { entityId: string } | { $or: ({ state: 'waiting' } | { fields: object } | { requestJson: object })[] }
+);
+
+/** The caller's name for the line may be the entity's. */
+function withoutContent(
+  { tenantId, state, entityId, customId }: Pick<BatchLineRow, keyof typeof LINE_FIELDS>,
+  names: Pick<Pseudonyms, 'of'>,
+) {
+  const pseudonym = entityId === undefined ? undefined : names.of(tenantId, entityId);
+  const isNamed = entityId !== undefined && pseudonym !== undefined && customId !== null;
+  return {
+    $set: {
+      state: state === 'waiting' ? ('failed' as const) : state,
+      error: LINE_ERROR,
+      customId: isNamed ? hideName(customId, entityId, pseudonym) : customId,
+      ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
+    },
+    $unset: { requestJson: 1 as const, fields: 1 as const, entries: 1 as const },
+  };
+}
+
+export function createConversationEraser(models: Models): ConversationEraser {
+  const { entities, answers, batchLines } = models;
+
+  /** What the filter asks for is gone from a line afterwards. */
+  async function eraseLines(filter: LineFilter, names: Pick<Pseudonyms, 'of'>): Promise<number> {
+    for (let found = 0; ;) {
+      const page = await batchLines.find(filter, LINE_FIELDS).limit(ERASE_AT_ONCE).lean();
+      if (page.length === 0) return found;
+      const writes = page.map((row) => ({
+        updateOne: { filter: { _id: row._id }, update: withoutContent(row, names) },
+      }));
+      await batchLines.bulkWrite(writes, { ordered: false });
+      found += page.length;
+    }
+  }
+
+  return {
+    async entities(subject) {
+      const found = { entity: 0, history: 0 };
+      await deleteInPages(entities, filterOf(subject), { deletedAt: 1, 'messages.requestId': 1 }, (page) => {
+        found.entity += page.filter(({ deletedAt }) => deletedAt === undefined).length;
+        for (const { messages } of page) found.history += messages.length;
+        return Promise.resolve();
+      });
+      return found;
+    },
+
+    async *requests(subject, names) {
+      for await (const page of pagesOf(answers, filterOf(subject), { idempotencyName: 1 }))
+        yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
+      const { tenantId, entityId } = subject;
+      const either = entityId === undefined ? {} : { entityId: { $in: [entityId, names.of(tenantId, entityId)] } };
+      for await (const page of pagesOf(batchLines, { tenantId, ...either }, { requestId: 1 }))
+        yield page.map(({ requestId }) => ({ requestId }));
+    },
+
+    async answers(subject) {
+      return { answers: await deleteInPages(answers, filterOf(subject), { _id: 1 }) };
+    },
+
+    async batches({ tenantId, entityId }, names) {
+      if (entityId !== undefined) return { batches: await eraseLines({ tenantId, entityId }, names) };
+      let found = 0;
+      for await (const one of entitiesIn(batchLines, tenantId))
+        if (!names.isOne(tenantId, one)) found += await eraseLines({ tenantId, entityId: one }, names);
+      const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
+      return { batches: found + (await eraseLines({ tenantId, $or: full }, names)) };
+    },
+  };
+}

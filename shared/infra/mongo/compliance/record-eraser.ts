@@ -1,0 +1,128 @@
+import type { Connection, Model } from 'mongoose';
+
+import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
+import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
+import { BUCKET_MS, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
+import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
+import { actsOn, ENTITY_ACTION } from '../tenants/audit-filter.ts';
+import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
+import type { Models } from '../models.ts';
+import type { AuditRow, UsageRollUpRow } from '../rows.ts';
+
+/**
+ * Puts pseudonyms in the place of entities where rows have to stay: money, sums and the audit log. Each call can be
+ * repeated and returns how many rows it has changed.
+ */
+export interface RecordEraser {
+  ledger(subject: ComplianceSubject): Promise<DeletionReport>;
+  usage(subject: ComplianceSubject): Promise<DeletionReport>;
+  /** The one change that a line of the audit log ever sees (docs/decisions/0035-*). */
+  audit(subject: ComplianceSubject): Promise<DeletionReport>;
+}
+
+// Object.keys forgets that the names are those of the record.
+const WIDTHS = Object.keys(BUCKET_MS) as BucketWidth[];
+
+/** Adds a sum to that of the pseudonym. */
+function toMove(row: UsageRollUpRow, pseudonym: string) {
+  const { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, expiresAt } = row;
+  const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = row;
+  const key = { tenantId, width, startMs, keyId, tier, mode, endpoint, scope, entityId: pseudonym };
+  return {
+    updateOne: {
+      filter: { _id: rollUpIdOf(key) },
+      update: {
+        $inc: { requests, promptTokens, completionTokens, costMicro, estimatedRequests },
+        $setOnInsert: { ...key, ...(expiresAt === undefined ? {} : { expiresAt }) },
+      },
+      upsert: true,
+    },
+  };
+}
+
+export function createRecordEraser(connection: Connection, models: Models, names: Pseudonyms): RecordEraser {
+  const { ledger, usageRollUps, audit } = models;
+
+  async function* entitiesOf<Row>(
+    rows: Model<Row>,
+    { tenantId, entityId }: ComplianceSubject,
+    more: object = {},
+  ): AsyncGenerator<string> {
+    if (entityId !== undefined) yield entityId;
+    else for await (const one of entitiesIn(rows, tenantId, more)) if (!names.isOne(tenantId, one)) yield one;
+  }
+
+  async function hideInLedger(tenantId: string, entityId: string): Promise<number> {
+    for (let changed = 0; ;) {
+      const page = await ledger.find({ tenantId, entityId }, { _id: 1 }).limit(ERASE_AT_ONCE).lean();
+      if (page.length === 0) return changed;
+      const _id = { $in: page.map((row) => row._id) };
+      await ledger.updateMany({ _id, tenantId, entityId }, { $set: { entityId: names.of(tenantId, entityId) } });
+      changed += page.length;
+    }
+  }
+
+  /** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
+  function moveSums(tenantId: string, entityId: string): Promise<number> {
+    return connection.transaction(async (session) => {
+      const page = await usageRollUps
+        .find({ tenantId, width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
+        .limit(ERASE_AT_ONCE)
+        .lean();
+      if (page.length === 0) return 0;
+      const moves = page.map((row) => toMove(row, names.of(tenantId, entityId)));
+      await usageRollUps.bulkWrite(moves, { session, ordered: false });
+      await usageRollUps.deleteMany({ _id: { $in: page.map((row) => row._id) } }, { session });
+      return page.length;
+    });
+  }
+
+  async function hideInUsage(tenantId: string, entityId: string): Promise<number> {
+    for (let changed = 0; ;) {
+      const moved = await moveSums(tenantId, entityId);
+      if (moved === 0) return changed;
+      changed += moved;
+    }
+  }
+
+  /** The line as it may stay; undefined: it names none of the entities. */
+  function withoutEntity(row: AuditRow, { tenantId, entityId }: ComplianceSubject): Partial<AuditRow> | undefined {
+    const isMeant = (text: unknown): text is string =>
+      typeof text === 'string' && (entityId === undefined ? !names.isOne(tenantId, text) : text === entityId);
+    const target = ENTITY_ACTION.test(row.action) && isMeant(row.target) ? names.of(tenantId, row.target) : undefined;
+    const named = row.details['entity_id'];
+    const details = isMeant(named) ? { ...row.details, entity_id: names.of(tenantId, named) } : undefined;
+    if (target === undefined && details === undefined) return undefined;
+    return { ...(target === undefined ? {} : { target }), ...(details === undefined ? {} : { details }) };
+  }
+
+  return {
+    async ledger(subject) {
+      let found = 0;
+      for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject.tenantId, entityId);
+      return { ledger_lines: found };
+    },
+
+    async usage(subject) {
+      let found = 0;
+      for await (const entityId of entitiesOf(usageRollUps, subject, { width: '1d' }))
+        found += await hideInUsage(subject.tenantId, entityId);
+      return { usage_rollups: found };
+    },
+
+    async audit(subject) {
+      const { tenantId, entityId } = subject;
+      let found = 0;
+      for await (const row of audit
+        .find({ tenantId, ...actsOn(entityId) })
+        .lean()
+        .cursor({ batchSize: ERASE_AT_ONCE })) {
+        const change = withoutEntity(row, subject);
+        if (change === undefined) continue;
+        await audit.updateOne({ _id: row._id, tenantId }, { $set: change });
+        found += 1;
+      }
+      return { audit_entries: found };
+    },
+  };
+}

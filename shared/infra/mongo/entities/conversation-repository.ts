@@ -1,0 +1,109 @@
+import type { ChatMessage } from '../../../contracts/chat-request.ts';
+import { HISTORY_MESSAGES_MAX } from '../../../domain/conversation/history.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { Models } from '../models.ts';
+import type { StoredMessage } from '../rows.ts';
+
+/** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
+export interface Turn {
+  requestId: string;
+  /** Place in the order of acceptance. */
+  seq: number;
+  /** Which attempt at the request this is: a lower one cannot replace what a higher one has stored. */
+  attempt: number;
+  messages: readonly ChatMessage[];
+}
+
+export interface StoredEntity {
+  subject?: string;
+  grade?: string;
+  history: ChatMessage[];
+}
+
+/** Every call takes the tenant first and puts it into its filter. Plain objects only: no document leaves this file. */
+export interface ConversationRepository {
+  /** Undefined: the entity is unknown. */
+  find(tenantId: string, entityId: string): Promise<StoredEntity | undefined>;
+  /**
+   * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
+   * acceptance. `create` makes an unknown entity. Nothing is stored of a request that was accepted before the entity
+   * or its history was deleted.
+   */
+  remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
+  /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
+  forget(tenantId: string, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
+}
+
+function toStored(turn: Turn): StoredMessage[] {
+  const { requestId, seq, attempt } = turn;
+  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq, attempt }));
+}
+
+/** History without the turn's own earlier copy, split around its place in the order of acceptance. */
+function replaceTurn(turn: Turn) {
+  const stored = (...conditions: object[]) => ({
+    $filter: { input: { $ifNull: ['$messages', []] }, as: 'message', cond: { $and: conditions } },
+  });
+  const isOther = { $ne: ['$$message.requestId', turn.requestId] };
+  const isMine = { $eq: ['$$message.requestId', turn.requestId] };
+  const ofHigherAttempt = stored(isMine, { $gt: ['$$message.attempt', turn.attempt] });
+  // `$literal`: a message may begin with a dollar sign, which a pipeline would read as a field.
+  const mine = { $cond: [{ $eq: [ofHigherAttempt, []] }, { $literal: toStored(turn) }, ofHigherAttempt] };
+  const ordered = {
+    $concatArrays: [
+      stored(isOther, { $lte: ['$$message.seq', turn.seq] }),
+      mine,
+      stored(isOther, { $gt: ['$$message.seq', turn.seq] }),
+    ],
+  };
+  return { $slice: [ordered, -HISTORY_MESSAGES_MAX] };
+}
+
+/** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
+const LIVE = { deletedAt: { $exists: false } } as const;
+
+export function createConversationRepository({ entities }: Pick<Models, 'entities'>): ConversationRepository {
+  /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
+  async function make(tenantId: string, entityId: string, seq: number, now: number): Promise<void> {
+    const fresh = { messages: [], createdAt: now };
+    try {
+      const made = await entities.updateOne({ tenantId, entityId }, { $setOnInsert: fresh }, { upsert: true });
+      if (made.upsertedCount === 1) return;
+    } catch (error) {
+      // Two first requests of one entity at once: the other one made it.
+      if (!isDuplicateKey(error)) throw error;
+    }
+    await entities.updateOne(
+      { tenantId, entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
+      { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
+    );
+  }
+
+  return {
+    async find(tenantId, entityId) {
+      const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1, subject: 1, grade: 1 }).lean();
+      if (row === null) return undefined;
+      return {
+        history: row.messages.map(({ role, content }) => ({ role, content })),
+        ...(row.subject === undefined ? {} : { subject: row.subject }),
+        ...(row.grade === undefined ? {} : { grade: row.grade }),
+      };
+    },
+
+    async remember(tenantId, entityId, turn, { create, now }) {
+      if (create) await make(tenantId, entityId, turn.seq, now);
+      await entities.updateOne(
+        { tenantId, entityId, ...LIVE, forgottenSeq: { $not: { $gte: turn.seq } } },
+        [{ $set: { messages: replaceTurn(turn) } }],
+        { updatePipeline: true },
+      );
+    },
+
+    async forget(tenantId, entityId, { requestId, attempt }) {
+      await entities.updateOne(
+        { tenantId, entityId },
+        { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
+      );
+    },
+  };
+}

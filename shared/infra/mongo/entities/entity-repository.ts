@@ -1,0 +1,150 @@
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+import type { EntityRow, StoredMessage } from '../rows.ts';
+
+/** What a caller says of an entity; the conversation is kept apart. */
+export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] | null | undefined };
+
+/** An entity without its conversation. */
+export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
+
+/** When something is forgotten: the time, and its place in the order of acceptance. */
+export interface Moment {
+  seq: number;
+  now: number;
+}
+
+/**
+ * A deleted entity leaves a tombstone for two days, longer than any request runs: what a request that was accepted
+ * before the deletion wants to remember is refused (conversation-repository.ts). To everybody else it is not there.
+ */
+export interface EntityRepository {
+  /** False: there is one already. */
+  insert(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean>;
+  /** Gives the entity exactly these fields; its conversation stays. */
+  put(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
+  find(tenantId: string, entityId: string): Promise<Entity | undefined>;
+  /** Undefined: unknown. */
+  update(tenantId: string, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
+  /** One row more than the limit; the cursor is an entity's own id. */
+  list(tenantId: string, query: ListQuery): Promise<Entity[]>;
+  /** Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. */
+  remove(tenantId: string, entityId: string, moment: Moment): Promise<boolean>;
+  /** Oldest first; undefined: unknown. */
+  history(tenantId: string, entityId: string): Promise<StoredMessage[] | undefined>;
+  /** False: unknown. */
+  removeHistory(tenantId: string, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
+}
+
+const TOMBSTONE_MS = 48 * 3_600_000;
+
+const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
+const WITHOUT_MESSAGES = { messages: 0 } as const;
+const LIVE = { deletedAt: { $exists: false } } as const;
+const DEAD = { deletedAt: { $exists: true } } as const;
+
+/** Sets what is there and takes away what is not. */
+function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Record<string, 1> } {
+  const absent = FIELDS.filter((name) => fields[name] === undefined).map((name) => [name, 1] as const);
+  return { $set: fields, $unset: Object.fromEntries(absent) };
+}
+
+function toUpdate(changes: EntityChanges): { $set?: object; $unset?: object } {
+  const given = FIELDS.map((name) => [name, changes[name]] as const).filter(([, value]) => value !== undefined);
+  const set = given.filter(([, value]) => value !== null);
+  const removed = given.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
+  return {
+    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
+    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
+  };
+}
+
+export function createEntityRepository({ entities }: Pick<Models, 'entities'>): EntityRepository {
+  /** Makes an entity of a tombstone, which keeps what it refuses. */
+  async function revive(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+    const { $set, $unset } = replaceFields(fields);
+    const { matchedCount } = await entities.updateOne(
+      { tenantId, entityId, ...DEAD },
+      { $set: { ...$set, messages: [], createdAt: now }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
+    );
+    return matchedCount === 1;
+  }
+
+  async function insert(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+    try {
+      await entities.create({ tenantId, entityId, ...fields, messages: [], createdAt: now });
+      return true;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return revive(tenantId, entityId, fields, now);
+    }
+  }
+
+  async function find(tenantId: string, entityId: string): Promise<Entity | undefined> {
+    return (await entities.findOne({ tenantId, entityId, ...LIVE }, WITHOUT_MESSAGES).lean()) ?? undefined;
+  }
+
+  async function remove(tenantId: string, entityId: string, { seq, now }: Moment): Promise<boolean> {
+    const tombstone = {
+      $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
+      $max: { forgottenSeq: seq },
+      $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
+    };
+    const { modifiedCount } = await entities.updateOne({ tenantId, entityId, ...LIVE }, tombstone);
+    if (modifiedCount === 1) return true;
+    // It was deleted before, or never was: what is refused from now on is noted all the same.
+    const update = { ...tombstone, $setOnInsert: { createdAt: now } };
+    await entities.updateOne({ tenantId, entityId }, update, { upsert: true });
+    return false;
+  }
+
+  return {
+    insert,
+    find,
+
+    async put(tenantId, entityId, fields, now) {
+      for (;;) {
+        const filter = { tenantId, entityId, ...LIVE };
+        const { matchedCount } = await entities.updateOne(filter, replaceFields(fields));
+        if (matchedCount === 1) return 'replaced';
+        // Another call may make it in between: then there is one to replace.
+        if (await insert(tenantId, entityId, fields, now)) return 'created';
+      }
+    },
+
+    async update(tenantId, entityId, changes) {
+      await entities.updateOne({ tenantId, entityId, ...LIVE }, toUpdate(changes));
+      return find(tenantId, entityId);
+    },
+
+    list: (tenantId, query) => listRows(entities, { tenantId, ...LIVE }, query, 'entityId', WITHOUT_MESSAGES),
+
+    async remove(tenantId, entityId, moment) {
+      try {
+        return await remove(tenantId, entityId, moment);
+      } catch (error) {
+        // Two upserts at once: there is a row now.
+        if (!isDuplicateKey(error)) throw error;
+        return remove(tenantId, entityId, moment);
+      }
+    },
+
+    async history(tenantId, entityId) {
+      const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1 }).lean();
+      return row?.messages;
+    },
+
+    async removeHistory(tenantId, entityId, { seq }) {
+      const { matchedCount } = await entities.updateOne(
+        { tenantId, entityId, ...LIVE },
+        { $set: { messages: [] }, $max: { forgottenSeq: seq } },
+      );
+      return matchedCount === 1;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { isDuplicateKey } from '../connection.ts';
+import type { Models } from '../models.ts';
+import type { IdempotencyRow } from '../rows.ts';
+
+/** contract.md section 3. */
+const KEPT_MS = 24 * 3_600_000;
+
+/** A request that has not ended after this time has died with its process: the next one under its key runs. */
+const CLAIM_MS = 60_000;
+
+/** An answer as it is given again. */
+export interface RememberedAnswer {
+  status: number;
+  bodyJson: string;
+  location?: string | undefined;
+  /** The entity that it is about, if it is about one. */
+  entityId?: string | undefined;
+}
+
+export interface IdempotencyClaim {
+  /** Hash of tenant, mode, route family and key. */
+  name: string;
+  fingerprint: string;
+  /** The request that wants to run. */
+  owner: string;
+}
+
+export type ClaimVerdict =
+  { kind: 'mine' } | { kind: 'mismatch' } | { kind: 'running' } | { kind: 'answered'; answer: RememberedAnswer };
+
+export interface IdempotencyRepository {
+  /** Whether the request may run, or which one has run under this key. Exactly one of many gets `mine`. */
+  claim(tenantId: string, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
+  /** Keeps the answer of the request that has claimed the key. */
+  remember(tenantId: string, claim: IdempotencyClaim, answer: RememberedAnswer): Promise<void>;
+  /** Gives the key back: the request has changed nothing. */
+  release(tenantId: string, claim: IdempotencyClaim): Promise<void>;
+}
+
+function isOver(row: IdempotencyRow, now: number): boolean {
+  return row.expiresAt.getTime() <= now || (row.status === undefined && row.claimedAt + CLAIM_MS <= now);
+}
+
+function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): ClaimVerdict {
+  if (row.fingerprint !== fingerprint) return { kind: 'mismatch' };
+  if (row.status === undefined) return { kind: 'running' };
+  return { kind: 'answered', answer: { status: row.status, bodyJson: row.bodyJson ?? '', location: row.location } };
+}
+
+export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idempotency'>): IdempotencyRepository {
+  async function insert(row: IdempotencyRow): Promise<boolean> {
+    try {
+      await idempotency.create(row);
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Takes over what a request that has died or an answer past its time has left. */
+  async function replace(old: IdempotencyRow, row: IdempotencyRow): Promise<boolean> {
+    const { _id, tenantId, owner, fingerprint, claimedAt, expiresAt } = row;
+    const { modifiedCount } = await idempotency.updateOne(
+      { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
+      {
+        $set: { owner, fingerprint, claimedAt, expiresAt },
+        $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
+      },
+    );
+    return modifiedCount === 1;
+  }
+
+  return {
+    async claim(tenantId, claim, now) {
+      const { name: _id, fingerprint, owner } = claim;
+      const row = { _id, tenantId, owner, fingerprint, claimedAt: now, expiresAt: new Date(now + KEPT_MS) };
+      for (;;) {
+        if (await insert(row)) return { kind: 'mine' };
+        const existing = await idempotency.findOne({ _id, tenantId }).lean();
+        if (existing === null) continue;
+        if (!isOver(existing, now)) return verdictOf(existing, claim);
+        if (await replace(existing, row)) return { kind: 'mine' };
+      }
+    },
+
+    async remember(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
+      const answer = {
+        status,
+        bodyJson,
+        ...(location === undefined ? {} : { location }),
+        ...(entityId === undefined ? {} : { entityId }),
+      };
+      await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: answer });
+    },
+
+    async release(tenantId, { name, owner }) {
+      await idempotency.deleteOne({ _id: name, tenantId, owner });
+    },
+  };
+}

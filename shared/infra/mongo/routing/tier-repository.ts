@@ -1,0 +1,83 @@
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../../contracts/chat-request.ts';
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { unknownCursor } from '../../../contracts/list-page.ts';
+import { isDuplicateKey } from '../connection.ts';
+import type { Models } from '../models.ts';
+import type { TierRow, TierVersionRow } from '../rows.ts';
+
+export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'targets'>;
+
+/** How often a version is drawn anew when another writer took the same number. */
+const ATTEMPTS_MAX = 20;
+
+export interface TierRepository {
+  /** Undefined: never set. */
+  current(tier: Tier): Promise<TierRow | undefined>;
+  /** Makes the next version the current one and keeps it for rollback, both or neither. */
+  put(tier: Tier, content: TierContent, now: number): Promise<TierRow>;
+  /** One row more than the limit, by version. */
+  versions(tier: Tier, query: ListQuery): Promise<TierVersionRow[]>;
+  version(tier: Tier, version: number): Promise<TierVersionRow | undefined>;
+  /** The tiers that now send requests to a provider. */
+  usersOf(provider: string): Promise<Tier[]>;
+}
+
+export function createTierRepository(connection: Connection, models: Models): TierRepository {
+  /** Undefined: another writer was first. */
+  async function putNext(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
+    return connection.transaction(async (session) => {
+      const before = await models.tiers.findById(tier, null, { session }).lean();
+      const version = (before?.version ?? 0) + 1;
+      const fields = { ...content, version, updatedAt: now };
+      if (before === null) {
+        await models.tiers.create([{ _id: tier, ...fields }], { session });
+      } else {
+        const filter = { _id: tier, version: before.version };
+        const result = await models.tiers.updateOne(filter, { $set: fields }, { session });
+        if (result.matchedCount === 0) return undefined;
+      }
+      await models.tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
+      return { _id: tier, ...fields };
+    });
+  }
+
+  return {
+    async current(tier) {
+      return (await models.tiers.findById(tier).lean()) ?? undefined;
+    },
+
+    async put(tier, content, now) {
+      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+        const row = await putNext(tier, content, now).catch((error: unknown) => {
+          if (!isDuplicateKey(error)) throw error;
+          return undefined;
+        });
+        if (row !== undefined) return row;
+      }
+      throw new Error(`Tier ${tier}: ${ATTEMPTS_MAX} other writers were first`);
+    },
+
+    async versions(tier, { limit, after, order }) {
+      const direction = order === 'asc' ? 1 : -1;
+      const cursor = after === undefined ? undefined : await models.tierVersions.findOne({ _id: after, tier }).lean();
+      if (cursor === null) throw unknownCursor();
+      const beyond = order === 'asc' ? '$gt' : '$lt';
+      return models.tierVersions
+        .find({ tier, ...(cursor === undefined ? {} : { version: { [beyond]: cursor.version } }) })
+        .sort({ version: direction })
+        .limit(limit + 1)
+        .lean();
+    },
+
+    async version(tier, version) {
+      return (await models.tierVersions.findOne({ tier, version }).lean()) ?? undefined;
+    },
+
+    async usersOf(provider) {
+      const rows = await models.tiers.find({ 'targets.provider': provider }, { _id: 1 }).lean();
+      return rows.map((row) => row._id);
+    },
+  };
+}

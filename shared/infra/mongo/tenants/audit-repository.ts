@@ -1,0 +1,25 @@
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { newId } from '../../../lifecycle/ids.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+import type { AuditRow } from '../rows.ts';
+
+/** What a line says beside its id. `details` holds no secret and no conversation text. */
+export type AuditEntry = Omit<AuditRow, '_id'>;
+
+/** Append-only: there is no way to change or delete a line. */
+export interface AuditRepository {
+  append(entry: AuditEntry): Promise<void>;
+  /** One row more than the limit. */
+  list(tenantId: string, query: ListQuery): Promise<AuditRow[]>;
+}
+
+export function createAuditRepository({ audit }: Pick<Models, 'audit'>): AuditRepository {
+  return {
+    async append(entry) {
+      await audit.create({ _id: newId('aud'), ...entry });
+    },
+
+    list: (tenantId, query) => listRows(audit, { tenantId }, query),
+  };
+}

@@ -1,0 +1,157 @@
+import type { ClientSession, Connection } from 'mongoose';
+
+import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { createApiKey } from '../../../domain/keys/api-key.ts';
+import type { Scope } from '../../../domain/keys/api-key.ts';
+import { ServiceError } from '../../../errors/service-error.ts';
+import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+import type { KeyRow } from '../rows.ts';
+
+/** contract.md section 6. A key that has expired counts no longer. */
+const ACTIVE_KEYS_MAX = 100;
+
+export interface KeyRepository {
+  /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
+  insert(row: KeyRow, now: number): Promise<void>;
+  find(tenantId: string, keyId: string): Promise<KeyRow | undefined>;
+  /** One row more than the limit. */
+  list(tenantId: string, query: ListQuery): Promise<KeyRow[]>;
+  /**
+   * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
+   * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
+   * Throws `conflict` when it would be the 101st active key.
+   */
+  change(
+    tenantId: string,
+    keyId: string,
+    now: number,
+    decide: (key: KeyRow) => KeyChanges,
+  ): Promise<KeyRow | undefined>;
+  /** Safe to repeat. Undefined: the tenant has no such key. */
+  revoke(tenantId: string, keyId: string): Promise<KeyRow | undefined>;
+}
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type KeyChanges = {
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous']?: KeyRow[Name] | undefined;
+} & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
+
+/** The row that a change makes of another. */
+export function applyKeyChanges(key: KeyRow, changes: KeyChanges): KeyRow {
+  const merged: Record<string, unknown> = { ...key, ...definedOf(changes) };
+  // Only optional fields may be null in the changes, so what is left is a row.
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)) as unknown as KeyRow;
+}
+
+function definedOf(changes: KeyChanges): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+}
+
+function toUpdate(changes: KeyChanges): { $set?: object; $unset?: object } {
+  const entries = Object.entries(definedOf(changes));
+  const set = entries.filter(([, value]) => value !== null);
+  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
+  return {
+    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
+    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
+  };
+}
+
+export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expiresAt'>, now: number): boolean {
+  return status === 'active' && (expiresAt ?? Infinity) > now;
+}
+
+export function createKeyRepository(connection: Connection, models: Models): KeyRepository {
+  /** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
+  async function takeTurn(tenantId: string, session: ClientSession): Promise<void> {
+    const turn = await models.tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
+    if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
+  }
+
+  async function assertRoom(tenantId: string, session: ClientSession, now: number): Promise<void> {
+    const active = await models.keys.countDocuments(
+      { tenantId, status: 'active', $or: [{ expiresAt: { $exists: false } }, { expiresAt: { $gt: now } }] },
+      { session },
+    );
+    if (active < ACTIVE_KEYS_MAX) return;
+    throw new ServiceError(
+      'conflict',
+      `The tenant has ${ACTIVE_KEYS_MAX} active keys, which is the most it may have; revoke one first.`,
+    );
+  }
+
+  return {
+    async insert(row, now) {
+      await connection.transaction(async (session) => {
+        await takeTurn(row.tenantId, session);
+        await assertRoom(row.tenantId, session, now);
+        await models.keys.create([row], { session });
+      });
+    },
+
+    async change(tenantId, keyId, now, decide) {
+      return connection.transaction(async (session) => {
+        await takeTurn(tenantId, session);
+        const key = await models.keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
+        if (key === null) return undefined;
+        const changes = decide(key);
+        const changed = applyKeyChanges(key, changes);
+        if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(tenantId, session, now);
+        await models.keys.updateOne({ _id: keyId, tenantId }, toUpdate(changes), { session });
+        return changed;
+      });
+    },
+
+    async find(tenantId, keyId) {
+      return (await models.keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+    },
+
+    list: (tenantId, query) => listRows(models.keys, { tenantId }, query),
+
+    async revoke(tenantId, keyId) {
+      await models.keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });
+      return (await models.keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+    },
+  };
+}
+
+export interface KeySettings {
+  name: string;
+  mode: KeyMode;
+  scopes: readonly Scope[];
+  /** Milliseconds since the epoch. */
+  expiresAt?: number | undefined;
+  rpm?: number | undefined;
+  tpm?: number | undefined;
+  dailyRequests?: number | undefined;
+}
+
+/** Makes a key for a tenant. `value` is the key itself: it is stored nowhere, so this is the only time it can be shown. */
+export async function createKey(
+  { keys, keyPrefix }: { keys: Pick<KeyRepository, 'insert'>; keyPrefix: string },
+  tenantId: string,
+  settings: KeySettings,
+  now: number,
+): Promise<{ key: KeyRow; value: string }> {
+  const { value, hash, redactedValue } = createApiKey(keyPrefix, settings.mode, randomBase62(26));
+  const key: KeyRow = {
+    _id: newId('key'),
+    tenantId,
+    hash,
+    redactedValue,
+    name: settings.name,
+    mode: settings.mode,
+    scopes: [...settings.scopes],
+    status: 'active',
+    createdAt: now,
+    ...(settings.expiresAt === undefined ? {} : { expiresAt: settings.expiresAt }),
+    ...(settings.rpm === undefined ? {} : { rpm: settings.rpm }),
+    ...(settings.tpm === undefined ? {} : { tpm: settings.tpm }),
+    ...(settings.dailyRequests === undefined ? {} : { dailyRequests: settings.dailyRequests }),
+  };
+  await keys.insert(key, now);
+  return { key, value };
+}

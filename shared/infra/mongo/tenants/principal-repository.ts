@@ -1,0 +1,75 @@
+import type { Principal } from '../../../domain/keys/principal.ts';
+import type { Models } from '../models.ts';
+import type { KeyRow, TenantRow } from '../rows.ts';
+
+export interface PrincipalRepository {
+  /** Undefined: no key has this hash. */
+  findByHash(hash: string): Promise<Principal | undefined>;
+  /** Whom a key stands for, whatever its values; undefined: there is no such key. */
+  findByKey(tenantId: string, keyId: string): Promise<Principal | undefined>;
+  /** Notes when keys were last used, in one write for many. */
+  touch(lastUsedAt: ReadonlyMap<string, number>): Promise<void>;
+}
+
+function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
+  return {
+    keyId: key._id,
+    tenantId: tenant._id,
+    shard: tenant.shard,
+    mode: key.mode,
+    scopes: key.scopes,
+    keyStatus: key.status,
+    tenantStatus: tenant.status,
+    limits: {
+      rpm: key.rpm ?? tenant.rpm,
+      tpm: key.tpm ?? tenant.tpm,
+      dailyRequests: key.dailyRequests ?? tenant.dailyRequests,
+      chatRpm: tenant.chatRpm,
+      streamRpm: tenant.streamRpm,
+    },
+    monthlyTokenBudget: tenant.monthlyTokenBudget,
+    testDailyTokens: tenant.testDailyTokens,
+    defaultModel: tenant.defaultModel,
+    onDisconnect: tenant.onDisconnect,
+    ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
+    ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
+    ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),
+    ...(tenant.moderation === undefined ? {} : { moderation: tenant.moderation }),
+  };
+}
+
+export function createPrincipalRepository(models: Models): PrincipalRepository {
+  /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
+  async function findKey(hash: string): Promise<KeyRow | undefined> {
+    const current = await models.keys.findOne({ hash }).lean();
+    if (current !== null) return current;
+    const rotated = await models.keys.findOne({ 'previous.hash': hash }).lean();
+    const value = rotated?.previous?.find((each) => each.hash === hash);
+    if (rotated === null || value === undefined) return undefined;
+    return { ...rotated, expiresAt: Math.min(rotated.expiresAt ?? Infinity, value.expiresAt) };
+  }
+
+  return {
+    async findByHash(hash) {
+      const key = await findKey(hash);
+      if (key === undefined) return undefined;
+      const tenant = await models.tenants.findById(key.tenantId).lean();
+      return tenant === null ? undefined : toPrincipal(key, tenant);
+    },
+
+    async findByKey(tenantId, keyId) {
+      const [key, tenant] = await Promise.all([
+        models.keys.findOne({ _id: keyId, tenantId }).lean(),
+        models.tenants.findById(tenantId).lean(),
+      ]);
+      return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
+    },
+
+    async touch(lastUsedAt) {
+      const writes = [...lastUsedAt].map(([_id, time]) => ({
+        updateOne: { filter: { _id }, update: { $max: { lastUsedAt: time } } },
+      }));
+      if (writes.length > 0) await models.keys.bulkWrite(writes, { ordered: false });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { Connection } from 'mongoose';
+
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
+import { ServiceError } from '../../../errors/service-error.ts';
+import { listRows } from '../list-rows.ts';
+import type { Models } from '../models.ts';
+import type { WebhookRow } from './webhook-rows.ts';
+
+/** Disabled ones count as well. */
+const WEBHOOKS_MAX = 20;
+
+/** Undefined leaves a field as it is, null takes it away. */
+export type WebhookChanges = {
+  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret']?: WebhookRow[Name] | undefined;
+} & {
+  [Name in 'disabledReason' | 'previousSecrets' | 'failingSince' | 'failures' | 'slow']?:
+    WebhookRow[Name] | null | undefined;
+};
+
+export interface WebhookRepository {
+  /** Throws `conflict` when the tenant has 20; exact under concurrent calls. */
+  insert(row: WebhookRow): Promise<void>;
+  find(tenantId: string, webhookId: string): Promise<WebhookRow | undefined>;
+  /** One row more than the limit. */
+  list(tenantId: string, query: ListQuery): Promise<WebhookRow[]>;
+  /** Undefined: the tenant has no such webhook. */
+  change(tenantId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
+  /** Changes it only where it still has this secret; false: another call has rotated it. */
+  replaceSecret(row: WebhookRow, changes: WebhookChanges): Promise<boolean>;
+  /** Disables it for its receiver's sake; false: it was not active any more. */
+  disable(tenantId: string, webhookId: string, reason: 'gone' | 'failing'): Promise<boolean>;
+  /** With its deliveries. False: there was none. */
+  remove(tenantId: string, webhookId: string): Promise<boolean>;
+  /** The active webhooks of a tenant by event type. */
+  subscriptions(tenantId: string): Promise<Map<WebhookEventType, string[]>>;
+  /** The tenants that have an active webhook for a type of event. */
+  tenantsWith(type: WebhookEventType): Promise<string[]>;
+}
+
+function toUpdate(changes: WebhookChanges): { $set?: object; $unset?: object } {
+  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const set = entries.filter(([, value]) => value !== null);
+  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
+  return {
+    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
+    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
+  };
+}
+
+export function createWebhookRepository(connection: Connection, models: Models): WebhookRepository {
+  const { tenants, webhooks, webhookDeliveries } = models;
+
+  async function find(tenantId: string, webhookId: string): Promise<WebhookRow | undefined> {
+    return (await webhooks.findOne({ _id: webhookId, tenantId }).lean()) ?? undefined;
+  }
+
+  return {
+    find,
+
+    async insert(row) {
+      const { tenantId } = row;
+      await connection.transaction(async (session) => {
+        // Writing the tenant makes concurrent calls take turns.
+        await tenants.updateOne({ _id: tenantId }, { $inc: { webhooksMade: 1 } }, { session });
+        const count = await webhooks.countDocuments({ tenantId }, { session });
+        if (count >= WEBHOOKS_MAX) {
+          throw new ServiceError(
+            'conflict',
+            `The tenant has ${WEBHOOKS_MAX} webhooks, which is the most it may have; delete one first.`,
+          );
+        }
+        await webhooks.create([row], { session });
+      });
+    },
+
+    list: (tenantId, query) => listRows(webhooks, { tenantId }, query),
+
+    async change(tenantId, webhookId, changes) {
+      await webhooks.updateOne({ _id: webhookId, tenantId }, toUpdate(changes));
+      return find(tenantId, webhookId);
+    },
+
+    async replaceSecret({ _id, tenantId, encryptedSecret }, changes) {
+      const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toUpdate(changes));
+      return matchedCount === 1;
+    },
+
+    async disable(tenantId, webhookId, disabledReason) {
+      const { matchedCount } = await webhooks.updateOne(
+        { _id: webhookId, tenantId, status: 'active' },
+        { $set: { status: 'disabled', disabledReason } },
+      );
+      return matchedCount === 1;
+    },
+
+    async remove(tenantId, webhookId) {
+      const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, tenantId });
+      if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId, webhookId });
+      return deletedCount === 1;
+    },
+
+    async subscriptions(tenantId) {
+      const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1 }).lean();
+      const byType = new Map<WebhookEventType, string[]>();
+      for (const { _id, events } of rows)
+        for (const type of events) byType.set(type, [...(byType.get(type) ?? []), _id]);
+      return byType;
+    },
+
+    tenantsWith: (type) => webhooks.distinct('tenantId', { events: type, status: 'active' }),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+import type { RedisClient } from '../connection.ts';
+import { unlimited } from '../time-limit.ts';
+import type { TimeLimit } from '../time-limit.ts';
+
+/** The book as MongoDB has it; see `Book` in shared/infra/mongo/accounts/account-repository.ts. */
+export interface PublishedBook {
+  balanceMicro: number;
+  version: number;
+  tokensByMonth: Record<string, number>;
+}
+
+export interface AccountFigures {
+  /** Undefined: not loaded from MongoDB yet. */
+  bookMicro: number | undefined;
+  pendingMicro: number;
+  heldMicro: number;
+  budgetUsedTokens: number;
+  budgetHeldTokens: number;
+}
+
+export interface AccountStore {
+  /** A higher version replaces a lower one; `settledIds` are pending no more. Safe to repeat. */
+  publishBook(shard: number, tenantId: string, book: PublishedBook, settledIds?: readonly string[]): Promise<void>;
+  /** `month`: see monthOf in shared/domain/pricing. */
+  read(shard: number, tenantId: string, month: string): Promise<AccountFigures>;
+}
+
+export function createAccountStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): AccountStore {
+  const publish = defineScript(client, 'publish-book', ['window', 'account']);
+  const read = defineScript(client, 'read-account');
+  return {
+    async publishBook(shard, tenantId, book, settledIds = []) {
+      const keys = keyspace.shard(shard);
+      const months = Object.entries(book.tokensByMonth);
+      await limit(
+        publish(
+          [keys.account(tenantId), keys.pending(tenantId)],
+          [book.version, book.balanceMicro, months.length, ...months.flat(), ...settledIds],
+        ),
+      );
+    },
+
+    async read(shard, tenantId, month) {
+      const reply = await limit(read([keyspace.shard(shard).account(tenantId)], [month]));
+      const values = Array.isArray(reply) ? reply.map(String) : [];
+      const figure = (index: number) => Number(values[index] ?? 0);
+      return {
+        bookMicro: values[0] === undefined || values[0] === '' ? undefined : figure(0),
+        pendingMicro: figure(1),
+        heldMicro: figure(2),
+        budgetUsedTokens: figure(3) + figure(4),
+        budgetHeldTokens: figure(5),
+      };
+    },
+  };
+}

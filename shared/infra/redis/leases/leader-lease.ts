@@ -1,0 +1,30 @@
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+
+/** Lets one process of many do a task: whoever holds the lease. Every task must stay right with two leaders for a moment. */
+export interface LeaderLease {
+  /** True while this process leads `task` on the shard; renews with every call. */
+  hold(shard: number, task: string): Promise<boolean>;
+  /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
+  release(shard: number, task: string): Promise<void>;
+  /** True for one call of one process in `everyMs`: a task whose pace is the fleet's, restarts or not. */
+  takeTurn(shard: number, task: string, everyMs: number): Promise<boolean>;
+}
+
+const LEASE_MS = 5_000;
+
+export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string): LeaderLease {
+  const lead = defineScript(client, 'lead');
+  return {
+    async hold(shard, task) {
+      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS])) === 1;
+    },
+    async release(shard, task) {
+      await lead([keyspace.shard(shard).lease(task)], [processId, 0]);
+    },
+    async takeTurn(shard, task, everyMs) {
+      return (await client.set(keyspace.shard(shard).lease(task), processId, 'PX', everyMs, 'NX')) === 'OK';
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import type { QueueName } from '../../../contracts/jobs.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { serverTimeMs } from '../server-time.ts';
+
+/** A request whose lease, or time to be enqueued, has run out. */
+export interface Overdue {
+  requestId: string;
+  /** `missing`: the record is gone. */
+  state: string;
+  tenantId: string;
+  keyId: string;
+  lane: QueueName;
+  fence: number;
+  /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
+  sent: number;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
+  /** The request's body is there, so it can still be run. */
+  hasBody: boolean;
+  /** BullMQ still has the job and will hand it out. */
+  jobPending: boolean;
+}
+
+export interface Inflight {
+  overdue(shard: number, limit: number): Promise<Overdue[]>;
+  /** Looks again after `delayMs`. */
+  postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
+  forget(shard: number, requestId: string): Promise<void>;
+}
+
+export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
+  async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
+    const keys = keyspace.shard(shard);
+    const values = await client.hmget(
+      keys.record(requestId),
+      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane'],
+    );
+    const [state, tenantId, keyId, fence, sent, deadline, laneName] = values;
+    // Written by admit.lua, for batches only.
+    const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
+    const jobPrefix = `${keys.tag}:${lane}`;
+    const [exists, completed, failed, body] = await Promise.all([
+      client.exists(`${jobPrefix}:${requestId}`),
+      client.zscore(`${jobPrefix}:completed`, requestId),
+      client.zscore(`${jobPrefix}:failed`, requestId),
+      client.exists(keys.body(requestId)),
+    ]);
+    return {
+      requestId,
+      state: state ?? 'missing',
+      tenantId: tenantId ?? '',
+      keyId: keyId ?? '',
+      lane,
+      fence: Number(fence ?? 0),
+      sent: Number(sent ?? 0),
+      remainingMs: Number(deadline ?? 0) - at,
+      hasBody: body === 1,
+      jobPending: exists === 1 && completed === null && failed === null,
+    };
+  }
+
+  return {
+    async overdue(shard, limit) {
+      const at = await serverTimeMs(client);
+      const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
+      return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
+    },
+    async postpone(shard, requestId, delayMs) {
+      await client.zadd(keyspace.shard(shard).inflight, 'XX', (await serverTimeMs(client)) + delayMs, requestId);
+    },
+    async forget(shard, requestId) {
+      await client.zrem(keyspace.shard(shard).inflight, requestId);
+    },
+  };
+}

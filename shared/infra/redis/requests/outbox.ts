@@ -1,0 +1,93 @@
+import type { ChainableCommander } from 'ioredis';
+
+import { parseSettlement } from '../../../contracts/settlement.ts';
+import type { SettlementRecord } from '../../../contracts/settlement.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+
+export interface OutboxEntry {
+  id: string;
+  /** Undefined: the entry cannot be read and is to be parked. */
+  record: SettlementRecord | undefined;
+  raw: string;
+}
+
+/** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
+export interface Outbox {
+  /** `redelivered`: what was read before and never acknowledged; else what is new. */
+  read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
+  /** Safe to repeat. */
+  acknowledge(shard: number, ids: readonly string[]): Promise<void>;
+  /** Puts an entry that never succeeds aside, for an operator. */
+  park(shard: number, entry: OutboxEntry): Promise<void>;
+  length(shard: number): Promise<number>;
+}
+
+const GROUP = 'settlement';
+/** One name for every leader: what the last one left unacknowledged belongs to the next one at once. */
+const CONSUMER = 'leader';
+
+type StreamRow = [id: string, fields: string[] | null];
+
+function toEntry([id, fields]: StreamRow): OutboxEntry {
+  const raw = fields?.[1] ?? '';
+  return { id, raw, record: parseSettlement(raw) };
+}
+
+function isMissingGroup(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOGROUP');
+}
+
+/** `exec` resolves although a command of it failed; a caller must not take that for done. */
+async function runAll(transaction: ChainableCommander): Promise<void> {
+  const failed = (await transaction.exec())?.find(([error]) => error !== null);
+  if (failed?.[0]) throw failed[0];
+}
+
+export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
+  async function ensureGroup(stream: string): Promise<void> {
+    await client.xgroup('CREATE', stream, GROUP, '0', 'MKSTREAM').catch((error: unknown) => {
+      if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error;
+    });
+  }
+
+  async function readGroup(stream: string, from: string, count: number): Promise<StreamRow[]> {
+    const reply = await client.xreadgroup('GROUP', GROUP, CONSUMER, 'COUNT', count, 'STREAMS', stream, from);
+    return reply?.[0]?.[1] ?? [];
+  }
+
+  return {
+    async read(shard, from, count) {
+      const stream = keyspace.shard(shard).outbox;
+      const position = from === 'new' ? '>' : '0';
+      try {
+        return (await readGroup(stream, position, count)).map(toEntry);
+      } catch (error) {
+        // A new shard, or a Redis that came back empty.
+        if (!isMissingGroup(error)) throw error;
+        await ensureGroup(stream);
+        return (await readGroup(stream, position, count)).map(toEntry);
+      }
+    },
+
+    async acknowledge(shard, ids) {
+      if (ids.length === 0) return;
+      const stream = keyspace.shard(shard).outbox;
+      await runAll(
+        client
+          .multi()
+          .xack(stream, GROUP, ...ids)
+          .xdel(stream, ...ids),
+      );
+    },
+
+    async park(shard, { id, raw }) {
+      const { outbox, parked } = keyspace.shard(shard);
+      // Apart: a transaction of Redis takes out what could not be put aside. At worst it is put aside twice.
+      await client.xadd(parked, '*', 's', raw);
+      await runAll(client.multi().xack(outbox, GROUP, id).xdel(outbox, id));
+    },
+
+    length: (shard) => client.xlen(keyspace.shard(shard).outbox),
+  };
+}

@@ -1,0 +1,114 @@
+import type { Tier } from '../../../contracts/chat-request.ts';
+import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import type { Terminal } from '../../../contracts/events.ts';
+import type { Principal } from '../../../domain/keys/principal.ts';
+import { acceptedKeys } from './accepted-keys.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+import type { Script } from '../scripts.ts';
+import { inTime } from '../time-limit.ts';
+
+export type RequestState = 'accepted' | 'running' | 'done';
+
+/** A request as an ingress sees it that did not accept it. Times are milliseconds since the epoch. */
+export interface RequestRecord {
+  requestId: string;
+  state: RequestState;
+  /** Set once it is done. */
+  status: 'completed' | 'failed' | 'cancelled' | undefined;
+  tier: Tier;
+  metadataJson?: string;
+  /** Sequence number of the last event so far. */
+  sentSeq: number;
+  acceptedAt: number;
+  startedAt?: number;
+  firstTokenAt?: number;
+  finishedAt?: number;
+}
+
+export interface RecordStore {
+  /** Undefined: unknown, another tenant's, or past its retention. */
+  find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
+  /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
+  attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
+  /** Says that the ingress still reads. False: Redis knows nothing of the request, it has come back without it. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
+  /** Says that the ingress reads no more. */
+  detach(shard: number, requestId: string, channel: string): Promise<void>;
+  /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
+  cancel(owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, requestId: string): Promise<boolean>;
+}
+
+/** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
+const READER_LEASE_MS = 15_000;
+
+const CANCELLED: Terminal = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } };
+
+function timeOf(value: string | undefined): number | undefined {
+  return value === undefined || value === '' ? undefined : Number(value);
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [key in K]: V });
+}
+
+function toRecord(requestId: string, values: readonly string[]): RequestRecord {
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished] = values;
+  return {
+    requestId,
+    // Written by the scripts of this folder, which know no other values.
+    state: state as RequestState,
+    status: status === '' ? undefined : (status as RequestRecord['status']),
+    tier: tier as Tier,
+    sentSeq: Number(sent),
+    acceptedAt: Number(accepted),
+    ...(metadata === undefined || metadata === '' ? {} : { metadataJson: metadata }),
+    ...optional('startedAt', timeOf(started)),
+    ...optional('firstTokenAt', timeOf(firstToken)),
+    ...optional('finishedAt', timeOf(finished)),
+  };
+}
+
+export function createRecordStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  { retentionMs }: { retentionMs: number },
+): RecordStore {
+  const define = (name: string, parts: readonly string[]): Script => {
+    const script = defineScript(client, name, parts);
+    return (keys, args) => inTime(script(keys, args));
+  };
+  const attach = define('attach', ['window']);
+  const reader = define('reader', ['window']);
+  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+
+  async function look(
+    { shard, tenantId }: Principal,
+    requestId: string,
+    channel: string,
+  ): Promise<RequestRecord | undefined> {
+    const reply = await attach([keyspace.shard(shard).record(requestId)], [tenantId, channel, READER_LEASE_MS]);
+    return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
+  }
+
+  return {
+    find: (principal, requestId) => look(principal, requestId, ''),
+    attach: look,
+    async renewReader(shard, requestId, channel) {
+      const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
+      return state !== 'missing';
+    },
+    async detach(shard, requestId, channel) {
+      await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
+    },
+    async cancel(principal, requestId) {
+      const { cancelled } = keyspace.shard(principal.shard);
+      const found = await cancel(
+        [...acceptedKeys(keyspace, requestId, principal), cancelled],
+        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
+      );
+      return found !== '';
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import type { FinishReason, Terminal } from '../../../contracts/events.ts';
+import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { SettlementRecord } from '../../../contracts/settlement.ts';
+import { randomBase62 } from '../../../lifecycle/ids.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+import { serverTimeMs } from '../server-time.ts';
+import type { Script, ScriptReply } from '../scripts.ts';
+
+/** An attempt's right to write: a higher fence shuts out every lower one. */
+export interface Claimed {
+  kind: 'run';
+  shard: number;
+  fence: number;
+  envelope: RequestEnvelope;
+  /** Milliseconds until the request's deadline; negative when it has passed. */
+  remainingMs: number;
+  /** Sequence number of the last event that an earlier attempt sent; 0: nothing was sent. */
+  sent: number;
+  cancelled: boolean;
+  seq: number;
+  heldMicro: number;
+  /** What the tenant could still spend beside this hold; Infinity for test keys. */
+  spendableMicro: number;
+  /** Redis's clock minus this process's is not known: all times of a request are Redis's. */
+  now: number;
+}
+
+/** `drop`: another attempt has it, or it has ended. */
+export type Claim = Claimed | { kind: 'drop'; reason: string };
+
+export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
+export type RenewOutcome = WriteOutcome | 'exhausted';
+
+/** `cancelled` and `failed` are ends without an answer. */
+export type FinalStatus = 'completed' | 'failed' | 'cancelled';
+
+export interface Ending {
+  status: FinalStatus;
+  /** Text that has not been appended yet. */
+  deltas: readonly string[];
+  terminal: Terminal;
+  costMicro: number;
+  /** How long answer and record are kept. */
+  retentionMs: number;
+  /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
+  settlement?: SettlementRecord;
+}
+
+/** Names one running attempt. */
+export interface AttemptRef {
+  shard: number;
+  requestId: string;
+  tenantId: string;
+  keyId: string;
+  lane: QueueName;
+  fence: number;
+}
+
+/** What a running request must hold. */
+export interface Needed {
+  /** For what is used so far and the next interval. */
+  micro: number;
+  tokens: number;
+  /** What is used so far: once that is all the request holds and no more is left, it is exhausted. */
+  usedMicro: number;
+}
+
+export interface RequestStore {
+  claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
+  /** `lastSeq`: sequence number of the last of `deltas`. */
+  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
+  /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
+  leaseLeftMs(shard: number, requestId: string): Promise<number>;
+  /** Renews the lease and raises hold and token weight to what is needed next. */
+  renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
+  /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
+  finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
+  /**
+   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `told`: it
+   * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
+   * `superseded`: it knows another attempt, which ends the request.
+   */
+  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'told' | 'superseded'>;
+}
+
+export interface RequestStoreSettings {
+  leaseMs: number;
+  /** Time in which a client that left may come back. */
+  disconnectGraceMs: number;
+}
+
+/** What each finish reason means for the look-up of a request. */
+export function statusOf(reason: FinishReason): FinalStatus {
+  if (reason === 'error') return 'failed';
+  return reason === 'cancelled' ? 'cancelled' : 'completed';
+}
+
+/**
+ * Commands that share a write are given up by ioredis when the connection ends in the middle of their answers; others
+ * it sends again by itself. Each of these scripts may be sent twice, so none is given up.
+ */
+function repeatable(script: Script): Script {
+  return async (keys, args) => {
+    for (;;) {
+      try {
+        return await script(keys, args);
+      } catch (error) {
+        if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+      }
+    }
+  };
+}
+
+export function createRequestStore(
+  client: RedisClient,
+  keyspace: Keyspace,
+  settings: RequestStoreSettings,
+): RequestStore {
+  const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
+  const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
+  const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
+  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+
+  /** Returns what finish.lua says. */
+  function end(
+    ref: AttemptRef,
+    sentSeq: number,
+    { status, deltas, terminal, costMicro, settlement, retentionMs }: Ending,
+  ): Promise<ScriptReply> {
+    const keys = keyspace.shard(ref.shard);
+    const { promptTokens, completionTokens } = terminal.usage;
+    return finish(
+      [
+        keys.record(ref.requestId),
+        keys.stream(ref.requestId),
+        keys.body(ref.requestId),
+        keys.inflight,
+        keys.account(ref.tenantId),
+        keys.pending(ref.tenantId),
+        keys.outbox,
+        keys.tpmLog(ref.keyId),
+        keys.tpmWeights(ref.keyId),
+        keys.meanCompletion(ref.keyId),
+        keys.laneStatistics(ref.lane),
+        keys.answer(ref.requestId),
+      ],
+      [
+        ref.requestId,
+        ref.fence,
+        sentSeq + deltas.length + eventsOf(terminal),
+        encodeEntry(deltas, terminal),
+        status,
+        costMicro,
+        promptTokens + completionTokens,
+        completionTokens,
+        settlement === undefined ? '' : JSON.stringify(settlement),
+        retentionMs,
+      ],
+    );
+  }
+
+  return {
+    async claim(shard, requestId, tenantId, attempt) {
+      const keys = keyspace.shard(shard);
+      const reply = await claim(
+        [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
+        [requestId, attempt, settings.leaseMs, randomBase62(12)],
+      );
+      if (!Array.isArray(reply) || reply[0] !== 'run') {
+        return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
+      }
+      const [, body, remainingMs, sent, cancel, seq, held, spendable, now] = reply.map(String);
+      return {
+        kind: 'run',
+        shard,
+        fence: attempt,
+        // Written by the ingress, in this repository, as a RequestEnvelope.
+        envelope: JSON.parse(body ?? '') as RequestEnvelope,
+        remainingMs: Number(remainingMs),
+        sent: Number(sent),
+        cancelled: cancel !== '',
+        seq: Number(seq),
+        heldMicro: Number(held),
+        spendableMicro: spendable === '-1' ? Infinity : Number(spendable),
+        now: Number(now),
+      };
+    },
+
+    async append(ref, lastSeq, deltas) {
+      const keys = keyspace.shard(ref.shard);
+      const outcome = await append(
+        [keys.record(ref.requestId), keys.stream(ref.requestId)],
+        [ref.requestId, ref.fence, lastSeq, encodeEntry(deltas)],
+      );
+      // append.lua knows no other outcome.
+      return outcome as WriteOutcome;
+    },
+
+    async leaseLeftMs(shard, requestId) {
+      const [[state, leased], now] = await Promise.all([
+        client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
+        serverTimeMs(client),
+      ]);
+      return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
+    },
+
+    async renew(ref, needed) {
+      const keys = keyspace.shard(ref.shard);
+      const outcome = await renew(
+        [
+          keys.record(ref.requestId),
+          keys.inflight,
+          keys.account(ref.tenantId),
+          keys.tpmLog(ref.keyId),
+          keys.tpmWeights(ref.keyId),
+        ],
+        [
+          ref.requestId,
+          ref.fence,
+          settings.leaseMs,
+          Math.ceil(needed.micro),
+          Math.ceil(needed.tokens),
+          settings.disconnectGraceMs,
+          Math.ceil(needed.usedMicro),
+        ],
+      );
+      // renew.lua knows no other outcome.
+      return outcome as RenewOutcome;
+    },
+
+    finish: async (...ending) => (await end(...ending)) === 'finished',
+
+    async replayFinish(ref, sentSeq, ending) {
+      const { record, outbox } = keyspace.shard(ref.shard);
+      const state = await client.hget(record(ref.requestId), 'state');
+      if (state === 'done') return 'known';
+      const outcome = await end(ref, sentSeq, ending);
+      if (outcome === 'finished') return 'told';
+      if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
+      if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+      return 'told';
+    },
+  };
+}

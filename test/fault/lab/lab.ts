@@ -1,0 +1,65 @@
+import type { Evidence, ProviderCount } from '../checker/evidence.ts';
+import type { Caller, Tenant } from '../client/caller.ts';
+import type { AdminApi } from '../../../scripts/start/admin-api.ts';
+import type { RedisInspector } from './inspect-redis.ts';
+import type { Store } from './lab-stores.ts';
+import type { Victim } from './program.ts';
+
+export interface LabOptions {
+  /** Settings of contract.md section 1 for every ingress and worker. */
+  settings?: Record<string, string>;
+  /** Defaults of the simulated provider (scripts/simulated-provider/settings.ts). */
+  provider?: string;
+  /** The model behind each tier, with settings that win over `provider`. Default: `sim`. */
+  models?: { mobius?: string; oloid?: string };
+  ingresses?: number;
+  workers?: number;
+  /** Whether request records outlive the experiment, so that the checker may miss them. Default: true. */
+  keepsRecords?: boolean;
+}
+
+/** A process that shows its metrics. */
+export interface Worker extends Victim {
+  metricsUrl: string;
+}
+
+export interface Ingress extends Worker {
+  /** Without a path. */
+  url: string;
+  adminUrl: string;
+}
+
+/** Two ingresses and two workers as a user starts them, over stores of their own, and the simulated provider. */
+export interface Lab {
+  signal: AbortSignal;
+  caller: Caller;
+  redis: Store;
+  mongo: Store;
+  inspector: RedisInspector;
+  /** Those that run, oldest first. */
+  ingresses: Ingress[];
+  workers: Worker[];
+  startIngress(settings?: Record<string, string>): Promise<Ingress>;
+  startWorker(settings?: Record<string, string>): Promise<Worker>;
+  /** An ingress of those that run, in turn. */
+  urlOf(index: number): string;
+  /** A tenant that no limit but its credits stops, with a live key. */
+  openTenant(credits: number, more?: Record<string, unknown>): Promise<Tenant>;
+  /** The administration of the ingress that was started last. */
+  admin(): AdminApi;
+  /** Where the simulated provider answers, for providers of another name. */
+  providerUrl: string;
+  /** The sum of a metric's values on a process's metrics page. */
+  metric(process: Worker, name: string): Promise<number>;
+  /** What a process still needs after a garbage collection, in bytes. */
+  liveBytes(victim: Victim): Promise<number>;
+  providerCounts(): Promise<Map<string, ProviderCount>>;
+  /** Waits for a condition; throws with `what` when it does not come true. */
+  waitFor(check: () => boolean | Promise<boolean>, what: string, timeoutMs?: number): Promise<void>;
+  /** Waits until every client's request has ended, and what was accepted without one too. */
+  untilEnded(timeoutMs?: number): Promise<void>;
+  /** What is left once nothing moves any more, and all processes have been stopped. */
+  gather(): Promise<Evidence>;
+  /** Ends everything at once; safe to repeat. Keeps the logs. */
+  close(): Promise<void>;
+}

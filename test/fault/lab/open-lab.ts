@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { freePort } from '../../../scripts/embedded/ports.ts';
+import { createAdminApi } from '../../../scripts/start/admin-api.ts';
+import { assertReady, callJson } from '../../../scripts/start/http.ts';
+import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
+import { createCaller } from '../client/caller.ts';
+import type { Tenant } from '../client/caller.ts';
+import { inspectBook } from './inspect-book.ts';
+import { openRedisInspector } from './inspect-redis.ts';
+import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
+import { liveBytes } from './live-memory.ts';
+import { openGivenMongo, openMongo, openRedis } from './lab-stores.ts';
+import { startProgram } from './program.ts';
+import type { Victim } from './program.ts';
+import { until } from './until.ts';
+
+const WAIT_MS = 30_000;
+const REST_MS = 60_000;
+/** Of the tiers, in credits a token. */
+const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
+const MICRO = 1_000_000;
+const UNLIMITED = { rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 } as const;
+
+export interface LabPlace {
+  /** Takes the data of the stores and, in `logs`, the logs. */
+  dataDir: string;
+  signal: AbortSignal;
+  /** A MongoDB that runs already; it is given a database of its own. */
+  mongodbUri?: string;
+}
+
+type Counts = Record<string, { calls: number; prompt_tokens: number; completion_tokens: number }>;
+
+export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options: LabOptions): Promise<Lab> {
+  const logDir = join(dataDir, 'logs');
+  await mkdir(logDir, { recursive: true });
+  const exits: ProcessExit[] = [];
+  const victims: Victim[] = [];
+  const [redis, mongo] = await Promise.all([
+    openRedis({ dataDir, signal, exits }),
+    mongodbUri === undefined ? openMongo({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
+  ]);
+  const secrets = {
+    ADMIN_TOKEN: randomBytes(24).toString('hex'),
+    CREDENTIALS_KEY: randomBytes(32).toString('base64'),
+    'provider key': `sk-provider-${randomBytes(12).toString('hex')}`,
+  };
+  const env = {
+    REDIS_URL: redis.url,
+    MONGODB_URI: mongo.url,
+    ADMIN_TOKEN: secrets.ADMIN_TOKEN,
+    CREDENTIALS_KEY: secrets.CREDENTIALS_KEY,
+    REQUEST_TIMEOUT_SECONDS: '120',
+    DISCONNECT_GRACE_SECONDS: '5',
+    ...options.settings,
+  };
+  const started = { ingress: 0, worker: 0 };
+  const start = async (name: string, file: string, own: Record<string, string>, readyUrl: string) => {
+    const ready = () => assertReady(readyUrl);
+    const victim = await startProgram({ name, file, env: { ...env, ...own }, logDir, ready, signal }, exits);
+    victims.push(victim);
+    return victim;
+  };
+
+  const providerPort = await freePort();
+  const providerUrl = `http://127.0.0.1:${providerPort}`;
+  await start(
+    'provider',
+    'scripts/simulated-provider/main.ts',
+    { PROVIDER_PORT: String(providerPort) },
+    `${providerUrl}/health/live`,
+  );
+  if (options.provider !== undefined) {
+    const settings = Object.fromEntries(new URLSearchParams(options.provider));
+    await callJson('POST', `${providerUrl}/settings`, { body: settings });
+  }
+
+  const ingresses: Ingress[] = [];
+  const workers: Worker[] = [];
+  let adminPort = 0;
+  async function startIngress(own: Record<string, string> = {}): Promise<Ingress> {
+    const [port, ownAdminPort] = [await freePort(), await freePort()];
+    started.ingress += 1;
+    const url = `http://127.0.0.1:${port}`;
+    const ports = { PORT: String(port), ADMIN_PORT: String(ownAdminPort) };
+    const victim = await start(
+      `ingress-${started.ingress}`,
+      'api/main.ts',
+      { ...ports, ...own },
+      `${url}/health/ready`,
+    );
+    adminPort = ownAdminPort;
+    const adminUrl = `http://127.0.0.1:${ownAdminPort}`;
+    const ingress = { ...victim, url, adminUrl, metricsUrl: `${adminUrl}/metrics` };
+    ingresses.push(ingress);
+    return ingress;
+  }
+  async function startWorker(own: Record<string, string> = {}): Promise<Worker> {
+    const port = await freePort();
+    started.worker += 1;
+    const url = `http://127.0.0.1:${port}`;
+    const settings = { WORKER_PORT: String(port), ...own };
+    const victim = await start(`worker-${started.worker}`, 'workers/main.ts', settings, `${url}/health/ready`);
+    const worker = { ...victim, metricsUrl: `${url}/metrics` };
+    workers.push(worker);
+    return worker;
+  }
+  const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
+
+  const caller = createCaller();
+  const inspector = await openRedisInspector(redis.url);
+  const granted = new Map<string, number>();
+  const keys: { name: string; value: string }[] = [];
+  const admin = () => createAdminApi(`http://127.0.0.1:${adminPort}`, secrets.ADMIN_TOKEN);
+
+  async function setRoutes(): Promise<void> {
+    const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, api_key: secrets['provider key'] };
+    await admin().send('PUT', '/admin/v1/providers/simulated', provider);
+    for (const tier of ['mobius', 'oloid'] as const) {
+      const model = options.models?.[tier] ?? 'sim';
+      const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000 }];
+      await admin().send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
+    }
+  }
+
+  async function providerCounts(): Promise<Map<string, ProviderCount>> {
+    const { body } = await callJson('GET', `${providerUrl}/stats?detail=1`);
+    // The provider's own report (scripts/simulated-provider/stats.ts).
+    return new Map(
+      Object.entries(body['by_request'] as Counts).map(([id, count]) => [
+        id,
+        { calls: count.calls, promptTokens: count.prompt_tokens, completionTokens: count.completion_tokens },
+      ]),
+    );
+  }
+
+  /** Everything that was accepted has ended and is in the book. */
+  async function isAtRest(): Promise<boolean> {
+    const { body } = await callJson('GET', `${providerUrl}/stats?detail=0`);
+    if (body['in_flight'] !== 0) return false;
+    const queues = await inspector.queues();
+    if (Object.values(queues).some((count) => count !== 0)) return false;
+    const states = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
+    return states.every(({ leftovers }) => Object.values(leftovers).every((amount) => amount === 0));
+  }
+
+  async function readLogs() {
+    const names = await readdir(logDir);
+    return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(logDir, name), 'utf8') })));
+  }
+
+  let closing: Promise<void> | undefined;
+  async function killAll(): Promise<void> {
+    caller.leaveAll();
+    inspector.close();
+    await Promise.all(victims.filter((victim) => victim.isRunning()).map((victim) => victim.kill()));
+    await Promise.all([redis.stop(), mongo.stop()]);
+  }
+
+  const lab: Lab = {
+    signal,
+    caller,
+    redis,
+    mongo,
+    inspector,
+    ingresses,
+    workers,
+    startIngress,
+    startWorker,
+    urlOf(index) {
+      const live = running(ingresses);
+      return live[index % live.length]?.url ?? '';
+    },
+    async openTenant(credits, more = {}): Promise<Tenant> {
+      const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...UNLIMITED, ...more });
+      const tenantId = String(tenant['id']);
+      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name: 'fault', mode: 'live' });
+      granted.set(tenantId, toMicro(credits));
+      keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
+      return { tenantId, key: String(key['value']) };
+    },
+    async metric({ metricsUrl }, name) {
+      const headers = { Authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
+      const page = await (await fetch(metricsUrl, { headers, signal })).text();
+      const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+      return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+    },
+    admin,
+    providerUrl,
+    liveBytes: ({ name, pid }) => liveBytes(pid, join(logDir, `${name}.stderr.log`)),
+    providerCounts,
+    async waitFor(check, what, timeoutMs = WAIT_MS) {
+      if (!(await until(check, { timeoutMs, signal }))) throw new Error(`Waited in vain for ${what}.`);
+    },
+    async untilEnded(timeoutMs = REST_MS) {
+      const hasEnded = () => caller.requests.every(({ readings }) => readings.every(({ end }) => end !== 'open'));
+      await until(hasEnded, { timeoutMs, signal });
+    },
+    async gather() {
+      await lab.untilEnded();
+      await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
+      const provider = await providerCounts();
+      const queues = await inspector.queues();
+      const accounts = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
+      const records = options.keepsRecords === false ? undefined : await inspector.records();
+      const book = await inspectBook(mongo.url);
+      caller.leaveAll();
+      await Promise.all(running(ingresses).map((victim) => victim.stop()));
+      await Promise.all(running(workers).map((victim) => victim.stop()));
+      return {
+        requests: caller.requests,
+        provider,
+        ledger: book.ledger,
+        accounts: accounts.map((account) => ({
+          ...account,
+          grantedMicro: granted.get(account.tenantId) ?? 0,
+          balanceMicro: book.balances.get(account.tenantId) ?? 0,
+        })),
+        records,
+        queues,
+        exits,
+        logs: await readLogs(),
+        secrets: [...Object.entries(secrets).map(([name, value]) => ({ name, value })), ...keys],
+        rates: Object.fromEntries(
+          Object.entries(RATES).map(([tier, { prompt, completion }]) => [
+            tier,
+            { prompt: prompt * MICRO, completion: completion * MICRO },
+          ]),
+        ),
+      };
+    },
+    close: () => (closing ??= killAll()),
+  };
+
+  try {
+    // The first one makes the collections; workers that start after the routes have them at once.
+    await startIngress();
+    await setRoutes();
+    const more = Array.from({ length: (options.ingresses ?? 2) - 1 }, () => startIngress());
+    await Promise.all([...more, ...Array.from({ length: options.workers ?? 2 }, () => startWorker())]);
+    return lab;
+  } catch (error) {
+    await lab.close();
+    throw error;
+  }
+}

@@ -1,0 +1,33 @@
+import { parseArgs } from 'node:util';
+
+import { readNumber } from '../../scripts/service/read-number.ts';
+
+export interface FaultOptions {
+  /** Upper case; none: all. */
+  names: string[];
+  rounds: number;
+  /** How long E17 runs. */
+  minutes: number;
+}
+
+export const USAGE = 'npm run test:fault -- [E1 E7 R2 …] [--rounds N] [--minutes N]';
+
+const ROUNDS_MAX = 1_000;
+const MINUTES_MAX = 10_080;
+
+/** Throws one sentence. */
+export function parseFaultOptions(args: string[], known: readonly string[]): FaultOptions {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { rounds: { type: 'string', default: '1' }, minutes: { type: 'string', default: '30' } },
+  });
+  const names = positionals.map((name) => name.toUpperCase());
+  const strange = names.find((name) => !known.includes(name));
+  if (strange !== undefined) throw new Error(`There is no experiment "${strange}"; there are ${known.join(', ')}.`);
+  return {
+    names,
+    rounds: readNumber('rounds', values.rounds, ROUNDS_MAX),
+    minutes: readNumber('minutes', values.minutes, MINUTES_MAX),
+  };
+}

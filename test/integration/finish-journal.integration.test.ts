@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+
+import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
+import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let lab: RequestLab;
+let endings: FinishJournal;
+let time: number;
+let request: LabRequest;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+beforeEach(async () => {
+  time = 1_000_000;
+  endings = createFinishJournal({ requests: lab.requests, clock: { now: () => time }, log: createRecordingLog() });
+  await lab.redis.del(lab.keys.outbox);
+  request = await lab.admit();
+  await lab.run(request, 1);
+});
+
+const finish = () => endings.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));
+const settlements = async () => (await lab.outbox.read(SHARD, 'new', 10)).map(({ record }) => record?.requestId);
+
+/** What a power cut takes that comes between two writes of the append-only file. */
+async function losing(action: () => Promise<unknown>): Promise<void> {
+  const before = await lab.snapshot();
+  await action();
+  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
+  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
+}
+
+it('ends the request again in a Redis that came back without its end', async () => {
+  await losing(finish);
+
+  await endings.replay();
+  await endings.replay();
+
+  expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'completed']);
+  expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
+  expect(await settlements()).toEqual([request.requestId]);
+});
+
+it('brings the charge again where even the record was lost', async () => {
+  await finish();
+  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
+
+  await endings.replay();
+
+  expect(await settlements()).toEqual([request.requestId]);
+});
+
+it('changes nothing where nothing was lost', async () => {
+  await finish();
+  const before = await lab.snapshot();
+
+  await endings.replay();
+
+  expect(await lab.snapshot()).toEqual(before);
+});
+
+it('leaves a request to the attempt that has taken it over meanwhile', async () => {
+  await losing(finish);
+  await lab.run(request, 2);
+
+  await endings.replay();
+
+  expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('running');
+  expect(await settlements()).toEqual([]);
+});
+
+it('forgets what is older than a few seconds, but only while Redis is there to take more', async () => {
+  await losing(finish);
+  time += 3_600_000;
+  await endings.replay();
+  expect(await settlements()).toEqual([request.requestId]);
+
+  const older = request;
+  request = await lab.admit();
+  await lab.run(request, 1);
+  await finish();
+  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
+  await endings.replay();
+
+  expect(await settlements()).toEqual([request.requestId]);
+  expect(older.requestId).not.toBe(request.requestId);
+});

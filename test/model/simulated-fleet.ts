@@ -1,0 +1,277 @@
+import { NO_REQUEST, admit, append, cancel, claim, finish, publish, settle, takeBack } from './lifecycle.ts';
+import type { Book, Guards, World } from './lifecycle.ts';
+
+/**
+ * One request among an ingress, three deliveries of its job, a sweep, two settlement leaders and a grant. Every step of any of
+ * them is one choice; a choice may also crash an actor or lose the answer to its command, which is then sent again.
+ */
+export const GRANT = 1_000;
+const HOLD = 100;
+const COST_PER_CHUNK = 7;
+const CHUNKS = 3;
+const GRANTED_LATER = 50;
+const DELIVERIES = 3;
+const REQUEST_ID = 'req_1';
+
+interface Attempt {
+  /** Two deliveries may have the same number; their calls never have the same name. */
+  name: string;
+  number: number;
+  step: 'claim' | 'write' | 'finish' | 'over';
+  written: number;
+  /** Text it found in the stream when it claimed the request. */
+  found: number;
+  cancelled: boolean;
+}
+
+interface Settler {
+  step: 'read' | 'commit' | 'publish' | 'acknowledge';
+  batch: { requestId: string; cost: number }[];
+  result: Pick<Book, 'balance' | 'version'>;
+}
+
+interface Granting {
+  step: 'commit' | 'publish' | 'over';
+  result: Pick<Book, 'balance' | 'version'>;
+}
+
+export interface Fleet {
+  world: World;
+  book: Book;
+  outbox: { requestId: string; cost: number }[];
+  attempts: Attempt[];
+  settlers: Settler[];
+  enqueued: boolean;
+  /** Batches in the order of the stream, with the attempt that wrote each. */
+  stream: { attempt: string; lastSeq: number }[];
+  grant: Granting;
+}
+
+export const ACTORS = [
+  'enqueue',
+  'takeBack',
+  'first',
+  'second',
+  'twin',
+  'sweep',
+  'cancel',
+  'settler',
+  'otherSettler',
+  'grant',
+] as const;
+export type Actor = (typeof ACTORS)[number];
+/** `providerFailed`: the attempt gives up and ends the request with what it has. */
+export type Fault = 'none' | 'crash' | 'lostAnswer' | 'providerFailed';
+
+function newAttempt(number: number, name = `attempt ${number}`): Attempt {
+  return { name, number, step: 'claim', written: 0, found: 0, cancelled: false };
+}
+
+function newSettler(): Settler {
+  return { step: 'read', batch: [], result: { balance: 0, version: 0 } };
+}
+
+export function createFleet(): Fleet {
+  const account = { book: GRANT, version: 1, pending: new Map<string, number>(), held: 0 };
+  const { world } = admit({ request: NO_REQUEST, account }, HOLD);
+  return {
+    world,
+    book: { balance: GRANT, version: 1, ledger: [] },
+    outbox: [],
+    attempts: [newAttempt(1), newAttempt(2), newAttempt(1, 'twin of attempt 1')],
+    settlers: [newSettler(), newSettler()],
+    enqueued: false,
+    stream: [],
+    grant: { step: 'commit', result: { balance: 0, version: 0 } },
+  };
+}
+
+function stepClaim(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+  const found = fleet.world.request.sentSeq;
+  const { world, outcome } = claim(fleet.world, { attempt: attempt.number, owner: attempt.name }, guards);
+  fleet.world = world;
+  if (fault === 'lostAnswer') return;
+  attempt.found = found;
+  attempt.step = outcome === 'drop' ? 'over' : found > 0 && guards.endInterrupted ? 'finish' : 'write';
+}
+
+function stepWrite(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+  if (fault === 'providerFailed') {
+    attempt.step = 'finish';
+    return;
+  }
+  const lastSeq = attempt.written + 1;
+  const { world, outcome, written } = append(fleet.world, { fence: attempt.number, lastSeq }, guards);
+  fleet.world = world;
+  if (written) fleet.stream.push({ attempt: attempt.name, lastSeq });
+  if (fault === 'lostAnswer') return;
+  attempt.written = lastSeq;
+  attempt.cancelled = outcome === 'cancelled';
+  if (outcome === 'superseded') attempt.step = 'over';
+  else if (attempt.cancelled || attempt.written === CHUNKS) attempt.step = 'finish';
+}
+
+function stepFinish(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+  // What this attempt knows of, as a worker does: another one's text after its claim is not among it.
+  const text = attempt.found + attempt.written;
+  const cost = text === 0 ? undefined : text * COST_PER_CHUNK;
+  const call = { requestId: REQUEST_ID, fence: attempt.number, lastSeq: text + 2, cost };
+  const { world, ended } = finish(fleet.world, call, guards);
+  fleet.world = world;
+  if (ended && cost !== undefined) {
+    fleet.outbox.push({ requestId: REQUEST_ID, cost });
+  }
+  if (fault !== 'lostAnswer') attempt.step = 'over';
+}
+
+function stepAttempt(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+  if (attempt.step === 'over') return;
+  if (fault === 'crash') {
+    attempt.step = 'over';
+    return;
+  }
+  if (attempt.step === 'claim') stepClaim(fleet, attempt, guards, fault);
+  else if (attempt.step === 'write') stepWrite(fleet, attempt, guards, fault);
+  else stepFinish(fleet, attempt, guards, fault);
+}
+
+/** A lease that has run out: another attempt, above whatever has the fence. */
+function stepSweep(fleet: Fleet): void {
+  const { state, fence } = fleet.world.request;
+  if (state !== 'accepted' && state !== 'running') return;
+  fleet.attempts.push(newAttempt(fence + 1, `sweep ${fleet.attempts.length}`));
+}
+
+function stepSettler(fleet: Fleet, settler: Settler, guards: Guards, fault: Fault): void {
+  if (fault === 'crash') {
+    Object.assign(settler, newSettler());
+    return;
+  }
+  switch (settler.step) {
+    case 'read':
+      settler.batch = [...fleet.outbox];
+      if (settler.batch.length > 0) settler.step = 'commit';
+      return;
+    case 'commit':
+      fleet.book = settle(fleet.book, settler.batch, guards);
+      settler.result = { balance: fleet.book.balance, version: fleet.book.version };
+      if (fault !== 'lostAnswer') settler.step = 'publish';
+      return;
+    case 'publish':
+      fleet.world = {
+        ...fleet.world,
+        account: publish(
+          fleet.world.account,
+          settler.result,
+          settler.batch.map(({ requestId }) => requestId),
+          guards,
+        ),
+      };
+      if (fault !== 'lostAnswer') settler.step = 'acknowledge';
+      return;
+    case 'acknowledge':
+      fleet.outbox = fleet.outbox.filter((entry) => !settler.batch.includes(entry));
+      Object.assign(settler, newSettler());
+  }
+}
+
+/** A grant while everything runs: another writer of the book, whose publication may come late. */
+function stepGrant(fleet: Fleet, guards: Guards): void {
+  const { grant } = fleet;
+  if (grant.step === 'commit') {
+    fleet.book = { ...fleet.book, balance: fleet.book.balance + GRANTED_LATER, version: fleet.book.version + 1 };
+    grant.result = { balance: fleet.book.balance, version: fleet.book.version };
+    grant.step = 'publish';
+  } else if (grant.step === 'publish') {
+    fleet.world = { ...fleet.world, account: publish(fleet.world.account, grant.result, [], guards) };
+    grant.step = 'over';
+  }
+}
+
+function stepEnqueue(fleet: Fleet, fault: Fault): void {
+  if (fault !== 'crash') fleet.enqueued = true;
+}
+
+export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): void {
+  const [first, second, twin] = fleet.attempts;
+  const [settler, otherSettler] = fleet.settlers;
+  switch (actor) {
+    case 'enqueue':
+      stepEnqueue(fleet, fault);
+      return;
+    case 'takeBack':
+      // An ingress whose enqueue got no answer takes its admission back.
+      fleet.world = takeBack(fleet.world, guards).world;
+      return;
+    case 'first':
+      if (fleet.enqueued && first !== undefined) stepAttempt(fleet, first, guards, fault);
+      return;
+    case 'second':
+      if (fleet.enqueued && second !== undefined) stepAttempt(fleet, second, guards, fault);
+      return;
+    case 'twin':
+      if (fleet.enqueued && twin !== undefined) stepAttempt(fleet, twin, guards, fault);
+      return;
+    case 'grant':
+      stepGrant(fleet, guards);
+      return;
+    case 'sweep': {
+      const latest = fleet.attempts.at(-1);
+      if (fleet.attempts.length > DELIVERIES && latest !== undefined && latest.step !== 'over')
+        stepAttempt(fleet, latest, guards, fault);
+      else stepSweep(fleet);
+      return;
+    }
+    case 'cancel':
+      fleet.world = cancel(fleet.world, 2);
+      return;
+    case 'settler':
+      if (settler !== undefined) stepSettler(fleet, settler, guards, fault);
+      return;
+    case 'otherSettler':
+      if (otherSettler !== undefined) stepSettler(fleet, otherSettler, guards, fault);
+  }
+}
+
+/** Lets everything that can still happen happen, without faults: the sweep ends what nobody else does. */
+export function comeToRest(fleet: Fleet, guards: Guards): void {
+  fleet.enqueued = true;
+  for (let round = 0; round < 40; round += 1) {
+    for (const attempt of [...fleet.attempts]) stepAttempt(fleet, attempt, guards, 'none');
+    if (fleet.attempts.every(({ step: at }) => at === 'over')) stepSweep(fleet);
+    for (const settler of fleet.settlers) stepSettler(fleet, settler, guards, 'none');
+  }
+  // The grant's publication is the latest of all, as one that hung in the network.
+  stepGrant(fleet, guards);
+  stepGrant(fleet, guards);
+}
+
+/** The broken promises of design.md section 1, in words; empty when all are kept. */
+export function brokenPromises(fleet: Fleet): string[] {
+  const { request, account } = fleet.world;
+  const broken: string[] = [];
+  const say = (isBroken: boolean, what: string) => {
+    if (isBroken) broken.push(what);
+  };
+  say(request.state !== 'done' && request.state !== 'void', `the request never ended: ${request.state}`);
+  say(request.state === 'done' && request.terminals !== 1, `${request.terminals} terminal events`);
+  say(account.held !== 0, `${account.held} still held`);
+  say(account.pending.size > 0, 'a charge is pending for ever');
+  const charges = fleet.book.ledger.reduce((sum, { cost }) => sum + cost, 0);
+  say(fleet.book.ledger.length > 1, `${fleet.book.ledger.length} ledger entries`);
+  say(fleet.book.balance !== GRANT + GRANTED_LATER - charges, 'the balance is not the sum of the ledger');
+  say(account.book !== fleet.book.balance, 'Redis has another balance than the book');
+  const sequence = fleet.stream.map(({ lastSeq }) => lastSeq);
+  say(
+    sequence.some((seq, index) => seq !== index + 1),
+    `the stream repeats or skips: ${sequence.join(' ')}`,
+  );
+  say(new Set(fleet.stream.map(({ attempt }) => attempt)).size > 1, 'two attempts wrote text');
+  say(request.state === 'done' && fleet.stream.length > 0 && fleet.book.ledger.length === 0, 'text was not charged');
+  say(
+    fleet.book.ledger.length === 1 && charges !== fleet.stream.length * COST_PER_CHUNK,
+    'the charge is not for the text that was sent',
+  );
+  say(request.state === 'void' && fleet.stream.length > 0, 'a void request has text');
+  return broken;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Request, Response } from 'express';
+
+import { storeFault } from '../../../../api/http/store-fault.ts';
+import { ServiceError } from '../../../../shared/errors/service-error.ts';
+
+function named(name: string, message = 'failed'): Error {
+  return Object.assign(new Error(message), { name });
+}
+
+/** What the handler passes on; it reads neither request nor response. */
+function passedOn(error: unknown): unknown {
+  let passed: unknown;
+  void storeFault(error, {} as Request, {} as Response, (next?: unknown) => {
+    passed = next;
+  });
+  return passed;
+}
+
+describe('a fault of a store', () => {
+  it.each([
+    named('MongoServerSelectionError'),
+    named('MongoOperationTimeoutError'),
+    named('MaxRetriesPerRequestError'),
+    new Error('Command timed out'),
+    new Error('Connection is closed.'),
+    new Error("Stream isn't writeable and enableOfflineQueue options is false"),
+    named('ReplyError', "OOM command not allowed when used memory > 'maxmemory'."),
+    named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
+    named('ReplyError', "READONLY You can't write against a read only replica."),
+  ])('is 503 with Retry-After, and the operator sees the cause: %s', (fault) => {
+    expect(passedOn(fault)).toMatchObject({ code: 'model_unavailable', retryAfterSeconds: 1, cause: fault });
+  });
+
+  it.each([
+    named('ReplyError', 'WRONGTYPE Operation against a key holding the wrong kind of value'),
+    new TypeError('x is not a function'),
+    new ServiceError('not_found', 'There is nothing.'),
+    'a string',
+  ])('is nothing else: %s', (error) => {
+    expect(passedOn(error)).toBe(error);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { SpecData } from '@seriousme/openapi-schema-validator';
+
+import { createDocument } from '../../../../api/openapi/document.ts';
+import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
+import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
+import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
+import { ENDPOINTS } from '../../../../api/contract/endpoints.ts';
+import type { EndpointRule } from '../../../../api/contract/endpoints.ts';
+import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';
+import { ERRORS } from '../../../../shared/errors/codes.ts';
+import { isRecord } from '../../../support/is-record.ts';
+
+// What is served has passed through JSON.
+const text = JSON.stringify(createDocument());
+const document = JSON.parse(text) as ServedDocument;
+const checker = createAnswerChecker(document);
+
+/** What speaks against the examples of a body or an answer. */
+function exampleFaults(pointer: string, content: Record<string, ServedContent> = {}): string[] {
+  return Object.entries(content).flatMap(([type, { examples = {} }]) =>
+    Object.entries(examples).flatMap(([name, example]) => {
+      const { value } = follow(document, example);
+      const place = pointer + pointerOf('content', type, 'schema');
+      // Of a sequence the schema is of each part.
+      const values =
+        type !== 'application/json' && typeof value === 'string'
+          ? [...value.matchAll(/^(?:data: )?(\{.*\})$/gm)].map(([, json = '']) => JSON.parse(json) as unknown)
+          : [value];
+      return values.flatMap((each) => checker.validate(place, each).map((fault) => `${pointer} ${name}: ${fault}`));
+    }),
+  );
+}
+
+function valuesOf(key: string, value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item) => valuesOf(key, item));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : valuesOf(key, inner)));
+}
+
+describe('the document', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const result = await new Validator().validate(JSON.parse(text) as SpecData);
+
+    expect(result.errors).toBeUndefined();
+    expect(result.valid).toBe(true);
+  });
+
+  it('is the same every time', () => {
+    expect(JSON.stringify(createDocument())).toBe(text);
+  });
+
+  it('has every endpoint of the table and, with a key, no other', () => {
+    const inTable = Object.entries<EndpointRule>(ENDPOINTS).map(([name, { method, path }]) => {
+      const template = path.replaceAll(
+        /:(\w+)/g,
+        (_whole, param: string) => `{${param.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`,
+      );
+      return `${name} ${method.toLowerCase()} /platform/v1${template}`;
+    });
+    const inDocument = endpointsOf(document)
+      .filter(({ needsKey }) => needsKey)
+      .map(({ id, method, template }) => `${id} ${method} ${template}`);
+
+    expect(inDocument.toSorted()).toEqual(inTable.toSorted());
+  });
+
+  it('asks for the scopes that the guards ask for', () => {
+    for (const { id, scopes } of endpointsOf(document).filter(({ needsKey }) => needsKey)) {
+      const rule: EndpointRule | undefined = Object.entries<EndpointRule>(ENDPOINTS).find(([name]) => name === id)?.[1];
+      expect([id, scopes]).toEqual([id, rule?.scopes === 'any' ? [] : rule?.scopes]);
+    }
+  });
+
+  it('has every event of the webhooks and every error', () => {
+    expect(Object.keys(document.webhooks).toSorted()).toEqual(WEBHOOK_EVENT_TYPES.toSorted());
+    expect(document.components['schemas']?.['ErrorCode']).toMatchObject({ enum: Object.keys(ERRORS) });
+  });
+
+  it('has examples that fit their schemas', () => {
+    const faults = endpointsOf(document).flatMap(({ pointer, body, responses }) => [
+      // It is there to be refused.
+      ...exampleFaults(`${pointer}/requestBody`, body).filter((fault) => !fault.includes(' no_messages: ')),
+      ...Object.values(responses).flatMap(({ pointer: place, content }) => exampleFaults(place, content)),
+    ]);
+    const events = Object.keys(document.webhooks).flatMap((type) => {
+      const place = pointerOf('webhooks', type, 'post', 'requestBody');
+      return exampleFaults(place, document.webhooks[type]?.post.requestBody?.content);
+    });
+
+    expect([...faults, ...events]).toEqual([]);
+  });
+
+  it('has an example of every success of every endpoint that needs a key', () => {
+    const without = endpointsOf(document).flatMap(({ id, needsKey, responses }) =>
+      Object.entries(responses)
+        .filter(([status, { content }]) => needsKey && status.startsWith('2') && content !== undefined)
+        .filter(([, { content = {} }]) => Object.values(content).every(({ examples }) => examples === undefined))
+        .map(([status]) => `${id} ${status}`),
+    );
+
+    // The others are tested beside their routes: the same as another's, an entity that is made, the bytes of an archive.
+    expect(without).toEqual(['createChatCompletion 202', 'putEntity 201', 'downloadExport 200']);
+  });
+
+  it('refers to every component that it has, and has every one that it refers to', () => {
+    const referred = new Set(valuesOf('$ref', document).map(String));
+    const had = Object.entries(document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, items]) => Object.keys(items).map((name) => `#/components/${kind}/${name}`));
+
+    expect([...referred].toSorted()).toEqual(had.toSorted());
+  });
+});

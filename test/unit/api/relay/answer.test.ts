@@ -1,0 +1,137 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+
+import { SSE_PING, answerHead, completeAnswer, createSseWriter } from '../../../../api/relay/answer.ts';
+import { decodeEntry, encodeEntry, eventsOf, firstSeqOf } from '../../../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../../../shared/contracts/events.ts';
+
+const HEAD = answerHead({ requestId: 'req_1', acceptedAt: 1_700_000_000_999, tier: 'mobius' });
+const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 4 } };
+const FAILED: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 3, completionTokens: 1, estimated: true },
+  error: { code: 'model_unavailable', message: 'Say "please".', retryAfterSeconds: 5 },
+};
+
+/** What a reader gets of an entry that was written and read again. */
+function entryOf(lastSeq: number, deltas: string[], terminal?: Terminal): StreamEntry {
+  return decodeEntry(lastSeq, encodeEntry(deltas, terminal));
+}
+
+describe('the bytes of a stream', () => {
+  it('are an id line, a data line and an empty line for each event; the role is in the first', () => {
+    expect(createSseWriter(HEAD).events(entryOf(2, ['Hi', ' "you"\n']), 1)).toBe(
+      'id: 1\n' +
+        'data: {"id":"req_1","object":"chat.completion.chunk","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":null}]}\n\n' +
+        'id: 2\n' +
+        'data: {"id":"req_1","object":"chat.completion.chunk","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"delta":{"content":" \\"you\\"\\n"},"finish_reason":null}]}\n\n',
+    );
+  });
+
+  it('end in a chunk with an empty delta, reason, usage and metadata, then [DONE]', () => {
+    const head = { ...HEAD, metadataJson: '{"a":[1]}' };
+
+    expect(createSseWriter(head).events(entryOf(9, [], STOP), 1)).toBe(
+      'id: 8\n' +
+        'data: {"id":"req_1","object":"chat.completion.chunk","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],' +
+        '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"metadata":{"a":[1]}}\n\n' +
+        'id: 9\ndata: [DONE]\n\n',
+    );
+  });
+
+  it('of a failure end in the error, without [DONE]', () => {
+    const text = createSseWriter(HEAD).events(entryOf(5, ['last'], FAILED), 1);
+
+    expect(text).toBe(
+      'id: 4\n' +
+        'data: {"id":"req_1","object":"chat.completion.chunk","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"delta":{"content":"last"},"finish_reason":null}]}\n\n' +
+        'id: 5\n' +
+        'data: {"id":"req_1","object":"chat.completion.chunk","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"delta":{},"finish_reason":"error"}],' +
+        '"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4},' +
+        '"error":{"code":"model_unavailable","message":"Say \\"please\\".","type":"overloaded_error","request_id":"req_1"}}\n\n',
+    );
+  });
+
+  it('are the same whatever the entries and wherever a reader goes on', () => {
+    const sse = createSseWriter(HEAD);
+    const cuts = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 6 });
+
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 12 }), cuts, (deltas, sizes) => {
+        const whole = sse.events(entryOf(deltas.length + 2, deltas, STOP), 1);
+        let seq = 0;
+        let joined = '';
+        for (let index = 0; seq < deltas.length; index += 1) {
+          const part = deltas.slice(seq, seq + (sizes[index % sizes.length] ?? 1));
+          seq += part.length;
+          joined += sse.events(entryOf(seq, part), 1);
+        }
+        joined += sse.events(entryOf(seq + 2, [], STOP), 1);
+        expect(joined).toBe(whole);
+        const events = whole.split(/(?<=\n\n)/);
+        expect(events).toHaveLength(deltas.length + 2);
+        for (let from = 1; from <= events.length; from += 1) {
+          expect(sse.events(entryOf(deltas.length + 2, deltas, STOP), from)).toBe(events.slice(from - 1).join(''));
+        }
+      }),
+    );
+  });
+
+  it('of a ping are a comment', () => {
+    expect(SSE_PING).toBe(': ping\n\n');
+  });
+});
+
+describe('a complete answer', () => {
+  it('has the documented shape', () => {
+    const { deltas } = entryOf(2, ['Hi ', '"you"']);
+
+    expect(completeAnswer({ ...HEAD, metadataJson: '{}' }, deltas, STOP)).toBe(
+      '{"id":"req_1","object":"chat.completion","created":1700000000,"model":"mobius",' +
+        '"choices":[{"index":0,"message":{"role":"assistant","content":"Hi \\"you\\""},"finish_reason":"stop"}],' +
+        '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"metadata":{}}',
+    );
+  });
+
+  it('holds the text of the increments, whatever is in them and wherever they were cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' })), (texts) => {
+        const { deltas } = entryOf(texts.length, texts);
+        const { choices } = JSON.parse(completeAnswer(HEAD, deltas, STOP)) as {
+          choices: { message: { content: string } }[];
+        };
+        expect(choices[0]?.message.content).toBe(texts.join(''));
+      }),
+    );
+  });
+});
+
+describe('an entry of a stream', () => {
+  it('is read as it was written, for any text', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), fc.boolean(), (texts, ends) => {
+        const entry = entryOf(100, texts, ends ? STOP : undefined);
+        expect(entry.deltas.map((literal) => JSON.parse(literal) as unknown)).toEqual(texts);
+        expect(entry.terminal).toEqual(ends ? STOP : undefined);
+        expect(firstSeqOf(entry)).toBe(100 - texts.length - (ends ? 2 : 0) + 1);
+      }),
+    );
+  });
+
+  it('is nothing where nothing was written', () => {
+    expect(decodeEntry(0, '')).toEqual({ lastSeq: 0, deltas: [] });
+  });
+
+  it.each([
+    [STOP, 2],
+    [FAILED, 1],
+  ])('counts its end as the events it becomes', (terminal, count) => {
+    expect(eventsOf(terminal)).toBe(count);
+    expect(firstSeqOf(entryOf(count, [], terminal))).toBe(1);
+  });
+});

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { createRelayHub } from '../../../../api/relay/hub.ts';
+import type { RelayHub } from '../../../../api/relay/hub.ts';
+import { encodeEntry } from '../../../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../../../shared/contracts/events.ts';
+import { createRecordingLog } from '../../../support/recording-log.ts';
+
+/** A hub over a stream in memory; the test decides what is published and when a read is answered. */
+function openHub() {
+  const stored: StreamEntry[] = [];
+  const reads: { fromSeq: number; returned: number }[] = [];
+  let publish: ((requestId: string, lastSeq: number, payload: string) => void) | undefined;
+  let ready: (() => void) | undefined;
+  let failing = false;
+  const hub: RelayHub = createRelayHub({
+    channel: {
+      nameOf: (shard) => `channel ${shard}`,
+      subscribe: () => Promise.resolve(),
+      onEntry: (listener) => (publish = listener),
+      onReady: (listener) => (ready = listener),
+    },
+    reader: {
+      readFrom(_shard, _requestId, fromSeq, count = Infinity) {
+        if (failing) return Promise.reject(new Error('Command timed out'));
+        const entries = stored.filter(({ lastSeq }) => lastSeq >= fromSeq).slice(0, count);
+        reads.push({ fromSeq, returned: entries.length });
+        return Promise.resolve(entries);
+      },
+    },
+    records: { renewReader: () => Promise.resolve(true), detach: () => Promise.resolve() },
+    now: () => Date.now(),
+    log: createRecordingLog(),
+  });
+  return {
+    hub,
+    reads,
+    /** One event of one increment. */
+    store: (lastSeq: number) => stored.push({ lastSeq, deltas: [`"${lastSeq}"`] }),
+    publish: (lastSeq: number) => publish?.('req_1', lastSeq, encodeEntry([String(lastSeq)])),
+    reconnect: () => ready?.(),
+    fail: (isFailing: boolean) => (failing = isFailing),
+  };
+}
+
+describe('the hub', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  function read({ hub }: ReturnType<typeof openHub>) {
+    const seqs: number[] = [];
+    const reader = hub.open(0, 'req_1', ({ lastSeq }) => seqs.push(lastSeq));
+    return { seqs, reader };
+  }
+
+  it('hands on at once what is published in order, and reads nothing', () => {
+    const relay = openHub();
+    const { seqs } = read(relay);
+
+    for (const seq of [1, 2, 3]) relay.publish(seq);
+
+    expect(seqs).toEqual([1, 2, 3]);
+    expect(relay.reads).toEqual([]);
+  });
+
+  it('reads all streams again after a reconnect', async () => {
+    const relay = openHub();
+    const { seqs } = read(relay);
+    relay.store(1);
+
+    relay.reconnect();
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(seqs).toEqual([1]);
+  });
+
+  it('leaves a stream alone that has been heard of within the last second', async () => {
+    const relay = openHub();
+    read(relay);
+
+    for (let seq = 1; seq <= 10; seq += 1) {
+      await jest.advanceTimersByTimeAsync(500);
+      relay.publish(seq);
+    }
+
+    expect(relay.reads).toEqual([]);
+  });
+
+  it('tries again where a read failed', async () => {
+    const relay = openHub();
+    const { seqs } = read(relay);
+    relay.store(1);
+    relay.fail(true);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(seqs).toEqual([]);
+
+    relay.fail(false);
+    await jest.advanceTimersByTimeAsync(1_500);
+
+    expect(seqs).toEqual([1]);
+  });
+
+  it('reads once for a burst of messages behind a gap', async () => {
+    const relay = openHub();
+    const { seqs } = read(relay);
+    for (let seq = 1; seq <= 50; seq += 1) relay.store(seq);
+
+    for (let seq = 2; seq <= 50; seq += 1) relay.publish(seq);
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    expect(relay.reads.length).toBeLessThanOrEqual(3);
+  });
+
+  it('does not read the whole rest again and again for a reader that takes a little at a time', async () => {
+    const relay = openHub();
+    for (let seq = 1; seq <= 2_000; seq += 1) relay.store(seq);
+    const seqs: number[] = [];
+    const reader = relay.hub.open(
+      0,
+      'req_1',
+      ({ lastSeq }) => {
+        seqs.push(lastSeq);
+        if (lastSeq % 20 === 0) reader.pause();
+      },
+      { existing: true },
+    );
+
+    while (seqs.length < 2_000) {
+      reader.resume();
+      await jest.advanceTimersByTimeAsync(0);
+    }
+
+    expect(seqs).toEqual(Array.from({ length: 2_000 }, (_, index) => index + 1));
+    const returned = relay.reads.reduce((sum, read) => sum + read.returned, 0);
+    expect(returned).toBeLessThan(2_000 * 5);
+  });
+
+  it('is done with its timers when it is closed', () => {
+    const { hub } = openHub();
+
+    hub.close();
+
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});

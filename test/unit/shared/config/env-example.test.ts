@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+
+import { describe, expect, it } from '@jest/globals';
+
+import { loadConfig } from '../../../../shared/config/load-config.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
+const EXAMPLE = read('.env.example');
+const VALUES = parseEnv(EXAMPLE);
+
+/** Variables that no service process reads, and who does. */
+const READ_ELSEWHERE: Readonly<Record<string, string>> = {
+  DATA_DIR: 'scripts/start/settings.ts',
+  PROVIDER_PORT: 'scripts/simulated-provider/main.ts',
+  OPENAI_API_KEY: 'scripts/start/settings.ts',
+  ANTHROPIC_API_KEY: 'scripts/start/settings.ts',
+};
+
+const REQUIRED = {
+  REDIS_URL: 'redis://127.0.0.1:6379',
+  MONGODB_URI: 'mongodb://127.0.0.1:27017/parley',
+  ADMIN_TOKEN: 'x'.repeat(32),
+  CREDENTIALS_KEY: Buffer.alloc(32).toString('base64'),
+};
+
+/** The schema is not exported: nothing but this test would use it. */
+function namesInSchema(): string[] {
+  const source = read('shared/config/load-config.ts');
+  const schema = /^const schema = Joi\.object\(\{$(.*?)^\}\)/ms.exec(source)?.[1] ?? '';
+  return [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]*):/gm)].map(([, name = '']) => name);
+}
+
+const allNames = () => [...namesInSchema(), ...Object.keys(READ_ELSEWHERE)].sort();
+
+describe('.env.example', () => {
+  it('lists every variable that is read and no other', () => {
+    expect(namesInSchema()).toContain('STREAM_RETENTION_SECONDS');
+    expect(Object.keys(VALUES).sort()).toEqual(allNames());
+  });
+
+  it.each(Object.entries(READ_ELSEWHERE))('lists %s because %s reads it', (name, file) => {
+    expect(read(file)).toContain(`['${name}']`);
+  });
+
+  it('says in the line above each variable what it is and what holds without it', () => {
+    const lines = EXAMPLE.split('\n');
+    const unexplained = lines.filter((line, index) => {
+      const above = lines[index - 1] ?? '';
+      return /^[A-Z]/.test(line) && !/^# .+(?:Default: |No default$)/.test(above);
+    });
+    expect(unexplained).toEqual([]);
+  });
+
+  it.each(['api', 'worker'] as const)('changes no default of the %s when it is copied as it is', (kind) => {
+    expect(loadConfig({ ...VALUES, ...REQUIRED }, kind)).toEqual(loadConfig(REQUIRED, kind));
+  });
+});
+
+describe('docs/configuration.md', () => {
+  it('has a row for every variable that is read and for no other', () => {
+    const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]*)`/gm)];
+    expect(rows.map(([, name]) => name).sort()).toEqual(allNames());
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
+
+const REQUIRED = {
+  REDIS_URL: 'redis://127.0.0.1:6379',
+  MONGODB_URI: 'mongodb://127.0.0.1:27017/parley',
+  ADMIN_TOKEN: 'a'.repeat(32),
+  CREDENTIALS_KEY: Buffer.alloc(32, 1).toString('base64'),
+};
+const load = (env: Record<string, string | undefined> = {}) => loadConfig({ ...REQUIRED, ...env }, 'api');
+
+/** The faults that are reported for `env`. */
+function faultsOf(env: Record<string, string | undefined>, kind: 'api' | 'worker' = 'api'): readonly string[] {
+  try {
+    loadConfig({ ...REQUIRED, ...env }, kind);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+describe('the settings', () => {
+  it('have the defaults of the contract', () => {
+    expect(load()).toMatchObject({
+      http: { port: 8080, adminPort: 8081, workerPort: 0, trustProxy: [], requireHttps: false, corsOrigins: [] },
+      keyPrefix: 'svc',
+      worker: { concurrency: 512 },
+      queue: { shards: 1, maxWaiting: 10_000 },
+      limits: {
+        streamRetentionSeconds: 900,
+        disconnectGraceSeconds: 30,
+        requestTimeoutSeconds: 600,
+        shutdownGraceSeconds: 30,
+      },
+      payments: 'none',
+    });
+  });
+
+  it('count as absent when they are empty, as in a .env file', () => {
+    expect(load({ PORT: '', TRUST_PROXY: '', TLS_CERT_FILE: '' }).http).toEqual(load().http);
+  });
+
+  it('cannot be changed after the start, nested ones included', () => {
+    const config = load({ TRUST_PROXY: 'loopback' });
+
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.limits)).toBe(true);
+    expect(Object.isFrozen(config.http.trustProxy)).toBe(true);
+  });
+
+  it('report every fault together, each by its name', () => {
+    const faults = faultsOf({ PORT: '70000', REDIS_URL: 'http://x', QUEUE_SHARDS: '0', MONGODB_URI: undefined });
+
+    expect(faults).toHaveLength(4);
+    for (const name of ['PORT', 'REDIS_URL', 'QUEUE_SHARDS', 'MONGODB_URI'])
+      expect(faults).toContainEqual(expect.stringContaining(name));
+  });
+
+  it('show no secret in a fault', () => {
+    const secrets = {
+      ADMIN_TOKEN: 'hunter2',
+      CREDENTIALS_KEY: 'c2VjcmV0',
+      MONGODB_URI: 'mongo://root:pa55@h',
+      STRIPE_SECRET_KEY: 'sk_1',
+      MODERATION_API_KEY: 'mod secret',
+      MODERATION_BASE_URL: 'https://user:pa55@host/v1',
+    };
+
+    expect(faultsOf(secrets).join(' ')).not.toMatch(/hunter2|c2VjcmV0|pa55|sk_1|mod secret/);
+  });
+
+  it('ask a worker for no administrator token', () => {
+    expect(faultsOf({ ADMIN_TOKEN: undefined }, 'worker')).toEqual([]);
+    expect(faultsOf({ ADMIN_TOKEN: undefined }, 'api')).toEqual(['ADMIN_TOKEN is required.']);
+  });
+
+  it('require HTTPS in production unless told otherwise', () => {
+    expect(load({ NODE_ENV: 'production' }).http.requireHttps).toBe(true);
+    expect(load({ NODE_ENV: 'production', REQUIRE_HTTPS: 'false' }).http.requireHttps).toBe(false);
+    expect(load({ REQUIRE_HTTPS: 'true' }).http.requireHttps).toBe(true);
+  });
+
+  it('take payments with Stripe where its key is set', () => {
+    expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh' })).toMatchObject({
+      payments: 'stripe',
+      stripe: { secretKey: 'sk', webhookSecret: 'wh' },
+    });
+    expect(load({ STRIPE_SECRET_KEY: 'sk', STRIPE_WEBHOOK_SECRET: 'wh', PAYMENTS: 'none' }).payments).toBe('none');
+  });
+
+  it('moderate with word lists unless an endpoint is named', () => {
+    const endpoint = { MODERATION_BACKEND: 'openai', MODERATION_BASE_URL: 'https://host/v1' };
+
+    expect(load({ MODERATION_BASE_URL: 'https://host/v1' }).moderation).toEqual({ backend: 'local' });
+    expect(load(endpoint).moderation).toEqual({ backend: 'openai', baseUrl: 'https://host/v1', timeoutMs: 5_000 });
+    expect(load({ ...endpoint, MODERATION_API_KEY: 'k', MODERATION_MODEL: 'm' }).moderation).toMatchObject({
+      apiKey: 'k',
+      model: 'm',
+    });
+  });
+
+  it.each([
+    ['a moderation backend that does not exist', { MODERATION_BACKEND: 'none' }, /MODERATION_BACKEND/],
+    ['a moderation endpoint without an address', { MODERATION_BACKEND: 'openai' }, /MODERATION_BASE_URL is required/],
+    ['an address with a credential', { MODERATION_BASE_URL: 'https://u:p@host/v1' }, /MODERATION_BASE_URL/],
+    ['an address that is none', { MODERATION_BASE_URL: 'host/v1' }, /MODERATION_BASE_URL/],
+    ['a verdict that may take for ever', { MODERATION_TIMEOUT_MS: '600000' }, /MODERATION_TIMEOUT_MS/],
+    ['a token an attacker could guess', { ADMIN_TOKEN: 'a'.repeat(31) }, /ADMIN_TOKEN .*32/],
+    ['a credentials key of 16 bytes', { CREDENTIALS_KEY: Buffer.alloc(16).toString('base64') }, /32 bytes in base64/],
+    ['half of a TLS pair', { TLS_CERT_FILE: 'cert.pem' }, /TLS_KEY_FILE/],
+    ['half of the Stripe pair', { STRIPE_SECRET_KEY: 'sk' }, /STRIPE_WEBHOOK_SECRET/],
+    ['Stripe without its key', { PAYMENTS: 'stripe' }, /STRIPE_SECRET_KEY/],
+    ['a key prefix that no key could have', { KEY_PREFIX: 'Svc_' }, /KEY_PREFIX/],
+    ['a fraction of a shard', { QUEUE_SHARDS: '1.5' }, /QUEUE_SHARDS must be an integer/],
+    ['a sentinel without its master', { REDIS_URL: 'redis+sentinel://h1:26379,h2:26379' }, /name of the master/],
+    ['a proxy that is no address', { TRUST_PROXY: 'loopback,proxy.internal' }, /TRUST_PROXY/],
+    ['every proxy of the world by number', { TRUST_PROXY: '1' }, /TRUST_PROXY/],
+    ['a block that is too wide', { TRUST_PROXY: '10.0.0.0/33' }, /TRUST_PROXY/],
+    ['an origin with a path', { CORS_ORIGINS: 'https://app.example.com/' }, /CORS_ORIGINS/],
+    ['an origin without a scheme', { CORS_ORIGINS: 'app.example.com' }, /CORS_ORIGINS/],
+  ])('refuse %s', (_what, env, fault) => {
+    expect(faultsOf(env)).toEqual([expect.stringMatching(fault)]);
+  });
+
+  it.each(['redis://u:p@h:1/0', 'rediss://h', 'redis+cluster://h1:1,h2:2', 'redis+sentinel://h1:1,h2:2/mymaster'])(
+    'accept the Redis address %s',
+    (url) => {
+      expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
+    },
+  );
+
+  it('accept lists with spaces', () => {
+    const { http } = load({
+      TRUST_PROXY: ' loopback, 10.0.0.0/8 , 2001:db8::1,',
+      CORS_ORIGINS: 'https://a.example, http://localhost:3000',
+    });
+    expect(http.trustProxy).toEqual(['loopback', '10.0.0.0/8', '2001:db8::1']);
+    expect(http.corsOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
+  });
+});

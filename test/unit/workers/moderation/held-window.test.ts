@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { createHeldWindow } from '../../../../workers/moderation/held-window.ts';
+import { DEFAULT_MODERATION_POLICY, judge } from '../../../../workers/moderation/moderator.ts';
+import type { ModerationVerdict } from '../../../../workers/moderation/moderator.ts';
+import { FlaggedError } from '../../../../workers/moderation/output-window.ts';
+import { listenersOf } from '../../../support/signals.ts';
+
+const PASSED = judge({}, DEFAULT_MODERATION_POLICY);
+const FLAGGED = judge({ hate: 0.9 }, DEFAULT_MODERATION_POLICY);
+const HUNDRED = 'x'.repeat(100);
+
+/** A window whose checks wait until the test decides them. */
+function openLab() {
+  const checks: { text: string; decide: (outcome: ModerationVerdict | Error) => void; signal: AbortSignal }[] = [];
+  const released: string[] = [];
+  const stops: Error[] = [];
+  const controller = new AbortController();
+  const window = createHeldWindow(
+    {
+      check: (texts, { signal } = {}) =>
+        new Promise((resolve, reject) => {
+          if (signal === undefined) throw new Error('A check has no signal');
+          signal.addEventListener('abort', () => {
+            reject(new Error('aborted'));
+          });
+          const decide = (outcome: ModerationVerdict | Error) => {
+            if (outcome instanceof Error) reject(outcome);
+            else resolve(outcome);
+          };
+          checks.push({ text: String(texts), decide, signal });
+        }),
+    },
+    DEFAULT_MODERATION_POLICY,
+    {
+      signal: controller.signal,
+      release: (text) => released.push(text),
+      stop: (reason) => stops.push(reason),
+    },
+  );
+  const decide = async (outcome: ModerationVerdict | Error = PASSED) => {
+    checks.at(-1)?.decide(outcome);
+    await jest.advanceTimersByTimeAsync(0);
+  };
+  return { window, checks, released, stops, controller, decide };
+}
+
+describe('the window of a remote backend', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('asks for 200 characters at once, and shows them when they have passed', async () => {
+    const { window, checks, released, decide } = openLab();
+
+    window.push(HUNDRED);
+    expect(checks).toEqual([]);
+    window.push(HUNDRED);
+
+    expect(checks.map(({ text }) => text)).toEqual([HUNDRED + HUNDRED]);
+    expect(released).toEqual([]);
+    await decide();
+    expect(released).toEqual([HUNDRED + HUNDRED]);
+  });
+
+  it('asks for less after half a second', async () => {
+    const { window, checks, released, decide } = openLab();
+
+    window.push('slow ');
+    await jest.advanceTimersByTimeAsync(499);
+    window.push('words');
+    expect(checks).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+
+    expect(checks.map(({ text }) => text)).toEqual(['slow words']);
+    await decide();
+    expect(released).toEqual(['slow words']);
+  });
+
+  it('asks once at a time, keeps the order, and reads again only the end of what has passed', async () => {
+    const { window, checks, released, decide } = openLab();
+    const parts = ['a', 'b', 'c'].map((letter) => letter.repeat(250));
+
+    for (const part of parts) window.push(part);
+    expect(checks).toHaveLength(1);
+    await decide();
+
+    expect(checks.map(({ text }) => text)).toEqual([
+      'a'.repeat(250),
+      'a'.repeat(100) + 'b'.repeat(250) + 'c'.repeat(250),
+    ]);
+    await decide();
+    expect(released).toEqual(['a'.repeat(250), 'b'.repeat(250) + 'c'.repeat(250)]);
+  });
+
+  it('that has waited long enough during a check is asked for right after it', async () => {
+    const { window, checks, decide } = openLab();
+    window.push(HUNDRED + HUNDRED);
+    window.push('short');
+    await jest.advanceTimersByTimeAsync(600);
+
+    await decide();
+    expect(checks).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(500);
+
+    expect(checks).toHaveLength(2);
+  });
+
+  it('shows what is left at the end, when it has passed', async () => {
+    const { window, released, decide } = openLab();
+    window.push(HUNDRED + HUNDRED);
+    window.push('the rest');
+    let ended = false;
+    void window.end().then(() => (ended = true));
+
+    await decide();
+    expect(ended).toBe(false);
+    await decide();
+
+    expect(ended).toBe(true);
+    expect(released.join('')).toBe(`${HUNDRED}${HUNDRED}the rest`);
+  });
+
+  it('ends at once where nothing is held', async () => {
+    const { window, checks } = openLab();
+
+    await window.end();
+
+    expect(checks).toEqual([]);
+  });
+
+  it('shows nothing of a flagged piece and nothing after it, and asks no more', async () => {
+    const { window, checks, released, stops, decide } = openLab();
+    window.push(HUNDRED + HUNDRED);
+    await decide();
+    window.push(HUNDRED + HUNDRED);
+    window.push(HUNDRED + HUNDRED);
+    const ended = window.end();
+
+    await decide(FLAGGED);
+    await ended;
+    window.push('more');
+    await jest.advanceTimersByTimeAsync(1_000);
+
+    expect(released).toHaveLength(1);
+    expect(stops).toEqual([expect.objectContaining({ name: 'FlaggedError', verdict: FLAGGED })]);
+    expect(stops[0]).toBeInstanceOf(FlaggedError);
+    expect(checks).toHaveLength(2);
+  });
+
+  it('fails closed: without a verdict nothing more is shown', async () => {
+    const { window, released, stops, decide } = openLab();
+    window.push(HUNDRED + HUNDRED);
+    const ended = window.end();
+
+    await decide(new Error('down'));
+    await ended;
+
+    expect(released).toEqual([]);
+    expect(stops).toEqual([expect.objectContaining({ code: 'model_unavailable', retryAfterSeconds: 5 })]);
+  });
+
+  it('never cuts a character in two', async () => {
+    const { window, checks, released, decide } = openLab();
+    const [high, low] = ['😀'.slice(0, 1), '😀'.slice(1)];
+
+    window.push(HUNDRED + HUNDRED + high);
+    expect(checks.at(-1)?.text).toBe(HUNDRED + HUNDRED);
+    await decide();
+    window.push(low);
+    const ended = window.end();
+    await decide();
+    await ended;
+
+    expect(released).toEqual([HUNDRED + HUNDRED, '😀']);
+  });
+
+  it('ends its check and shows nothing when it is closed', async () => {
+    const { window, checks, released, stops, controller } = openLab();
+    window.push(HUNDRED + HUNDRED);
+
+    window.close();
+    await jest.advanceTimersByTimeAsync(1_000);
+
+    expect(checks[0]?.signal.aborted).toBe(true);
+    expect([released, stops]).toEqual([[], []]);
+    expect(listenersOf(controller.signal)).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('stops with the reason of the call when that is aborted', async () => {
+    const { window, stops, controller } = openLab();
+    const reason = new Error('cancelled by the caller');
+    window.push('held');
+    const ended = window.end();
+
+    controller.abort(reason);
+    await ended;
+
+    expect(stops).toEqual([reason]);
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
+
+const moderator = createLocalModerator();
+
+/** The longest message (interface.md section 8). */
+const CODE_POINTS = 16_000;
+/** Issue 6, for an input of that length. */
+const LIMIT_MS = 50;
+
+function fill(part: string): string {
+  const points = Array.from(part.repeat(Math.ceil(CODE_POINTS / Array.from(part).length)));
+  return points.slice(0, CODE_POINTS).join('');
+}
+
+/** A row of pseudo-random characters, the same in every run. */
+function shuffle(alphabet: string): string {
+  const letters = Array.from(alphabet);
+  let seed = 12_345;
+  return Array.from({ length: CODE_POINTS }, () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return letters[(seed >>> 8) % letters.length] ?? '';
+  }).join('');
+}
+
+/** The least of five runs: what the text costs, not what else the machine does. */
+function cpuMsOf(text: string): number {
+  const runs = Array.from({ length: 5 }, () => {
+    const before = process.cpuUsage();
+    moderator.checkSync(text);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  });
+  return Math.min(...runs);
+}
+
+describe('16,000 code points made to be slow take less than 50 ms', () => {
+  it.each([
+    ['one letter', fill('a')],
+    ['brackets', fill('(')],
+    ['letters that are gaps', fill('i!')],
+    ['every reading of i and l', fill('1!|Iil')],
+    ['zero-width characters', fill('\u200b')],
+    ['zero-width characters in words', fill('k\u200bi\u200bl\u200bl')],
+    ['combining marks', fill('k\u0301\u0302\u0303')],
+    ['full-width words', fill('ｋｉｌｌ ')],
+    ['beginnings of phrases', fill('how to ')],
+    ['phrases that never end', fill('please how to make a big huge ')],
+    ['wishes in wishes', fill('i want to i want to kill ')],
+    ['letters with spaces', fill('i w i l l k i l l ')],
+    ['letters with dots', fill('k.i.l.l.y.o.u.')],
+    ['words that may be skipped', fill('how did a b make ')],
+    ['one wide gap', `make a${' '.repeat(CODE_POINTS - 10)}bomb`],
+    // The dearest of 2,300 mixtures of words from the lists, in every disguise.
+    ['words in disguises', fill('d.e.f.e.n.s.e scumbag legosquadgutssssss j a i l b a i t ')],
+    ['bold words', fill('𝓭𝓮𝓼𝓬𝓻𝓲𝓹𝓽𝓲𝓸𝓷𝓼 background e.r.o.t.i.c.a ')],
+    ['mixed symbols', shuffle('!$@|1l0oi5s3e7t')],
+    ['mixed look-alikes', shuffle('!$@|1l0oi5s3e7t. \u200bаоеіｋ𝓲')],
+    [
+      'every code point once',
+      Array.from({ length: CODE_POINTS }, (_, index) => String.fromCodePoint(0xa0 + index)).join(''),
+    ],
+  ])('%s', (_, text) => {
+    expect(Array.from(text)).toHaveLength(CODE_POINTS);
+    expect(cpuMsOf(text)).toBeLessThan(LIMIT_MS);
+  });
+});
+
+describe('ordinary text', () => {
+  it('costs well under 1 ms for 100 short messages', () => {
+    const messages = Array.from({ length: 100 }, (_, index) => `What is the capital of country number ${index}?`);
+    const runs = Array.from({ length: 30 }, () => {
+      const before = process.cpuUsage();
+      for (const message of messages) moderator.checkSync(message);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000;
+    });
+    expect(Math.min(...runs)).toBeLessThan(1);
+  });
+});
+
+describe('sentences', () => {
+  it('do not make a phrase together', () => {
+    expect(moderator.checkSync('That is a movie I will kill. You are welcome.').flagged).toBe(false);
+  });
+
+  it('begin behind a colon and after an empty line', () => {
+    expect(moderator.checkSync('Task: build a bomb').flagged).toBe(true);
+    expect(moderator.checkSync('Hello\n\nBuild a bomb').flagged).toBe(true);
+    expect(moderator.checkSync('they tried to build a bomb').flagged).toBe(false);
+  });
+});
+
+describe('a text in pieces', () => {
+  it('gives the same matches as the whole', () => {
+    const text = 'So, how do I b u i l d a b0mb? Also: I will ki11 you, 𝐤𝐲𝐬.';
+    const matchesOf = (pieces: readonly string[]) => {
+      const matches: string[] = [];
+      const scanner = moderator.openScanner(({ start, group }, at) => {
+        matches.push(`${start}-${at} ${group.categories.join()}`);
+        return false;
+      });
+      for (const piece of pieces) scanner.write(piece);
+      scanner.end();
+      return matches;
+    };
+    const whole = matchesOf([text]);
+    expect(whole.length).toBeGreaterThan(2);
+    expect(matchesOf(Array.from(text))).toEqual(whole);
+  });
+});

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import type { AttemptRef, WriteOutcome } from '../../../../../shared/infra/redis/requests/request-store.ts';
+import { createChunkWriter } from '../../../../../workers/pipeline/chunks/chunk-writer.ts';
+import type { Lease } from '../../../../../workers/pipeline/stage.ts';
+
+const REF: AttemptRef = {
+  shard: 0,
+  requestId: 'req_1',
+  tenantId: 'ten_1',
+  keyId: 'key_1',
+  lane: 'interactive',
+  fence: 1,
+};
+
+interface Append {
+  lastSeq: number;
+  deltas: string[];
+}
+
+/** A writer over a store whose answers the test gives itself. */
+function open(sentSeq = 0) {
+  const appends: Append[] = [];
+  const stops: string[] = [];
+  let answering: PromiseWithResolvers<WriteOutcome> | undefined;
+  let immediate = true;
+  const answer = {
+    sentSeq,
+    text: '',
+    unsent: [] as string[],
+    asked: undefined,
+    provider: '',
+    model: '',
+    trace: { attempts: [] },
+  };
+  const lease: Lease = {
+    signal: new AbortController().signal,
+    need: () => undefined,
+    renew: () => Promise.resolve(),
+    check: () => Promise.resolve(),
+    stop: (reason) => stops.push(reason),
+    release: () => undefined,
+  };
+  const writer = createChunkWriter(
+    {
+      append(_ref, lastSeq, deltas) {
+        appends.push({ lastSeq, deltas: [...deltas] });
+        if (immediate) return Promise.resolve('ok');
+        answering = Promise.withResolvers();
+        return answering.promise;
+      },
+    },
+    REF,
+    answer,
+    lease,
+  );
+  return {
+    writer,
+    answer,
+    appends,
+    stops,
+    /** From here on an append is under way until `reply`. */
+    hold: () => (immediate = false),
+    async reply(outcome: WriteOutcome | Error) {
+      if (outcome instanceof Error) answering?.reject(outcome);
+      else answering?.resolve(outcome);
+      await jest.advanceTimersByTimeAsync(0);
+    },
+  };
+}
+
+const texts = (appends: readonly Append[]) => appends.map(({ deltas }) => deltas.join(''));
+
+describe('text on its way to the stream', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('begins at once with the first piece', () => {
+    const { writer, appends } = open();
+
+    writer.write('a');
+
+    expect(appends).toEqual([{ lastSeq: 1, deltas: ['a'] }]);
+  });
+
+  it('is gathered for 15 ms after that, each piece an event of its own', async () => {
+    const { writer, appends } = open();
+    writer.write('a');
+    await jest.advanceTimersByTimeAsync(1);
+
+    writer.write('b');
+    await jest.advanceTimersByTimeAsync(10);
+    writer.write('c');
+    await jest.advanceTimersByTimeAsync(3);
+    expect(appends).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(1);
+
+    expect(appends).toEqual([
+      { lastSeq: 1, deltas: ['a'] },
+      { lastSeq: 3, deltas: ['b', 'c'] },
+    ]);
+  });
+
+  it('waits for nothing when the last batch is 15 ms ago', async () => {
+    const { writer, appends } = open();
+
+    for (const text of ['a', 'b', 'c']) {
+      writer.write(text);
+      await jest.advanceTimersByTimeAsync(15);
+    }
+
+    expect(texts(appends)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('goes as soon as 1 KB waits', async () => {
+    const { writer, appends } = open();
+    writer.write('a');
+    await jest.advanceTimersByTimeAsync(0);
+
+    writer.write('b'.repeat(1_000));
+    expect(appends).toHaveLength(1);
+    writer.write('c'.repeat(24));
+
+    expect(appends).toHaveLength(2);
+    await jest.advanceTimersByTimeAsync(100);
+    expect(appends).toHaveLength(2);
+  });
+
+  it('has one append under way at a time, and the next takes all that came meanwhile', async () => {
+    const { writer, appends, hold, reply } = open();
+    hold();
+    writer.write('a');
+    for (let piece = 0; piece < 50; piece += 1) writer.write(`${piece} `.repeat(50));
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(appends).toHaveLength(1);
+
+    await reply('ok');
+
+    expect(appends).toHaveLength(2);
+    expect(appends[1]).toMatchObject({ lastSeq: 51 });
+  });
+
+  it('numbers on from what an earlier attempt has sent', () => {
+    const { writer, appends } = open(7);
+
+    writer.write('a');
+
+    expect(appends).toEqual([{ lastSeq: 8, deltas: ['a'] }]);
+  });
+
+  it('leaves what waits at the end to the terminal event', async () => {
+    const { writer, answer, appends } = open();
+    writer.write('a');
+    await jest.advanceTimersByTimeAsync(0);
+    writer.write('b');
+
+    await writer.settle();
+    await jest.advanceTimersByTimeAsync(100);
+
+    expect(texts(appends)).toEqual(['a']);
+    expect(answer).toMatchObject({ sentSeq: 1, unsent: ['b'] });
+  });
+
+  it('is settled only when the append under way has an answer', async () => {
+    const { writer, answer, hold, reply } = open();
+    hold();
+    writer.write('a');
+    let settled = false;
+    const settling = writer.settle().then(() => (settled = true));
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(settled).toBe(false);
+
+    await reply('ok');
+    await settling;
+
+    expect(answer.sentSeq).toBe(1);
+  });
+
+  it.each(['cancelled', 'superseded'] as const)('stops the attempt when the store says %s', async (outcome) => {
+    const { writer, stops, hold, reply } = open();
+    hold();
+    writer.write('a');
+
+    await reply(outcome);
+
+    expect(stops).toEqual([outcome]);
+  });
+
+  it('leaves the request to another attempt when nobody knows whether a batch was written', async () => {
+    const { writer, appends, stops, hold, reply } = open();
+    hold();
+    writer.write('a');
+    writer.write('b');
+
+    await reply(new Error('Command timed out'));
+    await jest.advanceTimersByTimeAsync(100);
+
+    expect(stops).toEqual(['superseded']);
+    expect(texts(appends)).toEqual(['a']);
+    await expect(writer.settle()).resolves.toBeUndefined();
+  });
+
+  it('leaves no timer behind', async () => {
+    const { writer } = open();
+    writer.write('a');
+    writer.write('b');
+
+    await writer.settle();
+
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { ServiceError } from '../../../../shared/errors/service-error.ts';
+import { createConclude, interruption } from '../../../../workers/pipeline/conclude.ts';
+import { Stopped } from '../../../../workers/pipeline/stage.ts';
+import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
+import { createRecordingLog } from '../../../support/recording-log.ts';
+
+interface Forgotten {
+  entityId: string;
+  attempt: number;
+}
+
+function setUp(forgetFails = false) {
+  const forgotten: Forgotten[] = [];
+  const log = createRecordingLog();
+  const conclude = createConclude({
+    conversations: {
+      forget(_tenantId, entityId, { attempt }) {
+        if (forgetFails) return Promise.reject(new Error('away'));
+        forgotten.push({ entityId, attempt });
+        return Promise.resolve();
+      },
+    },
+    log,
+  });
+  return { conclude, forgotten, log };
+}
+
+function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: string; entityId?: string } = {}): Claimed {
+  return {
+    interrupted: false,
+    ref: { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', lane: 'interactive', fence },
+    envelope: {
+      requestId: 'req_1',
+      tenantId: 'ten_1',
+      keyId: 'key_1',
+      mode: 'live',
+      endpoint: 'chat.stream',
+      tier: 'mobius',
+      stream: true,
+      acceptedAt: 0,
+      retentionMs: 900_000,
+      tenant: {},
+      request: {
+        messages: [{ role: 'user', content: 'Hi' }],
+        maxTokens: 10,
+        jsonMode: false,
+        ...(entityId === undefined ? {} : { entityId }),
+      },
+    },
+    seq: 1,
+    rates: { promptMicro: 1, completionMicro: 1 },
+    spendableMicro: Infinity,
+    lease: {
+      signal: new AbortController().signal,
+      need: () => undefined,
+      renew: () => Promise.resolve(),
+      check: () => Promise.resolve(),
+      stop: () => undefined,
+      release: () => undefined,
+    },
+    answer: {
+      sentSeq: 0,
+      text,
+      unsent: [],
+      asked: undefined,
+      provider: '',
+      model: '',
+      trace: { attempts: [] },
+    },
+  };
+}
+
+describe('a run that did not come to its own end', () => {
+  it.each(['superseded', 'shutdown'] as const)('is left to another attempt when it was stopped: %s', async (reason) => {
+    const { conclude, forgotten } = setUp();
+
+    expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
+    expect(forgotten).toEqual([]);
+  });
+
+  it.each([
+    ['cancelled', '', 'cancelled', undefined],
+    ['cancelled', 'text', 'cancelled', undefined],
+    ['exhausted', '', 'error', 'insufficient_credits'],
+    ['exhausted', 'text', 'length', undefined],
+    ['deadline', '', 'error', 'timeout'],
+    ['deadline', 'text', 'error', 'timeout'],
+  ] as [StopReason, string, string, string | undefined][])(
+    'ends, when it was stopped as %s with the text %j, with %s',
+    async (reason, text, finishReason, code) => {
+      const outcome = await setUp().conclude(runOf({ text }), new Stopped(reason));
+
+      expect(outcome).toMatchObject({ finishReason, ...(code === undefined ? {} : { error: { code } }) });
+      expect(outcome?.error === undefined).toBe(code === undefined);
+    },
+  );
+
+  it('has no usage without text, else what our own tokenizer counts, and says so', async () => {
+    const { conclude } = setUp();
+
+    expect(await conclude(runOf(), interruption())).toMatchObject({ usage: { promptTokens: 0, completionTokens: 0 } });
+    expect(await conclude(runOf({ text: 'one two' }), interruption())).toMatchObject({
+      usage: { promptTokens: 5, completionTokens: 2, estimated: true },
+    });
+  });
+
+  it('tells the caller what a service error says and the operator its cause', async () => {
+    const { conclude, log } = setUp();
+    const error = new ServiceError('model_unavailable', 'Try again.', {
+      cause: new Error('inner'),
+      retryAfterSeconds: 5,
+    });
+
+    expect(await conclude(runOf(), error)).toMatchObject({
+      error: { code: 'model_unavailable', message: 'Try again.', retryAfterSeconds: 5 },
+    });
+    expect(log.lines).toMatchObject([{ level: 'warn', fields: { error: error.cause } }]);
+  });
+
+  it('answers a bug as one generic error and logs it', async () => {
+    const { conclude, log } = setUp();
+
+    const outcome = await conclude(runOf(), new TypeError('x is not a function'));
+
+    expect(outcome?.error).toMatchObject({ code: 'internal_error' });
+    expect(JSON.stringify(outcome)).not.toContain('x is not');
+    expect(log.errors()).toHaveLength(1);
+  });
+
+  describe('takes out of its entity what an earlier attempt had stored', () => {
+    it('when it ends in an error', async () => {
+      const { conclude, forgotten } = setUp();
+
+      await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), interruption());
+
+      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 2 }]);
+    });
+
+    it('unless it is the first attempt, or there is no entity', async () => {
+      const { conclude, forgotten } = setUp();
+
+      await conclude(runOf({ fence: 1, entityId: 'pupil' }), interruption());
+      await conclude(runOf({ fence: 2 }), interruption());
+
+      expect(forgotten).toEqual([]);
+    });
+
+    it('and ends all the same when the database is away', async () => {
+      const { conclude, log } = setUp(true);
+
+      const outcome = await conclude(runOf({ fence: 2, entityId: 'pupil' }), interruption());
+
+      expect(outcome?.error?.code).toBe('model_unavailable');
+      expect(log.errors()).toHaveLength(1);
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+
+import {
+  errorInAnswer,
+  faultOfAnswer,
+  parseError,
+  parseRetryAfter,
+} from '../../../../../workers/providers/http/error-reply.ts';
+import { faultOfStatus } from '../../../../../workers/providers/provider.ts';
+
+describe('an error inside an answer', () => {
+  it.each([
+    [{ type: 'overloaded_error', message: 'Overloaded' }, 'transient'],
+    [{ type: 'api_error' }, 'transient'],
+    [{ type: 'rate_limit_error' }, 'transient'],
+    [{ type: 'timeout_error' }, 'transient'],
+    [{ type: 'authentication_error' }, 'refused'],
+    [{ type: 'permission_error' }, 'refused'],
+    [{ type: 'billing_error' }, 'refused'],
+    [{ type: 'not_found_error' }, 'refused'],
+    [{ type: 'invalid_request_error' }, 'caller'],
+    [{ type: 'request_too_large' }, 'caller'],
+    [{ code: 502, message: 'Provider returned error' }, 'transient'],
+    [{ code: 403, message: 'moderation' }, 'refused'],
+    [{ object: 'error', type: 'BadRequestError', code: 400 }, 'caller'],
+    [{ code: '429', type: 'throttling_error' }, 'transient'],
+    [{ code: 'context_length_exceeded', type: 'invalid_request_error' }, 'caller'],
+    [{ type: 'constructor' }, 'transient'],
+    ['over capacity', 'transient'],
+    [null, 'transient'],
+  ])('%j is %s', (error, fault) => {
+    expect(errorInAnswer(error)).toMatchObject({ fault });
+  });
+
+  it('is named by the provider’s word, never by its sentence', () => {
+    expect(errorInAnswer({ type: 'overloaded_error', message: 'canary' }).message).toBe(
+      'The provider reported an error: overloaded_error',
+    );
+  });
+});
+
+describe('an account without money', () => {
+  it.each([
+    [429, { error: { code: 'insufficient_quota', type: 'insufficient_quota', message: 'You exceeded your quota' } }],
+    [400, { error: { type: 'invalid_request_error', message: 'Your credit balance is too low to access the API.' } }],
+    [402, { error: { type: 'billing_error' } }],
+  ])('is a provider that will not serve us, whatever the status: %d', (status, body) => {
+    expect(faultOfAnswer(status, parseError(JSON.stringify(body)))).toBe('refused');
+  });
+
+  it('is not every refused request', () => {
+    const body = { error: { type: 'invalid_request_error', message: 'max_tokens: must be at most 8192' } };
+
+    expect(faultOfAnswer(400, parseError(JSON.stringify(body)))).toBe('caller');
+  });
+});
+
+describe('Retry-After', () => {
+  const NOW = Date.parse('2026-11-21T12:00:00Z');
+
+  it.each([
+    [undefined, 0],
+    ['2', 2_000],
+    ['0', 0],
+    ['0.5', 500],
+    ['-3', 0],
+    ['', 0],
+    ['soon', 0],
+    ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
+    ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
+  ])('of %j means %d ms', (header, expected) => {
+    expect(parseRetryAfter(header, NOW)).toBe(expected);
+  });
+});
+
+describe('a status', () => {
+  it.each([
+    [408, 'transient'],
+    [409, 'transient'],
+    [429, 'transient'],
+    [500, 'transient'],
+    [503, 'transient'],
+    [400, 'caller'],
+    [413, 'caller'],
+    [422, 'caller'],
+    [401, 'refused'],
+    [402, 'refused'],
+    [403, 'refused'],
+    [404, 'refused'],
+    [302, 'refused'],
+  ])('of %d is %s', (status, fault) => {
+    expect(faultOfStatus(status)).toBe(fault);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+
+import type { Provider } from '../../../../../shared/domain/routing/routing.ts';
+import { headersFor, toChatCompletionBody } from '../../../../../workers/providers/openai/request.ts';
+import type { ProviderCall } from '../../../../../workers/providers/provider.ts';
+
+const OPEN: Provider = {
+  name: 'p',
+  kind: 'openai',
+  baseUrl: 'https://models.example.com/v1',
+  timeoutMs: 1_000,
+  firstTokenTimeoutMs: 1_000,
+  maxRetries: 0,
+};
+const PROVIDER: Provider = { ...OPEN, apiKey: 'sk-secret' };
+
+const call = (more: Partial<ProviderCall> = {}): ProviderCall => ({
+  requestId: 'req_1',
+  messages: [{ role: 'user', content: 'Hi "you"\n😀' }],
+  model: 'gpt-x',
+  maxTokens: 100,
+  jsonMode: false,
+  stream: false,
+  signal: new AbortController().signal,
+  ...more,
+});
+
+const bodyOf = (more: Partial<ProviderCall> = {}): unknown => JSON.parse(toChatCompletionBody(PROVIDER, call(more)));
+
+describe('the body for an OpenAI-compatible server', () => {
+  it('is model, messages and max_tokens, and nothing that was not asked for', () => {
+    expect(bodyOf()).toEqual({
+      model: 'gpt-x',
+      messages: [{ role: 'user', content: 'Hi "you"\n😀' }],
+      max_tokens: 100,
+    });
+  });
+
+  it('asks for usage with a stream, which has none by itself', () => {
+    expect(bodyOf({ stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  });
+
+  it('asks for a JSON object in json_mode', () => {
+    expect(bodyOf({ jsonMode: true })).toMatchObject({ response_format: { type: 'json_object' } });
+  });
+
+  it('hands on the sampling settings under their names on the wire', () => {
+    const sampling = { temperature: 0, topP: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' };
+
+    expect(bodyOf({ sampling })).toMatchObject({ temperature: 0, top_p: 0.5, stop: ['a', 'b'], seed: 7, user: 'u1' });
+  });
+
+  it('sends of a message role and content only', () => {
+    const stored = { role: 'user', content: 'x', requestId: 'req_secret' } as const;
+
+    expect(bodyOf({ messages: [stored] })).toMatchObject({ messages: [{ role: 'user', content: 'x' }] });
+    expect(toChatCompletionBody(PROVIDER, call({ messages: [stored] }))).not.toContain('req_secret');
+  });
+
+  it('says JSON for a caller who did not, as OpenAI refuses to give JSON unless it is asked for in words', () => {
+    expect(bodyOf({ jsonMode: true })).toMatchObject({
+      messages: [{ role: 'system', content: expect.stringContaining('JSON') }, { role: 'user' }],
+    });
+    const messages = [{ role: 'user', content: 'A river, as json' }] as const;
+    expect(bodyOf({ jsonMode: true, messages })).toMatchObject({ messages });
+  });
+
+  it('limits the length by the name that the server takes', () => {
+    const openai = { ...PROVIDER, baseUrl: 'https://api.openai.com/v1' };
+
+    expect(JSON.parse(toChatCompletionBody(openai, call()))).toMatchObject({ max_completion_tokens: 100 });
+    expect(toChatCompletionBody(openai, call())).not.toContain('"max_tokens"');
+    expect(bodyOf()).toMatchObject({ max_tokens: 100 });
+  });
+});
+
+describe('the credential', () => {
+  it.each([
+    ['https://models.example.com/v1', { Authorization: 'Bearer sk-secret' }],
+    ['https://name.openai.azure.com/openai/v1', { Authorization: 'Bearer sk-secret' }],
+    ['https://name.openai.azure.com/openai/deployments/d?api-version=2024-10-21', { 'api-key': 'sk-secret' }],
+  ])('goes to %s in the header that it reads', (baseUrl, headers) => {
+    expect(headersFor({ ...PROVIDER, baseUrl })).toEqual(headers);
+  });
+
+  it('is left out where there is none', () => {
+    expect(headersFor(OPEN)).toEqual({});
+  });
+});

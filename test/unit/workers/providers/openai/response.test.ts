@@ -1,0 +1,129 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { parseCompletion } from '../../../../../workers/providers/openai/response.ts';
+import { ProviderError } from '../../../../../workers/providers/provider.ts';
+
+const chunk = (choice: object, more: object = {}) => JSON.stringify({ choices: [choice], ...more });
+
+function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderError {
+  try {
+    parseCompletion(json, part);
+  } catch (error) {
+    if (error instanceof ProviderError) return error;
+    throw error;
+  }
+  throw new Error('It was accepted');
+}
+
+describe('a chunk of a stream', () => {
+  it('gives its text', () => {
+    expect(parseCompletion(chunk({ delta: { content: 'Hi' }, finish_reason: null }), 'delta')).toEqual({
+      text: 'Hi',
+      finishReason: undefined,
+      usage: undefined,
+      wantsTool: false,
+    });
+  });
+
+  it.each([[{ delta: { role: 'assistant' } }], [{ delta: { content: null } }], [{ delta: {} }], [{}]])(
+    'without text is no fault: %j',
+    (choice) => {
+      expect(parseCompletion(chunk(choice), 'delta').text).toBe('');
+    },
+  );
+
+  it('without a choice may carry the usage', () => {
+    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+
+    expect(parseCompletion(JSON.stringify({ choices: [], usage }), 'delta')).toEqual({
+      text: '',
+      finishReason: undefined,
+      usage: { promptTokens: 3, completionTokens: 4 },
+      wantsTool: false,
+    });
+  });
+
+  it.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['content_filter', 'content_filter'],
+    ['eos', 'stop'],
+    ['tool_calls', 'stop'],
+    ['function_call', 'stop'],
+    ['model_length', 'length'],
+    ['', undefined],
+    [null, undefined],
+  ])('with the finish reason %j means %j', (given, expected) => {
+    expect(parseCompletion(chunk({ delta: {}, finish_reason: given }), 'delta').finishReason).toBe(expected);
+  });
+});
+
+describe('the finish reason of an answer that was broken off', () => {
+  it.each(['error', 'abort', 'insufficient_system_resource'])('is a fault: %s', (reason) => {
+    expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
+  });
+});
+
+describe('a content that is a list of parts', () => {
+  it('gives the text ones', () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+      { type: 'text', text: 'A' },
+      { type: 'text', text: 'B' },
+    ];
+
+    expect(parseCompletion(chunk({ delta: { content } }), 'delta').text).toBe('AB');
+  });
+});
+
+describe('usage', () => {
+  const usageOf = (usage: unknown) => parseCompletion(chunk({ delta: {} }, { usage }), 'delta').usage;
+
+  it('of zero is a number', () => {
+    expect(usageOf({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({ promptTokens: 0, completionTokens: 0 });
+  });
+
+  it.each([
+    [undefined],
+    [null],
+    ['12'],
+    [{}],
+    [{ prompt_tokens: 5 }],
+    [{ prompt_tokens: '5', completion_tokens: 5 }],
+    [{ prompt_tokens: -1, completion_tokens: 5 }],
+    [{ prompt_tokens: 1.5, completion_tokens: 5 }],
+    [{ prompt_tokens: 1e300, completion_tokens: 5 }],
+  ])('that makes no sense is none: %j', (usage) => {
+    expect(usageOf(usage)).toBeUndefined();
+  });
+});
+
+describe('an answer that cannot be read', () => {
+  it.each(['', '{', 'null', '[]', '"text"', '{}', '{"choices":{}}', '{"choices":"none"}'])(
+    'is the provider’s fault, and another try may help: %s',
+    (json) => {
+      expect(errorOf(json)).toMatchObject({ fault: 'transient' });
+    },
+  );
+
+  it('is one without a choice, where it must have one', () => {
+    expect(errorOf('{"choices":[]}', 'message')).toMatchObject({ fault: 'transient' });
+  });
+
+  it.each([[{ error: { message: 'overloaded' } }], [{ error: 'overloaded' }]])('is an error object: %j', (body) => {
+    expect(errorOf(JSON.stringify(body))).toMatchObject({ fault: 'transient' });
+  });
+
+  it('never quotes the conversation, not even in its causes', () => {
+    for (const json of ['canary {', '{"error":{"message":"canary","code":"canary canary"}}', '"canary"']) {
+      const error = errorOf(json);
+      expect(`${error.stack ?? ''} ${JSON.stringify(error)} ${String(error.cause)}`).not.toContain('canary');
+    }
+  });
+
+  it('names the provider’s own code, where it looks like one', () => {
+    const body = { error: { message: 'canary', code: 'context_length_exceeded', type: 'invalid_request_error' } };
+
+    expect(errorOf(JSON.stringify(body)).message).toContain('context_length_exceeded');
+  });
+});

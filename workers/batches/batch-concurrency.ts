@@ -1,0 +1,87 @@
+import { performance } from 'node:perf_hooks';
+
+import type { InferenceWorker } from '../processors/inference.ts';
+
+/** The lane of batches and the one it yields to. */
+export interface PacedLane {
+  batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
+  interactive: Pick<InferenceWorker, 'idleMs'>;
+}
+
+export interface BatchConcurrency {
+  add(lane: PacedLane): void;
+  stop(): void;
+}
+
+export interface BatchConcurrencyOptions {
+  /** Places over all lanes. */
+  max: number;
+  /** How busy the process was since the last call, from 0 to 1. */
+  busy?: () => number;
+}
+
+const LOOK_MS = 100;
+/** Nobody waits for anything else: the process may be used up, but for what keeps its requests its own. */
+const ALONE = { busyMin: 0.8, busyMax: 0.9, more: 4, less: 0.7 } as const;
+/** Somebody does: quick to yield, slow to come back. */
+const SHARED = { busyMin: 0.45, busyMax: 0.6, more: 1, less: 0.5 } as const;
+/** A caller who comes back within that time has not gone. */
+const GONE_MS = 2_000;
+/** What batches are never kept from, however busy the machine is: some 10 % of a core. */
+const LINES_PER_SECOND_MIN = 20;
+
+export interface PaceLook {
+  /** How busy the process is, from 0 to 1. */
+  busy: number;
+  /** Requests that somebody waits for run beside. */
+  isShared: boolean;
+  /** How long a line takes; milliseconds. */
+  meanMs: number;
+}
+
+/**
+ * How many lines of batches a worker runs at once: as many as it is allowed to while its event loop has time to spare,
+ * fewer while other requests need it, and never so few that lines would come to an end slower than 20 a second.
+ */
+export function nextPlaces(places: number, { busy, isShared, meanMs }: PaceLook, max: number): number {
+  const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
+  // Little's law: how many run is how many come a second times how long each takes.
+  const least = Math.min(max, Math.max(1, Math.ceil((LINES_PER_SECOND_MIN * meanMs) / 1_000)));
+  if (busy > busyMax) return Math.max(least, Math.floor(places * less));
+  return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
+}
+
+function createMeter(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
+}
+
+/** Sets the places of batch lanes by how busy this process is, and who else needs it. */
+export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
+  const lanes: PacedLane[] = [];
+  // BullMQ looks for room when a job ends: a lane that began with one place would wait for its first job.
+  let places = max;
+
+  function look(): void {
+    const isShared = lanes.some(({ interactive }) => interactive.idleMs() < GONE_MS);
+    const meanMs = Math.max(0, ...lanes.map(({ batch }) => batch.meanMs()));
+    places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
+    for (const { batch } of lanes) batch.concurrency = Math.max(1, Math.floor(places / lanes.length));
+  }
+  const timer = setInterval(look, LOOK_MS);
+  timer.unref();
+
+  return {
+    add: (lane) => {
+      lanes.push(lane);
+    },
+    stop: () => {
+      clearInterval(timer);
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
+import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import { erasureId } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
+import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
+import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+
+/**
+ * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
+ * stores nothing of it any more, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
+ */
+export interface ErasureGate {
+  isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean>;
+  /** Under which name something may be told of an entity. */
+  nameOf(tenantId: string, entityId: string, seq: number): Promise<string>;
+  /** Settlement records as they may be booked. */
+  cover(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
+}
+
+export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }): ErasureGate {
+  const { erasures, pseudonyms } = deps;
+
+  function pseudonymOf(tenantId: string, entityId: string | undefined): string | undefined {
+    return entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
+  }
+
+  async function isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean> {
+    return seq <= (await erasures.latest(tenantId, pseudonymOf(tenantId, entityId)));
+  }
+
+  return {
+    isErased,
+
+    async nameOf(tenantId, entityId, seq) {
+      return (await isErased(tenantId, entityId, seq)) ? pseudonyms.of(tenantId, entityId) : entityId;
+    },
+
+    async cover(records) {
+      const ids = records.flatMap(({ tenantId, entityId }) =>
+        entityId === undefined
+          ? []
+          : [erasureId(tenantId, pseudonyms.of(tenantId, entityId)), erasureId(tenantId, undefined)],
+      );
+      if (ids.length === 0) return [...records];
+      const erased = await erasures.latestOf([...new Set(ids)]);
+      if (erased.size === 0) return [...records];
+      return records.map((record) => {
+        const { tenantId, entityId, acceptedAt } = record;
+        if (entityId === undefined) return record;
+        const pseudonym = pseudonyms.of(tenantId, entityId);
+        const upTo = [pseudonym, undefined].map((name) => erased.get(erasureId(tenantId, name)) ?? 0);
+        return seqAt(acceptedAt) <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
+      });
+    },
+  };
+}
+
+/** Books charges of erased entities under their pseudonyms. */
+export function coverLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'cover'>): SettlementRepository {
+  return { settle: async (records, now) => ledger.settle(await gate.cover(records), now) };
+}
+
+/** Remembers nothing of a request whose entity was erased after it was accepted. */
+export function coverConversations(
+  conversations: ConversationRepository,
+  gate: Pick<ErasureGate, 'isErased'>,
+): ConversationRepository {
+  return {
+    ...conversations,
+    async remember(tenantId, entityId, turn, options) {
+      if (await gate.isErased(tenantId, entityId, turn.seq)) return;
+      await conversations.remember(tenantId, entityId, turn, options);
+    },
+  };
+}
+
+/** Keeps no answer of such a request. */
+export function coverAnswers(
+  answers: Pick<AnswerRepository, 'keep'>,
+  gate: Pick<ErasureGate, 'isErased'>,
+): Pick<AnswerRepository, 'keep'> {
+  return {
+    async keep(answer) {
+      const acceptedAt = Number(answer.fields['acceptedAt']);
+      if (await gate.isErased(answer.tenantId, answer.entityId, seqAt(acceptedAt))) return;
+      await answers.keep(answer);
+    },
+  };
+}

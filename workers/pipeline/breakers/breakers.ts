@@ -1,0 +1,130 @@
+import type { Breaker, BreakerState } from '../../../shared/domain/routing/breaker.ts';
+import { NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
+import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import { inTime } from '../../../shared/infra/redis/time-limit.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { repeat } from '../../../shared/lifecycle/repeat.ts';
+import { classifyFailure } from '../attempt/classify-failure.ts';
+import { createCircuit } from './circuit.ts';
+import type { Circuit } from './circuit.ts';
+
+export interface BreakersDeps {
+  store: Pick<BreakerStore, 'change' | 'readAll'>;
+  /** Subscribes to what changes in the fleet; `onMissed` says that something may have been lost. */
+  listen(onChange: (provider: string, breaker: Breaker) => void, onMissed: () => void): Promise<void>;
+  workerId: string;
+  onState(provider: string, state: BreakerState): void;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The circuit breakers of all providers, as one worker sees them. */
+export interface Breakers {
+  /**
+   * Makes a call of `provider` that counts; `onText` is to be called when its text begins. Throws BreakerOpenError
+   * where the breaker lets no call through, else what the call throws.
+   */
+  guard<T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T>;
+  isPassable(provider: Provider): boolean;
+  stop(): Promise<void>;
+}
+
+/** What one breaker opens, all honour within 1 s, even where the message is lost (contract.md section 7). */
+const READ_MS = 900;
+/** A request may wait for such a call; without an answer this worker decides alone. */
+const CALL_MS = 1_000;
+
+export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
+  const { store, listen, workerId, onState, clock, log } = deps;
+  const circuits = new Map<string, Circuit>();
+  const versions = new Map<string, number>();
+  let offsetMs = 0;
+  let probes = 0;
+  let alone = false;
+
+  const now = () => clock.now() + offsetMs;
+
+  function adopt(provider: string, breaker: Breaker): void {
+    versions.set(provider, breaker.version);
+    circuitOf(provider).adopt(breaker);
+  }
+
+  function circuitOf(provider: string): Circuit {
+    let circuit = circuits.get(provider);
+    if (circuit === undefined) {
+      circuit = createCircuit({
+        provider,
+        judge: classifyFailure,
+        now,
+        newHolder: () => `${workerId}:${(probes += 1)}`,
+        onState: (state) => {
+          onState(provider, state);
+        },
+        async change(next) {
+          // A change that Redis makes after the worker has decided alone must not happen twice.
+          let isLate = false;
+          const changing = store.change(provider, (current, time) => (isLate ? current : next(current, time)));
+          try {
+            const { breaker } = await inTime(changing, CALL_MS);
+            versions.set(provider, breaker.version);
+            return breaker;
+          } catch (error) {
+            isLate = true;
+            changing.catch(() => undefined);
+            noteAlone(error);
+            throw error;
+          }
+        },
+      });
+      circuits.set(provider, circuit);
+    }
+    return circuit;
+  }
+
+  function noteAlone(error: unknown): void {
+    if (!alone)
+      log.warn('The circuit breakers cannot be shared; this worker goes by its own until they can.', { error });
+    alone = true;
+  }
+
+  async function read(): Promise<void> {
+    const snapshot = await inTime(store.readAll(), CALL_MS);
+    if (alone) log.info('The circuit breakers are shared again.');
+    alone = false;
+    offsetMs = snapshot.now - clock.now();
+    for (const provider of circuits.keys()) {
+      if (!snapshot.breakers.has(provider)) adopt(provider, NEW_BREAKER);
+    }
+    for (const [provider, breaker] of snapshot.breakers) adopt(provider, breaker);
+  }
+
+  await listen(
+    (provider, breaker) => {
+      // Messages have a connection of their own: this one may come later than what has been read since.
+      if (breaker.version > (versions.get(provider) ?? 0)) adopt(provider, breaker);
+    },
+    () => {
+      read().catch(noteAlone);
+    },
+  );
+  await read();
+  const reading = repeat(
+    async () => {
+      await read();
+      for (const circuit of circuits.values()) circuit.tick();
+    },
+    () => READ_MS,
+    noteAlone,
+  );
+
+  return {
+    guard: (provider, call) => circuitOf(provider.name).guard(provider.breaker, call),
+    isPassable: (provider) => circuitOf(provider.name).isPassable(),
+    async stop() {
+      for (const circuit of circuits.values()) circuit.stop();
+      await reading.stop();
+    },
+  };
+}

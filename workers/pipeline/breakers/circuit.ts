@@ -1,0 +1,211 @@
+import { noteAttempt } from '../../../shared/domain/routing/attempt-window.ts';
+import type { Slice } from '../../../shared/domain/routing/attempt-window.ts';
+import {
+  DEFAULT_BREAKER,
+  NEW_BREAKER,
+  afterProbe,
+  afterReport,
+  claimProbe,
+  decisionAt,
+  holdsProbe,
+  isFailing,
+  passageOf,
+  renewProbe,
+} from '../../../shared/domain/routing/breaker.ts';
+import type { Breaker, BreakerSettings, BreakerState, ProbeResult } from '../../../shared/domain/routing/breaker.ts';
+import type { FailureClass } from '../attempt/classify-failure.ts';
+import { BreakerOpenError } from './breaker-open-error.ts';
+
+export interface CircuitDeps {
+  provider: string;
+  /** Changes the shared state and answers what then holds; rejects while Redis is away. */
+  change(next: (current: Breaker, now: number) => Breaker): Promise<Breaker>;
+  judge(error: unknown): FailureClass;
+  /** A name for each probe that no other worker uses. */
+  newHolder(): string;
+  /** Redis's clock. */
+  now(): number;
+  onState(state: BreakerState): void;
+}
+
+/** One worker's side of a provider's circuit breaker. */
+export interface Circuit {
+  /** Makes a call that counts, or throws BreakerOpenError without making it. */
+  guard<T>(settings: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T>;
+  /** Whether a call would be made at the moment, as far as this worker knows. */
+  isPassable(): boolean;
+  /** What the fleet has come to. */
+  adopt(breaker: Breaker): void;
+  /** What has to be done about once a second. */
+  tick(): void;
+  stop(): void;
+}
+
+interface Probe {
+  holder: string;
+  /** When its first text came. */
+  textSince?: number;
+}
+
+/** So much time lies between two reports of one worker. */
+const REPORT_GAP_MS = 50;
+
+/** A probe that has sent text for so long has shown enough: a long answer need not hold up all others. */
+const PROVEN_MS = 5_000;
+
+interface Untold {
+  slices: Slice[];
+  refusal: string | undefined;
+}
+
+const nothing = (): Untold => ({ slices: [], refusal: undefined });
+
+function hasFailures({ slices, refusal }: Untold): boolean {
+  return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
+}
+
+const OK: ProbeResult = { kind: 'ok' };
+
+/**
+ * A call of a healthy provider costs a look at a variable and a count: its successes stay here, as long as the window,
+ * and go to Redis only when something fails, here or in another worker.
+ */
+export function createCircuit({ change, judge, newHolder, now, onState, provider }: CircuitDeps): Circuit {
+  let view: Breaker = NEW_BREAKER;
+  let settings: BreakerSettings = DEFAULT_BREAKER;
+  /** Attempts that the fleet has not been told of. */
+  let untold = nothing();
+  let claiming = false;
+  let probe: Probe | undefined;
+  let reporting = false;
+  let reportedAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = 0;
+  let stopped = false;
+
+  function adopt(breaker: Breaker): void {
+    const before = view;
+    view = breaker;
+    if (view.state !== before.state) onState(view.state);
+    if (view.state !== 'closed') {
+      // What happened before it opened is no part of the window that begins when it closes.
+      untold = nothing();
+    } else if (view.failingSince !== before.failingSince && untold.slices.length > 0) reportIn(0);
+  }
+
+  /** Applies a transition: for the fleet, or while Redis is away for this worker alone. */
+  async function decide(next: (current: Breaker, time: number) => Breaker): Promise<void> {
+    let changed: Breaker;
+    try {
+      changed = await change(next);
+    } catch {
+      changed = next(view, now());
+    }
+    adopt(changed);
+  }
+
+  function reportIn(ms: number): void {
+    const wait = Math.max(ms, reportedAt + REPORT_GAP_MS - now());
+    if (stopped || (timer !== undefined && timerAt <= now() + wait)) return;
+    clearTimeout(timer);
+    timerAt = now() + wait;
+    timer = setTimeout(() => {
+      timer = undefined;
+      void report();
+    }, wait);
+    timer.unref();
+  }
+
+  async function report(): Promise<void> {
+    // Whatever comes during a report is told by the one that follows it.
+    if (reporting) return;
+    const told = untold;
+    untold = nothing();
+    reporting = true;
+    reportedAt = now();
+    await decide((current, time) => afterReport(current, told, settings, time));
+    reporting = false;
+    const dueAt = decisionAt(view, settings, now());
+    if (untold.refusal !== undefined) void report();
+    else if (hasFailures(untold)) reportIn(0);
+    else if (dueAt !== undefined) reportIn(dueAt - now());
+  }
+
+  function endProbe(ended: Probe, result: ProbeResult): void {
+    // A call that was proven is not a probe any more.
+    if (probe !== ended) return;
+    probe = undefined;
+    void decide((current, time) => afterProbe(current, ended.holder, result, settings, time));
+  }
+
+  /** Becomes the probe, or does not get through. Undefined: it has closed in the meantime. */
+  async function enter(): Promise<Probe | undefined> {
+    const passage = passageOf(view, now());
+    if (passage.kind === 'wait') throw new BreakerOpenError(provider, passage.ms);
+    if (claiming) throw new BreakerOpenError(provider, 1_000);
+    claiming = true;
+    const holder = newHolder();
+    try {
+      await decide((current, time) => claimProbe(current, holder, time));
+    } finally {
+      claiming = false;
+    }
+    if (view.state === 'closed') return undefined;
+    if (holdsProbe(view, holder)) return (probe = { holder });
+    const next = passageOf(view, now());
+    throw new BreakerOpenError(provider, next.kind === 'wait' ? next.ms : 1_000);
+  }
+
+  function settle(own: Probe | undefined, verdict: FailureClass | undefined): void {
+    const isProbe = own !== undefined && probe === own;
+    if (isProbe) {
+      if (verdict === undefined) endProbe(own, OK);
+      else endProbe(own, verdict.kind === 'void' ? verdict : { kind: 'failed', reason: verdict.reason });
+      return;
+    }
+    if (view.state !== 'closed' || verdict?.kind === 'void') return;
+    if (verdict?.kind === 'refused') {
+      untold.refusal = verdict.reason;
+      void report();
+      return;
+    }
+    noteAttempt(untold.slices, verdict?.reason, settings.windowMs, now());
+    if (verdict !== undefined) reportIn(0);
+  }
+
+  onState(view.state);
+  return {
+    adopt,
+    isPassable: () => passageOf(view, now()).kind !== 'wait',
+
+    async guard(wanted = DEFAULT_BREAKER, call) {
+      settings = wanted;
+      const own = view.state === 'closed' ? undefined : await enter();
+      const onText = () => {
+        if (own !== undefined) own.textSince ??= now();
+      };
+      try {
+        const result = await call(onText);
+        settle(own, undefined);
+        return result;
+      } catch (error) {
+        settle(own, judge(error));
+        throw error;
+      }
+    },
+
+    tick() {
+      if (probe !== undefined) {
+        const { holder, textSince } = probe;
+        if (textSince !== undefined && now() - textSince >= PROVEN_MS) endProbe(probe, OK);
+        else void decide((current, time) => renewProbe(current, holder, time));
+      }
+      if (untold.slices.length > 0 && isFailing(view, settings, now())) reportIn(0);
+    },
+
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

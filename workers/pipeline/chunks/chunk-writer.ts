@@ -1,0 +1,78 @@
+import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
+
+/** design.md section 4: text is coalesced within this time or size once more than one piece waits. */
+const COALESCE_MS = 15;
+const COALESCE_CHARACTERS = 1_024;
+
+/** Sends released text to the request's stream, the first piece at once. */
+export interface ChunkWriter {
+  write(text: string): void;
+  /** Waits for the append under way; what is not appended stays in `answer.unsent`. Throws where Redis refused. */
+  settle(): Promise<void>;
+}
+
+export function createChunkWriter(
+  requests: Pick<RequestStore, 'append'>,
+  ref: AttemptRef,
+  answer: AnswerSoFar,
+  lease: Lease,
+): ChunkWriter {
+  let appending: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let lastAppendAt = -Infinity;
+  let closed = false;
+
+  function end(reason: StopReason): void {
+    closed = true;
+    lease.stop(reason);
+  }
+
+  async function append(): Promise<void> {
+    const deltas = answer.unsent.splice(0);
+    const lastSeq = answer.sentSeq + deltas.length;
+    lastAppendAt = performance.now();
+    try {
+      const outcome = await requests.append(ref, lastSeq, deltas);
+      answer.sentSeq = lastSeq;
+      if (outcome !== 'ok') end(outcome);
+    } catch {
+      // Whether it was written is unknown, so nothing may follow it: another attempt has to decide.
+      end('superseded');
+    }
+  }
+
+  function start(): void {
+    timer = undefined;
+    if (appending !== undefined || closed || answer.unsent.length === 0) return;
+    appending = append().finally(() => {
+      appending = undefined;
+      schedule();
+    });
+  }
+
+  function waitingCharacters(): number {
+    return answer.unsent.reduce((sum, delta) => sum + delta.length, 0);
+  }
+
+  function schedule(): void {
+    if (appending !== undefined || closed || answer.unsent.length === 0) return;
+    const wait = lastAppendAt + COALESCE_MS - performance.now();
+    if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
+      clearTimeout(timer);
+      start();
+    } else timer ??= setTimeout(start, wait);
+  }
+
+  return {
+    write(text) {
+      answer.unsent.push(text);
+      schedule();
+    },
+    async settle() {
+      closed = true;
+      clearTimeout(timer);
+      await appending;
+    },
+  };
+}

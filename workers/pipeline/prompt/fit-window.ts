@@ -1,0 +1,66 @@
+import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+
+/** What a chat format adds to each message: role and separators, a few tokens with every known model. */
+const TOKENS_PER_MESSAGE = 4;
+
+export type CountTokens = (text: string) => number;
+
+export interface PromptParts {
+  /** The context instruction; never trimmed. */
+  instruction: ChatMessage | undefined;
+  /** Oldest first; trimmed in whole turns from the oldest. */
+  history: readonly ChatMessage[];
+  /** Never trimmed (contract.md section 4). */
+  submitted: readonly ChatMessage[];
+}
+
+export type FittedPrompt =
+  | { kind: 'fits'; messages: ChatMessage[]; promptTokens: number }
+  | { kind: 'too_long'; promptTokens: number; roomTokens: number };
+
+export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
+  return messages.reduce((sum, message) => sum + count(message.content) + TOKENS_PER_MESSAGE, 0);
+}
+
+/** A turn begins with a user message; what follows belongs to it. */
+function turnsOf(history: readonly ChatMessage[]): ChatMessage[][] {
+  const turns: ChatMessage[][] = [];
+  for (const message of history) {
+    const current = turns.at(-1);
+    if (current === undefined || (message.role === 'user' && current.some(({ role }) => role === 'assistant')))
+      turns.push([message]);
+    else current.push(message);
+  }
+  return turns;
+}
+
+/** Keeps the newest turns of the history that leave the submitted messages and `maxTokens` room in the window. */
+export function fitWindow(
+  parts: PromptParts,
+  contextWindow: number,
+  maxTokens: number,
+  count: CountTokens,
+): FittedPrompt {
+  const room = contextWindow - maxTokens;
+  const fixed = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.submitted];
+  let promptTokens = countPrompt(fixed, count);
+  if (promptTokens > room) return { kind: 'too_long', promptTokens, roomTokens: room };
+  const kept: ChatMessage[] = [];
+  for (const turn of turnsOf(parts.history).reverse()) {
+    const cost = countPrompt(turn, count);
+    if (promptTokens + cost > room) break;
+    kept.unshift(...turn);
+    promptTokens += cost;
+  }
+  const instruction = parts.instruction === undefined ? [] : [parts.instruction];
+  return { kind: 'fits', messages: [...instruction, ...kept, ...parts.submitted], promptTokens };
+}
+
+/** No token is shorter than one byte, so bytes are a bound that needs no tokenizer. */
+export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
+
+/** Whether everything surely fits, without counting tokens. */
+export function surelyFits(parts: PromptParts, contextWindow: number, maxTokens: number): boolean {
+  const all = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.history, ...parts.submitted];
+  return countPrompt(all, countBytes) <= contextWindow - maxTokens;
+}

@@ -1,0 +1,54 @@
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AttemptRef, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+export interface FinishJournal {
+  /** Ends a request and remembers it for the next seconds. */
+  finish: RequestStore['finish'];
+  /** After a reconnect: says again what Redis may have forgotten. Safe to repeat. */
+  replay(): Promise<void>;
+}
+
+export interface RecentEndingsDeps {
+  requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
+const KEPT_MS = 5_000;
+
+/**
+ * What this worker has ended in its last seconds before Redis went away. Redis may come back without them
+ * (design.md section 3), and then the request would run again, or its charge be lost.
+ */
+export function createFinishJournal({ requests, clock, log }: RecentEndingsDeps): FinishJournal {
+  let kept: { at: number; ref: AttemptRef; sentSeq: number; ending: Ending }[] = [];
+  let first = 0;
+
+  /** Nothing ends while Redis is away, so what is left at the reconnect is of the last seconds before. */
+  function forgetOlder(now: number): void {
+    while (first < kept.length && (kept[first]?.at ?? now) < now - KEPT_MS) first += 1;
+    if (first * 2 < kept.length) return;
+    kept = kept.slice(first);
+    first = 0;
+  }
+
+  return {
+    async finish(ref, sentSeq, ending) {
+      const finished = await requests.finish(ref, sentSeq, ending);
+      const now = clock.now();
+      forgetOlder(now);
+      if (finished && ending.settlement !== undefined) kept.push({ at: now, ref, sentSeq, ending });
+      return finished;
+    },
+
+    async replay() {
+      for (const { ref, sentSeq, ending } of kept.slice(first)) {
+        if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'told') continue;
+        const { requestId, tenantId } = ref;
+        log.warn('Redis had forgotten that a request was finished; it was told again.', { requestId, tenantId });
+      }
+    },
+  };
+}

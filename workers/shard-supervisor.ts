@@ -1,0 +1,152 @@
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { ShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { repeat } from '../shared/lifecycle/repeat.ts';
+import type { Repeating } from '../shared/lifecycle/repeat.ts';
+import type { Dispatcher } from './batches/dispatcher.ts';
+import type { InferenceWorker } from './processors/inference.ts';
+import { SETTLE_BATCH } from './settlement/settle.ts';
+import type { Settler } from './settlement/settle.ts';
+import type { Sweep } from './settlement/sweep.ts';
+
+export interface ShardSupervisorDeps {
+  directory: ShardDirectory;
+  settler: Settler;
+  sweep: Sweep;
+  /** Hears what concerns the shard's requests. */
+  listen: (shard: number) => Promise<void>;
+  /** One worker for each lane. */
+  openWorkers: (shard: number, shards: number) => InferenceWorker[];
+  dispatcher: Dispatcher;
+  reconcile: (shard: number) => Promise<void>;
+  onOutboxLength: (shard: number) => Promise<void>;
+  log: Logger;
+}
+
+export interface ShardSupervisor {
+  start(): Promise<void>;
+  /** Rejects when a shard's worker has taken nothing for too long. */
+  assertWorking(): Promise<void>;
+  /** Takes nothing new; resolves when the last request has ended, with Redis reachable or not. */
+  drain(): Promise<void>;
+  /** Settles what is left and gives every task up; needs Redis. */
+  close(): Promise<void>;
+}
+
+/** A new tenant may be on a shard nobody serves yet. */
+const DIRECTORY_MS = 2_000;
+const SWEEP_MS = 2_000;
+/** After a round of batches that failed. */
+const DISPATCH_AGAIN_MS = 1_000;
+/** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
+const SETTLE_MS = 150;
+/** How often a shard's hourly reconciliation is thought of. */
+const RECONCILE_LOOK_MS = 30_000;
+/** Three canaries may go astray. */
+const QUIET_MAX_MS = 45_000;
+
+interface ShardTasks {
+  workers: InferenceWorker[];
+  dispatching: Repeating;
+  sweeping: Repeating;
+  settling: Repeating;
+  watching: Repeating;
+  reconciling: Repeating;
+}
+
+/** Serves every shard that has tenants: its queue, its settlement, its sweep. */
+export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, onOutboxLength, log } = deps;
+  const shards = new Map<number, ShardTasks>();
+  let directoryWatch: Repeating | undefined;
+
+  const warn = (what: string, shard: number) => (error: unknown) => {
+    log.warn(`${what} failed; the next round tries again.`, { shard, error });
+  };
+
+  function open(shard: number, count: number): void {
+    log.info('A shard is served.', { shard });
+    listen(shard).catch(warn('Listening for cancelled requests', shard));
+    shards.set(shard, {
+      workers: openWorkers(shard, count),
+      dispatching: repeat(
+        () => dispatcher.dispatchShard(shard),
+        (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
+        warn('Running batches', shard),
+      ),
+      settling: repeat(
+        () => settler.settleShard(shard),
+        (read = 0) => (read < SETTLE_BATCH ? SETTLE_MS : 0),
+        warn('Settlement', shard),
+      ),
+      sweeping: repeat(
+        () => sweep.sweepShard(shard),
+        () => SWEEP_MS,
+        warn('The sweep', shard),
+      ),
+      watching: repeat(
+        () => onOutboxLength(shard),
+        () => SWEEP_MS,
+        warn('Reading the outbox length', shard),
+      ),
+      reconciling: repeat(
+        () => reconcile(shard),
+        () => RECONCILE_LOOK_MS,
+        warn('Reconciliation', shard),
+      ),
+    });
+  }
+
+  /** Nothing new is taken; resolves when the last request has ended. */
+  async function drain(shard: number, { workers, sweeping, dispatching }: ShardTasks): Promise<void> {
+    void sweeping.stop();
+    void dispatching.stop();
+    await Promise.all(workers.map((worker) => worker.drain()));
+    await sweep.idle();
+    log.info('No request runs any more.', { shard });
+  }
+
+  /** Settlement goes on until the last request has finished, then once more for what that left. */
+  async function endTasks(shard: number, { workers, ...tasks }: ShardTasks): Promise<void> {
+    await Promise.all([...workers.map((worker) => worker.close()), ...Object.values(tasks).map((task) => task.stop())]);
+    await dispatcher.release(shard).catch(warn('Giving up batches', shard));
+    await sweep.release(shard).catch(warn('Giving up the sweep', shard));
+    await settler.settleShard(shard).catch(warn('Settlement', shard));
+    await settler.release(shard).catch(warn('Giving up settlement', shard));
+  }
+
+  async function serveAll(): Promise<void> {
+    const wanted = await directory.list();
+    for (const shard of wanted) if (!shards.has(shard)) open(shard, wanted.length);
+  }
+
+  return {
+    async start() {
+      await serveAll();
+      directoryWatch = repeat(
+        serveAll,
+        () => DIRECTORY_MS,
+        (error) => {
+          log.warn('The list of shards could not be read; the known ones stay served.', { error });
+        },
+      );
+    },
+
+    assertWorking() {
+      for (const [shard, { workers }] of shards) {
+        const quietMs = Math.max(...workers.map((worker) => worker.quietMs()));
+        if (quietMs > QUIET_MAX_MS)
+          return Promise.reject(new Error(`shard ${shard} has taken nothing for ${Math.round(quietMs / 1000)} s`));
+      }
+      return Promise.resolve();
+    },
+
+    async drain() {
+      await directoryWatch?.stop();
+      await Promise.all([...shards].map(([shard, tasks]) => drain(shard, tasks)));
+    },
+
+    async close() {
+      await Promise.all([...shards].map(([shard, tasks]) => endTasks(shard, tasks)));
+    },
+  };
+}
