@@ -1,6 +1,6 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** A backend that is down fails closed (contract.md section 4): no verdict, no answer. */
+/** A backend that is down fails closed (docs/spec/contract.md section 4): no verdict, no answer. */
 export function moderationUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     'model_unavailable',

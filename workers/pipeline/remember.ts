@@ -11,7 +11,7 @@ export interface RememberDeps {
 
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
- * (contract.md section 4).
+ * (docs/spec/contract.md section 4).
  */
 export function createRemember({ conversations, clock, log }: RememberDeps): Stage<Generated, Generated> {
   return async (run) => {

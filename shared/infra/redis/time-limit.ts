@@ -1,6 +1,6 @@
 import { withTimeLimit } from '../../lifecycle/time-limit.ts';
 
-/** With Redis away a caller gets its 503 within 2 s (design.md section 3). */
+/** With Redis away a caller gets its 503 within 2 s (docs/architecture/facts.md section 3). */
 const CALL_MS = 1_500;
 
 /** How long a store's calls may take. */

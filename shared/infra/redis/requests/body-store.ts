@@ -1,7 +1,10 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (contract.md section 7). */
+/**
+ * Request bodies while a request lives: the one place in Redis where conversation text waits
+ * (docs/spec/contract.md section 7).
+ */
 export interface BodyStore {
   put(shard: number, requestId: string, body: string): Promise<void>;
 }
