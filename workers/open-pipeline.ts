@@ -20,10 +20,10 @@ import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
-import { createKeep } from './pipeline/keep.ts';
+import { createStoreAnswer } from './pipeline/store-answer.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
-import { createRemember } from './pipeline/remember.ts';
+import { createSaveTurn } from './pipeline/save-turn.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
@@ -86,7 +86,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
         onFirstText: meter.onFirstText,
         onFlagged: meter.onOutputFlagged,
       }),
-      remember: createRemember({ conversations, clock, log }),
+      saveTurn: createSaveTurn({ conversations, clock, log }),
       finish: createFinish({
         ...{ requests: deps.endings, clock, log },
         onFinished: (run, outcome) => {
@@ -94,7 +94,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
           deps.chatEvents.onFinished(run, outcome);
         },
       }),
-      keep: createKeep({
+      storeAnswer: createStoreAnswer({
         answers: stores.answers,
         cache: createAnswerCache(redis, keyspace),
         retentionMs: deps.retentionMs,

@@ -1,17 +1,17 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { isJsonObject } from './attempt/json-answer.ts';
+import { isJsonObject } from './provider-call/json-answer.ts';
 import { countBytes, countPrompt } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { NotJsonError, noJson, toCallerError } from './attempt/caller-error.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { TooLongError, promptFor } from './attempt/prompt-for.ts';
-import { runAttempt } from './attempt/run-attempt.ts';
-import type { AttemptInput, AttemptResult } from './attempt/run-attempt.ts';
-import { noteVerdict, traceAttempt, traceSkipped } from './attempt/trace-attempt.ts';
+import { NotJsonError, noJson, toCallerError } from './provider-call/caller-error.ts';
+import { estimateUsage } from './provider-call/estimate-usage.ts';
+import { TooLongError, promptFor } from './provider-call/prompt-for.ts';
+import { runProviderCall } from './provider-call/run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './provider-call/run-provider-call.ts';
+import { noteVerdict, traceProviderCall, traceSkipped } from './provider-call/trace-provider-call.ts';
 import { BreakerOpenError } from './breakers/breaker-open-error.ts';
 import type { Breakers } from './breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -67,7 +67,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     messages: ChatMessage[],
     writer: ChunkWriter | undefined,
     onBegin: () => void,
-  ): Promise<AttemptResult> {
+  ): Promise<ProviderCallResult> {
     const { envelope, answer, lease } = run;
     const route = { provider: provider.name, model: target.model };
     Object.assign(answer, { text: '', asked: messages, ...route });
@@ -87,7 +87,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     };
-    const call: AttemptInput = {
+    const call: ProviderCallInput = {
       envelope,
       target,
       provider,
@@ -98,7 +98,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       onText,
     };
-    return traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+    return traceProviderCall(answer.trace, route, clock.now, () => runProviderCall(adapters[provider.kind], call));
   }
 
   async function attempt(

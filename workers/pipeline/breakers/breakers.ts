@@ -6,7 +6,7 @@ import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-s
 import { inTime } from '../../../shared/infra/redis/time-limit.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { repeat } from '../../../shared/lifecycle/repeat.ts';
-import { classifyFailure } from '../attempt/classify-failure.ts';
+import { classifyFailure } from '../provider-call/classify-failure.ts';
 import { createCircuit } from './circuit.ts';
 import type { Circuit } from './circuit.ts';
 

@@ -13,7 +13,7 @@ import {
   renewProbe,
 } from '../../../shared/domain/routing/breaker.ts';
 import type { Breaker, BreakerSettings, BreakerState, ProbeResult } from '../../../shared/domain/routing/breaker.ts';
-import type { FailureClass } from '../attempt/classify-failure.ts';
+import type { FailureClass } from '../provider-call/classify-failure.ts';
 import { BreakerOpenError } from './breaker-open-error.ts';
 
 export interface CircuitDeps {

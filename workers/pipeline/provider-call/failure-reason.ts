@@ -1,6 +1,6 @@
 import { Stopped } from '../stage.ts';
 import { ProviderError } from '../../providers/provider.ts';
-import { ProviderTimeout } from './attempt-clock.ts';
+import { ProviderTimeout } from './provider-call-clock.ts';
 
 /**
  * Why a call ended, in one word for timelines and breakers: the provider's own text is not for the caller's eyes.

@@ -6,10 +6,10 @@ import { FlaggedError } from '../../moderation/output-window.ts';
 import type { OpenWindow } from '../../moderation/output-window.ts';
 import type { ModerationVerdict } from '../../moderation/moderator.ts';
 import type { ProviderAdapter, ProviderEvent } from '../../providers/provider.ts';
-import { ProviderTimeout, startAttemptClock } from './attempt-clock.ts';
-import type { AttemptClock } from './attempt-clock.ts';
+import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
+import type { ProviderCallClock } from './provider-call-clock.ts';
 
-export interface AttemptInput {
+export interface ProviderCallInput {
   envelope: RequestEnvelope;
   target: Target;
   provider: Provider;
@@ -24,7 +24,7 @@ export interface AttemptInput {
   onText: (text: string) => void;
 }
 
-export interface AttemptResult {
+export interface ProviderCallResult {
   finishReason: 'stop' | 'length' | 'content_filter';
   /** Undefined: the provider did not say. */
   usage: Usage | undefined;
@@ -35,7 +35,7 @@ export interface AttemptResult {
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
 
-function callOf({ envelope, target, messages, stream }: AttemptInput, signal: AbortSignal) {
+function callOf({ envelope, target, messages, stream }: ProviderCallInput, signal: AbortSignal) {
   const { requestId, request } = envelope;
   return {
     requestId,
@@ -50,7 +50,7 @@ function callOf({ envelope, target, messages, stream }: AttemptInput, signal: Ab
 }
 
 /** Lets the call read to the end of its body, so that its connection can be used again. */
-async function drain(events: AsyncIterator<ProviderEvent>, clock: AttemptClock): Promise<void> {
+async function drain(events: AsyncIterator<ProviderEvent>, clock: ProviderCallClock): Promise<void> {
   // `return` would wait for a read under way, and so for a provider that is silent: only an abort ends that.
   const timer = setTimeout(() => {
     clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
@@ -74,9 +74,9 @@ async function close(events: AsyncIterator<ProviderEvent>): Promise<void> {
 }
 
 /** One call of one provider: its text through the moderation window. Throws a ProviderError or the signal's reason. */
-export async function runAttempt(adapter: ProviderAdapter, input: AttemptInput): Promise<AttemptResult> {
+export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
-  const clock = startAttemptClock(input.outer, {
+  const clock = startProviderCallClock(input.outer, {
     // A complete answer comes in one piece: its first token is its last.
     firstTokenMs: input.stream ? provider.firstTokenTimeoutMs : provider.timeoutMs,
     betweenTokensMs: input.betweenTokensMs,

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Generated, Stage } from './stage.ts';
 
-export interface RememberDeps {
+export interface SaveTurnDeps {
   conversations: Pick<ConversationRepository, 'remember'>;
   clock: Clock;
   log: Logger;
@@ -13,7 +13,7 @@ export interface RememberDeps {
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
  * (contract.md section 4).
  */
-export function createRemember({ conversations, clock, log }: RememberDeps): Stage<Generated, Generated> {
+export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
   return async (run) => {
     const { envelope, entity, outcome, answer, ref, seq } = run;
     const { entityId } = envelope.request;

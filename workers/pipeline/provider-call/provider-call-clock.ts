@@ -1,6 +1,6 @@
 import { ProviderError } from '../../providers/provider.ts';
 
-export interface AttemptTimes {
+export interface ProviderCallTimes {
   firstTokenMs: number;
   betweenTokensMs: number;
   totalMs: number;
@@ -13,7 +13,7 @@ export class ProviderTimeout extends ProviderError {
   }
 }
 
-export interface AttemptClock {
+export interface ProviderCallClock {
   /** The attempt's own: aborts at a time limit or when `outer` does, with its reason. */
   signal: AbortSignal;
   /** Text has arrived. */
@@ -27,10 +27,10 @@ export interface AttemptClock {
 }
 
 /** Time limits of one provider call: first token, between tokens, total. */
-export function startAttemptClock(
+export function startProviderCallClock(
   outer: AbortSignal,
-  { firstTokenMs, betweenTokensMs, totalMs }: AttemptTimes,
-): AttemptClock {
+  { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
+): ProviderCallClock {
   const controller = new AbortController();
   const abortAfter = (ms: number, what: string) =>
     setTimeout(() => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { runAttempt } from '../../../../../workers/pipeline/attempt/run-attempt.ts';
+import { runProviderCall } from '../../../../../workers/pipeline/provider-call/run-provider-call.ts';
 import { ProviderError } from '../../../../../workers/providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../../workers/providers/provider.ts';
 import { attemptOf } from '../../../../support/attempt.ts';
@@ -44,7 +44,7 @@ describe('one call of a provider', () => {
     const { input, texts } = attemptOf();
     const { adapter } = adapterOf([{ kind: 'text', text: 'Hello ' }, { kind: 'text', text: 'world' }, END]);
 
-    const result = await runAttempt(adapter, input);
+    const result = await runProviderCall(adapter, input);
 
     expect(result).toEqual({ finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } });
     expect(texts.join('')).toBe('Hello world');
@@ -54,7 +54,7 @@ describe('one call of a provider', () => {
     const { input } = attemptOf({ stream: false });
     const { adapter } = adapterOf([], { thenSilent: true });
 
-    const attempt = expect(runAttempt(adapter, input)).rejects.toThrow('within 1000 ms');
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
     await jest.advanceTimersByTimeAsync(999);
     await jest.advanceTimersByTimeAsync(1);
 
@@ -68,7 +68,7 @@ describe('one call of a provider', () => {
     const { input } = attemptOf();
     const { adapter, state } = adapterOf(events, { thenSilent: true });
 
-    const attempt = expect(runAttempt(adapter, input)).rejects.toThrow(message);
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
     await jest.advanceTimersByTimeAsync(100);
 
     await attempt;
@@ -79,7 +79,7 @@ describe('one call of a provider', () => {
     const { input, stop } = attemptOf();
     const { adapter } = adapterOf([{ kind: 'text', text: 'a' }], { thenSilent: true });
 
-    const attempt = expect(runAttempt(adapter, input)).rejects.toThrow('cancelled by the caller');
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
     await jest.advanceTimersByTimeAsync(1);
     stop(new Error('cancelled by the caller'));
 
@@ -94,7 +94,7 @@ describe('one call of a provider', () => {
       END,
     ]);
 
-    const result = await runAttempt(adapter, input);
+    const result = await runProviderCall(adapter, input);
 
     expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
     expect(texts.join('')).toBe('Fine. ');
@@ -106,7 +106,7 @@ describe('one call of a provider', () => {
     const { input, texts } = attemptOf();
     const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
 
-    const result = await runAttempt(adapter, input);
+    const result = await runProviderCall(adapter, input);
 
     expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
     expect(texts.join('')).toBe('Fine. ');
@@ -127,7 +127,7 @@ describe('one call of a provider', () => {
     });
     const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
 
-    const attempt = runAttempt(adapter, input);
+    const attempt = runProviderCall(adapter, input);
     await jest.advanceTimersByTimeAsync(500);
     released.resolve(undefined);
 
@@ -149,7 +149,7 @@ describe('one call of a provider', () => {
     });
     const { adapter, state } = adapterOf([{ kind: 'text', text: 'Hello' }], { thenSilent: true });
 
-    const attempt = expect(runAttempt(adapter, input)).rejects.toThrow('no verdict');
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('no verdict');
     await jest.advanceTimersByTimeAsync(10);
 
     await attempt;
@@ -160,7 +160,7 @@ describe('one call of a provider', () => {
     const { input } = attemptOf();
     const { adapter, state } = adapterOf([{ kind: 'text', text: 'a' }, END], { thenSilent: true });
 
-    await runAttempt(adapter, input);
+    await runProviderCall(adapter, input);
     expect(state.closed).toBe(0);
     await jest.advanceTimersByTimeAsync(2_000);
 
@@ -170,7 +170,7 @@ describe('one call of a provider', () => {
   it('takes an adapter without an end for a bug, not for an answer', async () => {
     const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
 
-    await expect(runAttempt(adapter, attemptOf().input)).rejects.toThrow('without an end event');
+    await expect(runProviderCall(adapter, attemptOf().input)).rejects.toThrow('without an end event');
   });
 
   it.each([
@@ -187,7 +187,7 @@ describe('one call of a provider', () => {
   ])('leaves neither timers nor listeners behind when it %s', async (_how, adapter) => {
     const { input } = attemptOf();
 
-    await runAttempt(adapter, input).catch(() => undefined);
+    await runProviderCall(adapter, input).catch(() => undefined);
     await jest.advanceTimersByTimeAsync(0);
 
     expect(jest.getTimerCount()).toBe(0);

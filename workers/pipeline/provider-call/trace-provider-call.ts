@@ -2,7 +2,7 @@ import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../../share
 import { failureReason } from './failure-reason.ts';
 
 /** Runs one provider call and notes it in the request's trace, however it ends. */
-export async function traceAttempt<T>(
+export async function traceProviderCall<T>(
   trace: RequestTrace,
   route: Pick<AttemptTrace, 'provider' | 'model'>,
   now: () => number,

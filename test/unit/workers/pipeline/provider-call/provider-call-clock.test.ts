@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { ProviderTimeout, startAttemptClock } from '../../../../../workers/pipeline/attempt/attempt-clock.ts';
+import {
+  ProviderTimeout,
+  startProviderCallClock,
+} from '../../../../../workers/pipeline/provider-call/provider-call-clock.ts';
 import { listenersOf } from '../../../../support/signals.ts';
 
 const TIMES = { firstTokenMs: 100, betweenTokensMs: 50, totalMs: 1_000 };
@@ -14,7 +17,7 @@ describe('the clock of one provider call', () => {
   });
 
   it('ends a call whose first token does not come in time', () => {
-    const { signal } = startAttemptClock(new AbortController().signal, TIMES);
+    const { signal } = startProviderCallClock(new AbortController().signal, TIMES);
 
     jest.advanceTimersByTime(99);
     expect(signal.aborted).toBe(false);
@@ -25,7 +28,7 @@ describe('the clock of one provider call', () => {
   });
 
   it('ends a call that falls silent after a token', () => {
-    const { signal, tick } = startAttemptClock(new AbortController().signal, TIMES);
+    const { signal, tick } = startProviderCallClock(new AbortController().signal, TIMES);
 
     for (let tokens = 0; tokens < 5; tokens += 1) {
       tick();
@@ -38,7 +41,7 @@ describe('the clock of one provider call', () => {
   });
 
   it('ends a call that never falls silent and never ends', () => {
-    const { signal, tick } = startAttemptClock(new AbortController().signal, TIMES);
+    const { signal, tick } = startProviderCallClock(new AbortController().signal, TIMES);
 
     for (let passed = 0; passed < 1_000; passed += 20) {
       tick();
@@ -51,7 +54,7 @@ describe('the clock of one provider call', () => {
   it('passes on why the request was stopped', () => {
     const outer = new AbortController();
     const reason = new Error('cancelled');
-    const { signal } = startAttemptClock(outer.signal, TIMES);
+    const { signal } = startProviderCallClock(outer.signal, TIMES);
 
     outer.abort(reason);
 
@@ -61,13 +64,13 @@ describe('the clock of one provider call', () => {
   it('is over at once where the request was stopped before it began', () => {
     const reason = new Error('cancelled');
 
-    expect(startAttemptClock(AbortSignal.abort(reason), TIMES).signal.reason).toBe(reason);
+    expect(startProviderCallClock(AbortSignal.abort(reason), TIMES).signal.reason).toBe(reason);
   });
 
   it('leaves neither timers nor listeners behind', () => {
     const outer = new AbortController();
     for (let call = 0; call < 20; call += 1) {
-      const clock = startAttemptClock(outer.signal, TIMES);
+      const clock = startProviderCallClock(outer.signal, TIMES);
       clock.tick();
       clock.stop();
     }

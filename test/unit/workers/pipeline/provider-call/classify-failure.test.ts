@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 
-import { ProviderTimeout } from '../../../../../workers/pipeline/attempt/attempt-clock.ts';
-import { classifyFailure } from '../../../../../workers/pipeline/attempt/classify-failure.ts';
+import { ProviderTimeout } from '../../../../../workers/pipeline/provider-call/provider-call-clock.ts';
+import { classifyFailure } from '../../../../../workers/pipeline/provider-call/classify-failure.ts';
 import { Stopped } from '../../../../../workers/pipeline/stage.ts';
 import { ProviderError, faultOfStatus } from '../../../../../workers/providers/provider.ts';
 

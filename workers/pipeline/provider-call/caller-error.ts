@@ -2,7 +2,7 @@ import type { Usage } from '../../../shared/contracts/events.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { BreakerOpenError } from '../breakers/breaker-open-error.ts';
 import { ProviderError } from '../../providers/provider.ts';
-import { ProviderTimeout } from './attempt-clock.ts';
+import { ProviderTimeout } from './provider-call-clock.ts';
 import { TooLongError } from './prompt-for.ts';
 
 /** An answer that is not JSON although JSON was asked for. */

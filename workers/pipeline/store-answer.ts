@@ -4,7 +4,7 @@ import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-
 import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
 import type { Claimed } from './stage.ts';
 
-export interface KeepDeps {
+export interface StoreAnswerDeps {
   answers: Pick<AnswerRepository, 'keep'>;
   cache: Pick<AnswerCache, 'read' | 'shorten'>;
   /** How long Redis keeps an answer that MongoDB has. */
@@ -16,7 +16,7 @@ export interface KeepDeps {
  * Brings the answer of an ended request to MongoDB where it is to be kept for a day: one under an Idempotency-Key, or
  * asked for asynchronously. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
  */
-export function createKeep({ answers, cache, retentionMs, log }: KeepDeps) {
+export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAnswerDeps) {
   return async ({ ref, envelope, answer }: Claimed): Promise<void> => {
     const { shard, requestId } = ref;
     const { kept, acceptedAt, request } = envelope;
