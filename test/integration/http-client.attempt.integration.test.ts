@@ -5,7 +5,7 @@ import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { runProviderCall } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 import type { ProviderCallResult } from '../../workers/pipeline/provider-call/run-provider-call.ts';
-import { createAdapters } from '../../workers/providers/adapters.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
 import { attemptOf } from '../support/attempt.ts';
 import { waitFor } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';

@@ -1,5 +1,5 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
-import { openLocalWindow } from '../../workers/moderation/local/local-window.ts';
+import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
 import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 
 const moderator = createLocalModerator();

@@ -1,7 +1,7 @@
 import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Claimed } from './stage.ts';
 
 export interface StoreAnswerDeps {

@@ -1,9 +1,19 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { BreakerOpenError } from '../breakers/breaker-open-error.ts';
+import { BreakerOpenError } from '../breakers/circuit.ts';
 import { ProviderError } from '../../providers/provider.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
-import { TooLongError } from './prompt-for.ts';
+import { TooLongError } from '../prompt/fit-window.ts';
+
+/** Whether text is what `json_mode` promises: one JSON object (contract.md section 3). */
+export function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
 
 /** An answer that is not JSON although JSON was asked for. */
 export class NotJsonError extends Error {

@@ -1,5 +1,5 @@
 import type { AttemptTrace, ModerationTrace, RequestTrace } from '../../../shared/contracts/request-trace.ts';
-import { failureReason } from './failure-reason.ts';
+import { failureReason } from './classify-failure.ts';
 
 /** Runs one provider call and notes it in the request's trace, however it ends. */
 export async function traceProviderCall<T>(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { isJsonObject } from '../../../../../workers/pipeline/provider-call/json-answer.ts';
+import { isJsonObject } from '../../../../../workers/pipeline/provider-call/caller-error.ts';
 
 describe('an answer in json_mode', () => {
   it.each(['{}', '{"a":[1,2]}', ' \n{"a":null}\n'])('may be the object %j', (text) => {

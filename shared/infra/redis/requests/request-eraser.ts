@@ -6,8 +6,8 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** A request as far as a deletion must know it. */
-export interface RequestTrace {
+/** The fields of a request's record that a deletion reads. */
+export interface ErasableRequest {
   requestId: string;
   state: string;
   tenantId: string;
@@ -16,15 +16,15 @@ export interface RequestTrace {
   seq: number;
 }
 
-/** `later`: accepted after the moment; `busy`: it has not ended; `foreign`: another tenant's. */
+/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's. */
 export type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
-/** What requests leave in Redis, for those who have to take it away. */
-export interface RequestTraces {
+/** Finds and erases what requests have left in Redis, for deletions. */
+export interface RequestEraser {
   ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
   /** Ids of all requests of a shard that Redis knows, in batches; one may come twice. */
   all(shard: number): AsyncIterable<string[]>;
-  look(shard: number, requestIds: readonly string[]): Promise<RequestTrace[]>;
+  look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
   /**
    * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
    */
@@ -38,10 +38,10 @@ const TOMBSTONE_MS = 3_600_000;
 const SCAN_COUNT = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 
-export function createRequestTraces(client: RedisClient, keyspace: Keyspace): RequestTraces {
+export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
   const erase = defineScript(client, 'erase', ['window', 'account', 'forget']);
 
-  async function lookAt(shard: number, requestId: string): Promise<RequestTrace> {
+  async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
     const record = keyspace.shard(shard).record(requestId);
     const values = await client.hmget(record, 'state', 'tenant', 'key', 'seq', 'acceptedAt');
     const [state, tenantId, keyId, seq, acceptedAt] = values;
@@ -96,5 +96,18 @@ export function createRequestTraces(client: RedisClient, keyspace: Keyspace): Re
       for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)
         await client.zrem(list, ...requestIds.slice(from, from + UNLIST_AT_ONCE));
     },
+  };
+}
+
+/** Reads the present moment as a place in a shard's order of acceptance. */
+export interface AcceptanceClock {
+  /** Microseconds: requests accepted before have a lower `seq`, later ones a higher. */
+  read(shard: number): Promise<number>;
+}
+
+export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace): AcceptanceClock {
+  const readNow = defineScript(client, 'now', ['window']);
+  return {
+    read: async (shard) => Number(await readNow([keyspace.shard(shard).inflight], [])),
   };
 }

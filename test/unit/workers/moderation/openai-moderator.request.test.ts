@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { toBatches, toModerationBody } from '../../../../../workers/moderation/openai/request.ts';
+import { toBatches, toModerationBody } from '../../../../workers/moderation/openai-moderator.ts';
 
 describe('the inputs of a moderation call', () => {
   it('are the texts in order, without those that say nothing', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { estimateUsage } from '../../../../../workers/pipeline/provider-call/estimate-usage.ts';
+import { estimateUsage } from '../../../../../workers/pipeline/prompt/fit-window.ts';
 
 it('counts prompt and answer with a real tokenizer and says that it did', async () => {
   const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { priceOf, refundOf } from '../../../../../shared/domain/billing/price-of.ts';
+import { priceOf, refundOf } from '../../../../../shared/domain/pricing/pricing.ts';
 
 describe('a free amount of credits', () => {
   it.each([

@@ -2,13 +2,54 @@ import type { EndedAnswer, IdempotencyName } from '../../../contracts/kept-answe
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-import { inTime } from '../time-limit.ts';
+import { inTime, unlimited } from '../timing.ts';
+import { decodeEntry } from '../../../contracts/events.ts';
+import type { StreamEntry } from '../../../contracts/events.ts';
+import type { TimeLimit } from '../timing.ts';
 
-/** Ended requests in Redis, from where every reader takes them; MongoDB keeps some of them for longer. */
+/** Reads the events of a request, running or ended, from its stream or from the one entry of a whole answer. */
+export interface StreamReader {
+  /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+  readFrom(shard: number, requestId: string, fromSeq: number, count?: number): Promise<StreamEntry[]>;
+}
+
+/** More than any answer has. */
+const ENTRIES_MAX = 1_000_000;
+
+/** Splits an answer that is stored as plain text: its last sequence number, then its one entry (emit.lua). */
+function parseWhole(whole: string): { lastSeq: number; payload: string } {
+  const lineEnd = whole.indexOf('\n');
+  return { lastSeq: Number(whole.slice(0, lineEnd)), payload: whole.slice(lineEnd + 1) };
+}
+
+export function createStreamReader(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): StreamReader {
+  return {
+    async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
+      const keys = keyspace.shard(shard);
+      const [rows, whole] = await limit(
+        Promise.all([
+          client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
+          client.get(keys.answer(requestId)),
+        ]),
+      );
+      if (whole !== null) {
+        const { lastSeq, payload } = parseWhole(whole);
+        return lastSeq >= fromSeq ? [decodeEntry(lastSeq, payload)] : [];
+      }
+      return rows.map(([id, fields]) => decodeEntry(Number(id.split('-')[0]), fields[1] ?? ''));
+    },
+  };
+}
+
+/** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
 export interface AnswerCache {
-  /** Undefined: not ended, or let go. */
+  /** Undefined: the request has not ended, or Redis has expired it. */
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
-  /** Lets Redis keep the answer no longer than `ttlMs` from now. */
+  /** Expires the answer `ttlMs` from now. */
   shorten(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
   isNamed(shard: number, name: string): Promise<boolean>;
@@ -34,10 +75,8 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       client.xrange(keys.stream(requestId), '-', '+'),
       client.get(keys.answer(requestId)),
     ]);
-    if (whole === null) return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
-    // A whole answer is its last sequence number, then the entry (emit.lua).
-    const lineEnd = whole.indexOf('\n');
-    return [{ lastSeq: Number(whole.slice(0, lineEnd)), payload: whole.slice(lineEnd + 1) }];
+    if (whole !== null) return [parseWhole(whole)];
+    return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
   }
 
   return {

@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-import { createOutboxTraces } from '../../shared/infra/redis/requests/outbox-traces.ts';
-import { createRequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
-import type { RequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
+import { createOutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
+import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import type { RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import { endingOf, openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 const IDEMPOTENCY = { name: 'a-name', fingerprint: 'of-a-body' };
 
 let lab: RequestLab;
-let traces: RequestTraces;
+let traces: RequestEraser;
 beforeEach(async () => {
   lab = await openRequestLab();
-  traces = createRequestTraces(lab.redis, lab.keyspace);
+  traces = createRequestEraser(lab.redis, lab.keyspace);
 });
 afterEach(() => lab.close());
 
@@ -112,13 +112,13 @@ it('finds every request of a shard, and settlements that wait', async () => {
   for await (const ids of traces.all(SHARD)) for (const id of ids) found.add(id);
   expect([...found].sort()).toEqual(requests.map(({ requestId }) => requestId).sort());
 
-  const outbox = createOutboxTraces(lab.redis, lab.keyspace);
+  const outbox = createOutboxSearch(lab.redis, lab.keyspace);
   expect(await outbox.holds(SHARD, ({ requestId }) => requestId === ended.requestId)).toBe(true);
   expect(await outbox.holds(SHARD, ({ entityId }) => entityId !== undefined)).toBe(false);
 });
 
 it('rewrites what was put aside, be it a record or not', async () => {
-  const outbox = createOutboxTraces(lab.redis, lab.keyspace);
+  const outbox = createOutboxSearch(lab.redis, lab.keyspace);
   for (const text of ['no record of pupil', 'another']) await lab.redis.xadd(lab.keys.parked, '*', 's', text);
 
   const hide = (raw: string) => (raw.includes('pupil') ? raw.replaceAll('pupil', 'nobody') : undefined);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseModeration } from '../../../../../workers/moderation/openai/response.ts';
+import { parseModeration } from '../../../../workers/moderation/openai-moderator.ts';
 
 const parse = (results: unknown, count = 1) => parseModeration(JSON.stringify({ id: 'modr-1', results }), count);
 
