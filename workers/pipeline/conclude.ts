@@ -71,7 +71,7 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   };
 }
 
-/** For a request whose earlier attempt died after it had sent text (contract.md section 7, Worker killed). */
+/** For a request whose earlier attempt died after it had sent text (docs/spec/contract.md section 7, Worker killed). */
 export function interruption(): ServiceError {
   return new ServiceError(
     'model_unavailable',

@@ -37,8 +37,9 @@ function toAxiosError(error: unknown, config: InternalAxiosRequestConfig): Axios
 }
 
 /**
- * axios over undici: Node's own HTTP client costs a third more CPU per call (design.md section 9). Serves what this
- * service uses of axios: a text body, headers, a signal, and answers as `text` or `stream`. Redirects are not followed.
+ * axios over undici: Node's own HTTP client costs a third more CPU per call (docs/architecture/facts.md section 9).
+ * Serves what this service uses of axios: a text body, headers, a signal, and answers as `text` or `stream`. Redirects
+ * are not followed.
  */
 export function createUndiciAdapter(agent: Dispatcher): AxiosAdapter {
   return async (config): Promise<AxiosResponse> => {

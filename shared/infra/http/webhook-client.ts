@@ -28,9 +28,9 @@ export interface WebhookClientOptions {
   resolve?: ResolveName;
 }
 
-/** contract.md section 6. */
+/** docs/spec/contract.md section 6. */
 const TIMEOUT_MS = 15_000;
-/** A receiver may say as much; no more of it is read, and none of it is kept (design.md section 8). */
+/** A receiver may say as much; no more of it is read, and none of it is kept (docs/architecture/facts.md section 8). */
 const REPLY_MAX_BYTES = 64 * 1024;
 
 /** A receiver that cannot be asked, in a sentence for the tenant. */
@@ -90,10 +90,10 @@ function pinnedTo(addresses: LookupAddress[]): LookupFunction {
 }
 
 /**
- * Posts to addresses that tenants have given, on the public Internet only (design.md section 8): a name is resolved
- * once, every address it has must be public, and the connection goes to one of them. Each attempt has a connection of
- * its own, so none is reused for a name that means another host by now. No redirects, and no proxy of the environment:
- * undici's Client knows neither.
+ * Posts to addresses that tenants have given, on the public Internet only (docs/architecture/facts.md section 8): a
+ * name is resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has
+ * a connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of
+ * the environment: undici's Client knows neither.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
