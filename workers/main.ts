@@ -1,6 +1,5 @@
 import { environment } from '../shared/config/environment.ts';
-import { listen } from '../shared/lifecycle/listen.ts';
-import { runProcess } from '../shared/lifecycle/run-process.ts';
+import { listen, runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';
 import { createHealthServer } from './health-server.ts';

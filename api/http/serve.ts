@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 
 import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
-import { listen } from '../../shared/lifecycle/listen.ts';
+import { listen } from '../../shared/lifecycle/run-process.ts';
 import { refuseMalformed } from './client-error.ts';
 
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */

@@ -1,8 +1,8 @@
 import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
-import type { ChunkChannel } from '../../shared/infra/redis/requests/chunk-channel.ts';
+import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
 /**

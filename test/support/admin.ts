@@ -26,7 +26,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-statistics.ts';
+import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 

@@ -1,6 +1,5 @@
 import type { ModerationPolicy, Moderator } from './moderator.ts';
-import { FlaggedError, type OutputWindow, type WindowListener } from './output-window.ts';
-import { moderationUnavailable } from './unavailable.ts';
+import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
 /**
  * docs/spec/contract.md section 4: a remote backend holds text back for so many characters or so long, whatever comes

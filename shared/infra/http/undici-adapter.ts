@@ -3,6 +3,8 @@ import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'ax
 import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 
+import { createCachedLookup } from './resolve-name.ts';
+
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Idle connections to a provider are kept for the next request. */
 const KEEP_ALIVE_MS = 30_000;
@@ -10,7 +12,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Sockets of one process to providers; the caller's own timers limit headers and body, see generate.ts. */
 export function createProviderAgent(): Agent {
   return new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() },
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
@@ -7,6 +6,8 @@ import { Client } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import { isPublicAddress } from './public-address.ts';
+import { createTenantResolver } from './resolve-name.ts';
+import type { ResolveName } from './resolve-name.ts';
 import { readWebhookUrl } from './webhook-url.ts';
 
 /** What came of one attempt; `error` is a sentence for the tenant and says nothing of the receiver's reply. */
@@ -24,7 +25,7 @@ export interface WebhookClientOptions {
   allowPrivate: boolean;
   timeoutMs?: number;
   /** Tests hand in their own names. */
-  resolve?: (host: string) => Promise<LookupAddress[]>;
+  resolve?: ResolveName;
 }
 
 /** docs/spec/contract.md section 6. */
@@ -36,8 +37,6 @@ const REPLY_MAX_BYTES = 64 * 1024;
 class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
-
-const resolveAll = (host: string) => lookup(host, { all: true, order: 'verbatim' });
 
 function codeOf(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
@@ -97,7 +96,8 @@ function pinnedTo(addresses: LookupAddress[]): LookupFunction {
  * the environment: undici's Client knows neither.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveAll } = options;
+  const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
+  const resolve = options.resolve ?? createTenantResolver({ allowLocalNames: allowPrivate });
 
   async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
     const family = isIP(host);

@@ -3,10 +3,10 @@ import { NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import { inTime } from '../../../shared/infra/redis/time-limit.ts';
+import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { repeat } from '../../../shared/lifecycle/repeat.ts';
-import { classifyFailure } from '../attempt/classify-failure.ts';
+import { classifyFailure } from '../provider-call/classify-failure.ts';
 import { createCircuit } from './circuit.ts';
 import type { Circuit } from './circuit.ts';
 

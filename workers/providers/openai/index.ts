@@ -1,7 +1,6 @@
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { callProvider } from '../http/call-provider.ts';
-import { endpointUrl } from '../http/endpoint-url.ts';
+import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
 import { headersFor, toChatCompletionBody } from './request.ts';

@@ -39,3 +39,19 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
     },
   };
 }
+
+/**
+ * Listens for keys and tenants that have changed. `onMissed` is called after every reconnect, when messages may have been lost.
+ * `client` is a subscriber; it may be the one of the chunk channel.
+ */
+export async function listenForAccessChanges(
+  client: RedisClient,
+  onChange: (id: string) => void,
+  onMissed: () => void,
+): Promise<void> {
+  client.on('message', (channel: string, id: string) => {
+    if (channel === ACCESS_CHANNEL) onChange(id);
+  });
+  await client.subscribe(ACCESS_CHANNEL);
+  client.on('ready', onMissed);
+}
