@@ -58,7 +58,10 @@ export interface WorkerComposeOptions {
   betweenTokensMs?: number;
 }
 
-/** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
+/**
+ * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
+ * all).
+ */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */

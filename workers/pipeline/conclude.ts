@@ -26,6 +26,7 @@ function stopError(reason: StopReason): ServiceError | undefined {
 
 /** The error a failed run ends with; a bug is logged and answered as one generic error, never guessed into a known code. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
+  // docs/spec/contract.md section 7, Worker killed.
   if (error instanceof Interrupted) {
     return new ServiceError(
       'model_unavailable',

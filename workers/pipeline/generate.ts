@@ -37,7 +37,7 @@ export interface GenerateDeps {
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
+/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */

@@ -11,7 +11,7 @@ export interface SaveTurnDeps {
 
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
- * (contract.md section 4).
+ * (docs/spec/contract.md section 4).
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
   return async (run) => {

@@ -31,7 +31,7 @@ export interface ChatRequestsDeps {
 const CANCEL_WAIT_MS = 4_000;
 const CANCEL_POLL_MS = 50;
 
-/** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
+/** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (docs/spec/contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
   const { serve, records, streams, ledger, clock, relayTimes } = deps;
 

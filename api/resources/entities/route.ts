@@ -29,7 +29,7 @@ function found<T>(value: T | undefined): T {
   return value;
 }
 
-/** `/entities` (contract.md section 6). */
+/** `/entities` (docs/spec/contract.md section 6). */
 export function createEntitiesRoute(deps: EntitiesRouteDeps): Router {
   const { serve, entities, acceptanceClock, auditTrail, clock } = deps;
 

@@ -21,7 +21,7 @@ export function refundOf(
   return Number((BigInt(creditsMicro) * part) / BigInt(amount));
 }
 
-/** 1 credit is one token at rate 1; amounts are integers of micro-credits (contract.md section 5). */
+/** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec/contract.md section 5). */
 export const MICRO_PER_CREDIT = 1_000_000;
 
 export function priceUsage(usage: Usage, rates: Rates): number {

@@ -10,7 +10,7 @@ export function logBreakerChange(log: Logger, { provider, from, to, reason, retr
 
 /**
  * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them
- * (design.md section 10). An unknown field does not compile.
+ * (docs/architecture/facts.md section 10). An unknown field does not compile.
  */
 export interface LogFields {
   requestId?: string;

@@ -24,7 +24,10 @@ export interface PhraseWindow {
   end(): WindowStep;
 }
 
-/** In UTF-16 units: with half a character that waits for its other half 64, the limit of contract.md section 4. */
+/**
+ * In UTF-16 units: with half a character that waits for its other half 64, the limit of
+ * docs/spec/contract.md section 4.
+ */
 const HELD_MAX = 63;
 
 /**

@@ -31,7 +31,7 @@ export interface Breakers {
   stop(): Promise<void>;
 }
 
-/** What one breaker opens, all honour within 1 s, even where the message is lost (contract.md section 7). */
+/** What one breaker opens, all honour within 1 s, even where the message is lost (docs/spec/contract.md section 7). */
 const READ_MS = 900;
 /** A request may wait for such a call; without an answer this worker decides alone. */
 const CALL_MS = 1_000;

@@ -12,7 +12,7 @@ export interface PromptParts {
   instruction: ChatMessage | undefined;
   /** Oldest first; trimmed in whole turns from the oldest. */
   history: readonly ChatMessage[];
-  /** Never trimmed (contract.md section 4). */
+  /** Never trimmed (docs/spec/contract.md section 4). */
   submitted: readonly ChatMessage[];
 }
 

@@ -15,7 +15,9 @@ export function failureReason(error: unknown): string {
 /** What a failed call says about its provider. `void`: nothing, as it was stopped or at fault itself. */
 export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
 
-/** The provider refuses all that we send until somebody changes an account (contract.md section 7, Routing). */
+/**
+ * The provider refuses all that we send until somebody changes an account (docs/spec/contract.md section 7, Routing).
+ */
 const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
   [401, 'authentication'],
   [402, 'payment_required'],

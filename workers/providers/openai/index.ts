@@ -9,7 +9,7 @@ import type { Completion } from './response.ts';
 
 /** The end of an answer, once all of it is there. */
 function endOf({ finishReason, usage, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
-  // A stream that ends without a finish reason was cut: an error, never success (contract.md section 7).
+  // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
   if (wantsTool && text === '')

@@ -41,7 +41,7 @@ export interface ChunkChannel {
   onReady(listener: () => void): void;
 }
 
-/** `client` is for pub/sub only (design.md section 5). */
+/** `client` is for pub/sub only (docs/architecture/facts.md section 5). */
 export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
   const names = new Set<string>();
   const subscriptions = new Map<number, Promise<unknown>>();

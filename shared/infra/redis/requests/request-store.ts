@@ -45,7 +45,7 @@ export interface Ending {
   costMicro: number;
   /** How long answer and record are kept. */
   retentionMs: number;
-  /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
+  /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
 }
 

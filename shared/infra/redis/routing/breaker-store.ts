@@ -10,7 +10,7 @@ import type { ScriptReply } from '../scripts.ts';
 
 /**
  * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
- * `client` is a subscriber (design.md section 5).
+ * `client` is a subscriber.
  */
 export async function listenForBreakers(
   client: RedisClient,
