@@ -119,7 +119,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo, models),
-    breakers: createBreakerStore(redis, keyspace, () => undefined),
+    breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
