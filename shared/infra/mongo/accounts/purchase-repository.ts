@@ -1,7 +1,7 @@
 import type { ClientSession, Connection } from 'mongoose';
 
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import { refundOf } from '../../../domain/billing/price-of.ts';
+import { refundOf } from '../../../domain/pricing/pricing.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import { toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';

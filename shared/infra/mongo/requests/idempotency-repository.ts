@@ -2,7 +2,7 @@ import { isDuplicateKey } from '../connection.ts';
 import type { Models } from '../models.ts';
 import type { IdempotencyRow } from '../rows.ts';
 
-/** contract.md section 3. */
+/** docs/spec/contract.md section 3. */
 const KEPT_MS = 24 * 3_600_000;
 
 /** A request that has not ended after this time has died with its process: the next one under its key runs. */
