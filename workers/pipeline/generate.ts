@@ -14,9 +14,10 @@ import type { Breakers } from './breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
-import type { ModerationPolicy, ModerationVerdict, OutputWindow, WindowListener } from '../moderation/moderator.ts';
+import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import { Stopped } from './stage.ts';
 import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
@@ -25,9 +26,7 @@ export interface GenerateDeps {
   breakers: Pick<Breakers, 'guard' | 'isPassable'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   openWriter: (run: Routed) => ChunkWriter;
-  onAttempt: (provider: string, outcome: string) => void;
-  onFirstText: (run: Routed) => void;
-  onFlagged: (run: Routed, verdict: ModerationVerdict) => void;
+  events: WorkerEmitter;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   clock: Clock;
@@ -51,8 +50,7 @@ function endsWithText(error: unknown): boolean {
  * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { adapters, breakers, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } =
-    deps;
+  const { adapters, breakers, openWindow, openWriter, events, betweenTokensMs, clock, log } = deps;
 
   type Route = Routed['targets'][number];
 
@@ -77,7 +75,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let completionBytes = 0;
     const onText = (text: string) => {
       if (answer.text === '') {
-        onFirstText(run);
+        events.emit('answer.first_text', run);
         onBegin();
       }
       answer.text += text;
@@ -109,15 +107,15 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const { provider } = route;
     const call = (onBegin: () => void) => ask(run, route, messages, writer, onBegin);
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
-      if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
+      if (error instanceof ProviderError) events.emit('provider.called', provider.name, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
-    onAttempt(provider.name, 'ok');
+    events.emit('provider.called', provider.name, 'ok');
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
-      onFlagged(run, result.flagged);
+      events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
     const usage = result.usage ?? (await estimateUsage(messages, run.answer.text));
     if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text))

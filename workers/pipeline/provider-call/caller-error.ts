@@ -5,7 +5,7 @@ import { ProviderError } from '../../providers/provider.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
 import { TooLongError } from '../prompt/fit-window.ts';
 
-/** Whether text is what `json_mode` promises: one JSON object (contract.md section 3). */
+/** Whether text is what `json_mode` promises: one JSON object (docs/spec/contract.md section 3). */
 export function isJsonObject(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);
