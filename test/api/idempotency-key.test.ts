@@ -110,7 +110,7 @@ describe('a POST with an Idempotency-Key', () => {
 
   it('runs again when the first one has died with its process', async () => {
     const name = newName();
-    const { value: _value, ...shown } = (await api('post', '/keys', { name: 'died' }, name)).body as { value: string };
+    const first = await api('post', '/keys', { name: 'died' }, name);
     const count = await countKeys();
     await service.models.idempotency.updateMany(
       { tenantId: tenant.tenantId },
@@ -121,7 +121,8 @@ describe('a POST with an Idempotency-Key', () => {
 
     // What it has made is there; its value is not known any more.
     expect(response.status).toBe(201);
-    expect(response.body).toEqual(shown);
+    expect({ ...response.body, value: String(first.body.value) }).toEqual(first.body);
+    expect(response.body).not.toHaveProperty('value');
     expect(await countKeys()).toBe(count);
   });
 
