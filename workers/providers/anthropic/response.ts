@@ -5,7 +5,7 @@ import { ProviderError } from '../provider.ts';
 import type { ProviderEvent } from '../provider.ts';
 
 /** The API takes no stop sequence of nothing but white space, so `"\n"` is looked for here. */
-export function isBlank(stop: string): boolean {
+export function isBlankText(stop: string): boolean {
   return stop.trim() === '';
 }
 
