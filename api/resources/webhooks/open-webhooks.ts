@@ -1,5 +1,7 @@
 import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
 import type { Config } from '../../../shared/config/load-config.ts';
+import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
+import type { EventSink } from '../../../shared/webhooks/event-sink.ts';
 import { openPublishing } from '../../../shared/webhooks/open-publishing.ts';
 import type { OpenPublishingDeps } from '../../../shared/webhooks/open-publishing.ts';
 import type { WebhookParts } from './route.ts';
@@ -16,6 +18,8 @@ export interface IngressWebhooks {
   parts: WebhookParts;
   /** An audit log that also tells receivers of what is noted in it. */
   telling: Telling;
+  watchAccount: WatchAccount;
+  events: Pick<EventSink, 'raise'>;
 }
 
 /** What the ingress needs of webhooks: their resources, and telling what its routes do. Workers deliver. */
@@ -25,5 +29,7 @@ export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebho
   return {
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.allowPrivate },
     telling: createTelling({ events, watchAccount, clock, log }),
+    watchAccount,
+    events,
   };
 }
