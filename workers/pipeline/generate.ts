@@ -3,6 +3,7 @@ import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-ca
 import { TooLongError, countBytes, countPrompt, estimateUsage, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { BYTES_PER_TOKEN } from '../../shared/domain/pricing/pricing.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -36,9 +37,6 @@ export interface GenerateDeps {
 /** Longer waits are not worth it while the caller's own retry may be quicker, and much shorter ones while another target may. */
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
-
-/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
-const BYTES_PER_TOKEN = 4;
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
 function endsWithText(error: unknown): boolean {

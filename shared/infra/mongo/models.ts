@@ -71,6 +71,7 @@ const keySchema = new Schema<KeyRow>(
     hash: required,
     previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
     redactedValue: required,
+    rotatedUnder: text,
     name: { type: String },
     mode: required,
     scopes: [String],

@@ -62,6 +62,8 @@ export interface KeyRow {
   hash: string;
   /** Earlier values that are still accepted, or were not long ago. */
   previous?: PreviousKeyValue[];
+  /** The run under an `Idempotency-Key` that rotated it last. */
+  rotatedUnder?: string;
   redactedValue: string;
   name: string;
   mode: KeyMode;

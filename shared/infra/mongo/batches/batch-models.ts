@@ -20,6 +20,7 @@ const batchSchema = new Schema<BatchRow>(
     createdAt: count,
     expiresAt: count,
     startedAt: number,
+    startedUnder: text,
     cancelledAt: number,
     endedAt: number,
     openShard: number,
@@ -29,6 +30,10 @@ const batchSchema = new Schema<BatchRow>(
 )
   .index({ tenantId: 1, createdAt: -1 })
   .index({ openShard: 1 }, { sparse: true })
+  .index(
+    { tenantId: 1, startedUnder: 1 },
+    { unique: true, partialFilterExpression: { startedUnder: { $exists: true } } },
+  )
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
 const batchLineSchema = new Schema<BatchLineRow>(

@@ -4,17 +4,19 @@ import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
 import type { Models } from '../models.ts';
 
+/** What is known of a batch once all of it has arrived. */
+export type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
+
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
   /** From then on those who run batches look after it. Safe to repeat, like `addLines`. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
-  /** All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines. */
-  start(
-    tenantId: string,
-    batchId: string,
-    arrived: Pick<BatchRow, 'total' | 'failed' | 'metadataJson'>,
-  ): Promise<BatchRow | undefined>;
+  /**
+   * All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines.
+   * Another batch: it was started under the same `startedUnder` before, and this one is not.
+   */
+  start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
@@ -51,6 +53,15 @@ export function createBatchRepository(
     return (await batches.findOne({ _id: batchId, tenantId }).lean()) ?? undefined;
   }
 
+  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
+    const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
+    const running = await batches.updateOne(
+      { ...arriving, cancelledAt: { $exists: false } },
+      { $set: { ...arrived, status: 'in_progress' } },
+    );
+    if (running.modifiedCount === 0) await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+  }
+
   return {
     find,
 
@@ -63,13 +74,13 @@ export function createBatchRepository(
     },
 
     async start(tenantId, batchId, arrived) {
-      const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
-      const running = await batches.updateOne(
-        { ...arriving, cancelledAt: { $exists: false } },
-        { $set: { ...arrived, status: 'in_progress' } },
-      );
-      if (running.modifiedCount === 0)
-        await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+      const { startedUnder } = arrived;
+      try {
+        await letRun(tenantId, batchId, arrived);
+      } catch (error) {
+        if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
+        return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
+      }
       // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
       const batch = await find(tenantId, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;

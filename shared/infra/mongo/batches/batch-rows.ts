@@ -22,6 +22,8 @@ export interface BatchRow {
   /** What has not run by then is not run any more. */
   expiresAt: number;
   startedAt?: number;
+  /** The run under an `Idempotency-Key` that has started it: there is one batch of it. */
+  startedUnder?: string;
   cancelledAt?: number;
   endedAt?: number;
   /** Its shard, while somebody has to look after it: until it has ended and that has been told. */

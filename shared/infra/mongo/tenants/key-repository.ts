@@ -36,7 +36,7 @@ export interface KeyRepository {
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type KeyChanges = {
-  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous']?: KeyRow[Name] | undefined;
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder']?: KeyRow[Name] | undefined;
 } & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
 
 /** The row that a change makes of another. */
@@ -135,10 +135,11 @@ export async function createKey(
   tenantId: string,
   settings: KeySettings,
   now: number,
+  keyId = newId('key'),
 ): Promise<{ key: KeyRow; value: string }> {
   const { value, hash, redactedValue } = createApiKey(keyPrefix, settings.mode, randomBase62(26));
   const key: KeyRow = {
-    _id: newId('key'),
+    _id: keyId,
     tenantId,
     hash,
     redactedValue,

@@ -21,6 +21,7 @@ const webhookSchema = new Schema<WebhookRow>(
     status: required,
     disabledReason: text,
     encryptedSecret: required,
+    rotatedUnder: text,
     previousSecrets: { type: [previousSecret], default: undefined },
     failingSince: number,
     failures: number,

@@ -12,7 +12,8 @@ const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {
-  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret']?: WebhookRow[Name] | undefined;
+  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret' | 'rotatedUnder']?:
+    WebhookRow[Name] | undefined;
 } & {
   [Name in 'disabledReason' | 'previousSecrets' | 'failingSince' | 'failures' | 'slow']?:
     WebhookRow[Name] | null | undefined;

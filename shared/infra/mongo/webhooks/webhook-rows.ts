@@ -19,6 +19,8 @@ export interface WebhookRow {
   /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
   encryptedSecret: string;
   previousSecrets?: PreviousSecret[];
+  /** The run under an `Idempotency-Key` that rotated the secret last. */
+  rotatedUnder?: string;
   /** Since when no attempt has succeeded, and how many have failed since; absent after a success. */
   failingSince?: number;
   failures?: number;
