@@ -49,7 +49,7 @@ export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: L
       metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
     },
 
-    onFinished({ envelope, answer }: Claimed, { finishReason, usage, error }: Outcome): void {
+    onFinished({ envelope, answer }: Claimed, { finishReason, usage, error, unbilled }: Outcome): void {
       const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;
       const { promptTokens, completionTokens } = usage;
       const seconds = secondsSince(acceptedAt);
@@ -57,6 +57,7 @@ export function createPipelineMeter(metrics: WorkerMetrics, clock: Clock, log: L
       metrics.duration.observe({ tier }, seconds);
       metrics.tokens.inc({ tier, kind: 'prompt' }, promptTokens);
       metrics.tokens.inc({ tier, kind: 'completion' }, completionTokens);
+      if (unbilled !== undefined) metrics.unbilled.inc({ reason: unbilled.reason }, unbilled.promptTokens);
       const { provider, model } = answer;
       const durationMs = Math.round(seconds * 1000);
       log.info('A request ended.', {

@@ -58,6 +58,10 @@ function estimatePromptTokens(request: ChatRequest): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
+/** For what a chat format adds to each message, and for a context instruction of usual length. */
+const MESSAGE_TOKENS = 5;
+const INSTRUCTION_TOKENS = 100;
+
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
   { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
@@ -119,6 +123,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
           queue: laneOf(endpoint),
           rates,
           promptTokens,
+          promptMostTokens: promptTokens + request.messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
           maxTokens: request.maxTokens,
           channel,
           tier,

@@ -1,11 +1,11 @@
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type {
   AttemptRef,
   Claimed as ClaimedRequest,
+  Held,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
@@ -15,14 +15,7 @@ export interface ClaimDeps {
   requests: Pick<RequestStore, 'claim'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
-  openLease: (options: {
-    ref: AttemptRef;
-    rates: Rates;
-    maxTokens: number;
-    remainingMs: number;
-    admitted: Usage;
-    credits: { heldMicro: number; spendableMicro: number };
-  }) => Lease;
+  openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
   awaitTurn: (delivery: Delivery) => Promise<void>;
   onClaimed: (run: Claimed) => void;
@@ -50,18 +43,11 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
       return undefined;
     }
-    const { envelope, seq, sent, remainingMs } = claimed;
+    const { envelope, seq, sent, remainingMs, held, promptTokens } = claimed;
     const ref = refOf(claimed);
-    const rates = routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
-    const admitted = { promptTokens: 0, completionTokens: 0 };
-    const lease = openLease({
-      ref,
-      rates,
-      maxTokens: envelope.request.maxTokens,
-      remainingMs,
-      admitted,
-      credits: claimed,
-    });
+    const rates = claimed.rates ?? routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
+    const { maxTokens } = envelope.request;
+    const lease = openLease({ ref, rates, maxTokens, remainingMs, held });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';
     const answer = {
@@ -69,6 +55,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       text,
       unsent: [],
       asked: undefined,
+      promptTokens,
       provider: '',
       model: '',
       trace: { attempts: [] },
@@ -81,7 +68,6 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       rates,
       lease,
       answer,
-      spendableMicro: claimed.spendableMicro,
     };
     onClaimed(run);
     return run;

@@ -62,6 +62,8 @@ export interface AdmissionRequest {
   queue: QueueName;
   rates: Rates;
   promptTokens: number;
+  /** What the worker may count of the prompt at most; `promptTokens` unless told otherwise. */
+  promptMostTokens?: number;
   maxTokens: number;
   /** Channel of the ingress that waits for the answer. */
   channel: string;
@@ -220,6 +222,7 @@ export function createAdmissionStore(
           request.onDisconnect,
           idempotency?.fingerprint ?? '',
           queue,
+          request.promptMostTokens ?? promptTokens,
         ],
       );
       return toAdmission(reply);
