@@ -9,7 +9,7 @@ const REQUESTS = 60;
 const ANSWER_TOKENS = 300;
 /** The key's answers were short so far, so that admission expects short ones. */
 const SHORT_TOKENS = 20;
-/** contract.md section 8: 2 % of what is there or so many tokens, whichever is larger. */
+/** docs/spec/contract.md section 8: 2 % of what is there or so many tokens, whichever is larger. */
 const OVERRUN_TOKENS = 200;
 
 const CALLS = [

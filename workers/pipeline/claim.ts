@@ -8,7 +8,8 @@ import type {
   Held,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 export interface ClaimDeps {
@@ -18,7 +19,7 @@ export interface ClaimDeps {
   openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
   awaitTurn: (delivery: Delivery) => Promise<void>;
-  onClaimed: (run: Claimed) => void;
+  events: WorkerEmitter;
   log: Logger;
 }
 
@@ -34,7 +35,7 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
-export function createClaim({ requests, streams, routing, openLease, awaitTurn, onClaimed, log }: ClaimDeps) {
+export function createClaim({ requests, streams, routing, openLease, awaitTurn, events, log }: ClaimDeps) {
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
     await awaitTurn(delivery);
@@ -69,7 +70,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       lease,
       answer,
     };
-    onClaimed(run);
+    events.emit('request.claimed', run);
     return run;
   };
 }

@@ -12,7 +12,7 @@ const RENEW_MS = 3_000;
 const FIRST_INTERVAL_TOKENS = 100;
 /** A provider is called only where so much of an answer is granted, or all of it. */
 const LEAST_ANSWER_TOKENS = 32;
-/** How far the one request that a positive balance always admits may overrun it: half of what contract.md section 8 has. */
+/** How far the one request that a positive balance always admits may overrun it: half of what docs/spec/contract.md section 8 has. */
 const OVERRUN_TOKENS = 100;
 
 const NOTHING: Held = { micro: 0, tokens: 0 };
@@ -28,7 +28,7 @@ export interface LeaseOptions {
 }
 
 /**
- * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3).
+ * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (docs/architecture/facts.md section 3).
  * Between renewals it grants tokens of credits, budget and allowance; a grant doubles what is used, so that an answer
  * asks for few of them (docs/decisions/0039).
  */
