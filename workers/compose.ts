@@ -5,12 +5,11 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
@@ -81,12 +80,11 @@ export async function composeWorker(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, models, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
@@ -108,7 +106,6 @@ export async function composeWorker(
   const { events, chatEvents } = await startWebhooks({
     config,
     mongo,
-    models,
     redis,
     subscriber,
     keyspace,
@@ -190,12 +187,12 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
   startCompliance({
-    ...{ mongo, models, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
+    ...{ mongo, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
     clock: systemClock,
   });
 
   const reconciler = createReconciler({
-    books: createReconciliationRepository(mongo, models),
+    books: createReconciliationRepository(mongo),
     audit: createAccountAudit(redis, keyspace),
     accounts: accountStore,
     clock: systemClock,
@@ -213,7 +210,7 @@ export async function composeWorker(
       onLockLost: checkNow,
     });
   const supervisor = createShardSupervisor({
-    directory: createShardDirectory(models, config.queue.shards),
+    directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
     reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
@@ -226,7 +223,7 @@ export async function composeWorker(
       return [interactive, batch];
     },
     dispatcher: openDispatcher({
-      ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
+      ...{ mongo, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
       ...{ hasReconnectedRecently, requestTimeoutMs, retentionMs, pseudonyms },
       clock: systemClock,
     }),

@@ -1,5 +1,5 @@
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/webhooks/account-events.ts';
-import type { AccountStates } from '../infra/mongo/accounts/account-states.ts';
+import type { AccountStates } from '../infra/mongo/accounts/account-repository.ts';
 import type { EventSink, RaisedEvent } from './event-sink.ts';
 
 /** What a tenant is to be told of its credits and budget after they have changed; nothing where it has not asked. */

@@ -1,10 +1,10 @@
 import type { Config } from '../../shared/config/load-config.ts';
 import { createWebhookClient } from '../../shared/infra/http/webhook-client.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { createAccountStates } from '../../shared/infra/mongo/accounts/account-states.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { createAccountStates } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { createWebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
@@ -32,8 +32,7 @@ import { createSweepDeliveries } from './sweep-deliveries.ts';
 
 export interface WebhooksDeps {
   config: Pick<Config, 'webhooks'>;
-  mongo: Parameters<typeof createWebhookRepository>[0];
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   subscriber: RedisClient;
   keyspace: Keyspace;
@@ -54,9 +53,9 @@ const CLOSING_MS = 17_000;
 
 /** Opens what a worker needs for webhooks and starts it: deliveries, their sweep, the look-out for expiring keys. */
 export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: EventSink; chatEvents: ChatEvents }> {
-  const { config, mongo, models, redis, subscriber, keyspace, leases, clock, closer, log } = deps;
-  const webhooks = createWebhookRepository(mongo, models);
-  const deliveries = createWebhookDeliveryRepository(models);
+  const { config, mongo, redis, subscriber, keyspace, leases, clock, closer, log } = deps;
+  const webhooks = createWebhookRepository(mongo);
+  const deliveries = createWebhookDeliveryRepository(mongo);
   const subscriptions = createSubscriptions({ webhooks, clock });
   await listenForAccessChanges(subscriber, subscriptions.forget, subscriptions.forgetAll);
   const queue = createWebhookQueue(redis, keyspace, (error) => {
@@ -68,7 +67,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
   const chatEvents = createChatEvents({
     events,
     gate: deps.gate,
-    watchAccount: createWatchAccount({ events, accounts: createAccountStates(models) }),
+    watchAccount: createWatchAccount({ events, accounts: createAccountStates(mongo) }),
     clock,
     log,
   });
@@ -98,7 +97,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
     warn('The sweep of webhook deliveries'),
   );
   const watchingKeys = repeat(
-    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(models) }),
+    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(mongo) }),
     () => KEYS_LOOK_MS,
     warn('Looking for expiring keys'),
   );

@@ -1,7 +1,7 @@
+import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts';
 import { createWebhookRepository } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import { createAccountStates } from '../../../shared/infra/mongo/accounts/account-states.ts';
+import { createAccountStates } from '../../../shared/infra/mongo/accounts/account-repository.ts';
 import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
-import type { Models } from '../../../shared/infra/mongo/models.ts';
 import { createWebhookDeliveryRepository } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { listenForAccessChanges } from '../../../shared/infra/redis/tenants/access-channel.ts';
 import type { Config } from '../../../shared/config/load-config.ts';
@@ -19,8 +19,7 @@ import { createTelling } from './telling.ts';
 import type { Telling } from './telling.ts';
 
 export interface OpenWebhooksDeps {
-  mongo: Parameters<typeof createWebhookRepository>[0];
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   subscriber: RedisClient;
   keyspace: Keyspace;
@@ -40,9 +39,9 @@ export interface IngressWebhooks {
 
 /** What the ingress needs of webhooks: their resources, and telling what its routes do. Workers deliver. */
 export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
-  const { mongo, models, redis, keyspace, cipher, clock, closer, log } = deps;
-  const repository = createWebhookRepository(mongo, models);
-  const deliveries = createWebhookDeliveryRepository(models);
+  const { mongo, redis, keyspace, cipher, clock, closer, log } = deps;
+  const repository = createWebhookRepository(mongo);
+  const deliveries = createWebhookDeliveryRepository(mongo);
   const queue = createWebhookQueue(redis, keyspace, (error) => {
     log.warn('The queue of webhooks reported an error.', { error });
   });
@@ -50,7 +49,7 @@ export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebho
   const subscriptions = createSubscriptions({ webhooks: repository, clock });
   await listenForAccessChanges(deps.subscriber, subscriptions.forget, subscriptions.forgetAll);
   const events = createEventSink({ subscriptions, deliveries, queue, log });
-  const watchAccount = createWatchAccount({ events, accounts: createAccountStates(models) });
+  const watchAccount = createWatchAccount({ events, accounts: createAccountStates(mongo) });
   return {
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: deps.config.allowPrivate },
     telling: createTelling({ events, watchAccount, clock, log }),

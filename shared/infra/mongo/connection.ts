@@ -1,6 +1,9 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
+/** What every repository is made of. */
+export type MongoConnection = Connection;
+
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** What mongoose itself throws while it is not connected. */

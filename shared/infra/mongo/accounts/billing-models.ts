@@ -1,8 +1,7 @@
 import { Schema } from 'mongoose';
-import type { Connection, Model } from 'mongoose';
 
+import { collection, count, number, options, required, text } from '../collection.ts';
 import type { CheckoutRow, PackageRow, PaymentEventRow, PriceListRow, PurchaseRow } from './billing-rows.ts';
-import { count, number, options, required, text } from '../schema-parts.ts';
 
 const order = { packageId: text, creditsMicro: count, amount: count, currency: required };
 const checkoutSchema = new Schema<CheckoutRow>(
@@ -61,18 +60,7 @@ const priceListSchema = new Schema<PriceListRow>(
   options,
 );
 
-export interface BillingModels {
-  checkouts: Model<CheckoutRow>;
-  purchases: Model<PurchaseRow>;
-  paymentEvents: Model<PaymentEventRow>;
-  priceLists: Model<PriceListRow>;
-}
-
-export function createBillingModels(connection: Connection): BillingModels {
-  return {
-    checkouts: connection.model<CheckoutRow>('Checkout', checkoutSchema, 'checkouts'),
-    purchases: connection.model<PurchaseRow>('Purchase', purchaseSchema, 'purchases'),
-    paymentEvents: connection.model<PaymentEventRow>('PaymentEvent', paymentEventSchema, 'payment_events'),
-    priceLists: connection.model<PriceListRow>('PriceList', priceListSchema, 'price_lists'),
-  };
-}
+export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
+export const purchaseModel = collection<PurchaseRow>('Purchase', 'purchases', purchaseSchema);
+export const paymentEventModel = collection<PaymentEventRow>('PaymentEvent', 'payment_events', paymentEventSchema);
+export const priceListModel = collection<PriceListRow>('PriceList', 'price_lists', priceListSchema);

@@ -1,4 +1,4 @@
-/** Rows of buying credits, as in rows.ts: ids are the public ones, times are milliseconds since the epoch. */
+/** Rows of buying credits: ids are the public ones, times are milliseconds since the epoch. */
 export type PaymentName = 'stripe' | 'test';
 
 /** `processing`: paid by a means that takes days; `failed`: such a payment was refused, or the checkout never opened. */

@@ -1,5 +1,7 @@
+import type { Connection } from 'mongoose';
+
+import { checkoutModel } from './billing-models.ts';
 import type { CheckoutRow } from './billing-rows.ts';
-import type { Models } from '../models.ts';
 
 /** Checkouts until they are paid; what is paid moves money, see purchase-repository.ts. */
 export interface CheckoutRepository {
@@ -19,7 +21,8 @@ export interface CheckoutRepository {
   cancel(checkoutId: string): Promise<boolean>;
 }
 
-export function createCheckoutRepository({ checkouts }: Pick<Models, 'checkouts'>): CheckoutRepository {
+export function createCheckoutRepository(connection: Connection): CheckoutRepository {
+  const checkouts = checkoutModel(connection);
   return {
     async insert(row) {
       await checkouts.create(row);

@@ -1,5 +1,7 @@
+import type { Connection } from 'mongoose';
+
+import { priceListModel } from './billing-models.ts';
 import type { PackageRow, PriceListRow } from './billing-rows.ts';
-import type { Models } from '../models.ts';
 
 const CURRENT = 'current';
 
@@ -17,7 +19,9 @@ export interface PriceRepository {
 }
 
 /** `unset` holds until an administrator has put a list. */
-export function createPriceRepository({ priceLists }: Pick<Models, 'priceLists'>, unset: PriceList): PriceRepository {
+export function createPriceRepository(connection: Connection, unset: PriceList): PriceRepository {
+  const priceLists = priceListModel(connection);
+
   async function current(): Promise<PriceList> {
     return (await priceLists.findById(CURRENT).lean()) ?? unset;
   }

@@ -3,13 +3,13 @@ import type { ClientSession, Connection } from 'mongoose';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { refundOf } from '../../../domain/billing/price-of.ts';
 import { newId } from '../../../lifecycle/ids.ts';
-import { toBook } from './account-repository.ts';
-import type { Book } from './account-repository.ts';
-import type { CheckoutRow, CheckoutStatus, PurchaseRow } from './billing-rows.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import { moveAccount } from './move-account.ts';
+import { accountModel, moveAccount, toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import { checkoutModel, paymentEventModel, purchaseModel } from './billing-models.ts';
+import type { CheckoutRow, CheckoutStatus, PurchaseRow } from './billing-rows.ts';
+import { ledgerModel } from './ledger-repository.ts';
 
 /** Longer than any payment sends an event again. */
 const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
@@ -67,8 +67,12 @@ const CHANGES: Partial<Record<CheckoutStatus, CheckoutStatus[]>> = {
   expired: ['open', 'cancelled'],
 };
 
-export function createPurchaseRepository(connection: Connection, models: Models): PurchaseRepository {
-  const { checkouts, purchases, ledger, paymentEvents } = models;
+export function createPurchaseRepository(connection: Connection): PurchaseRepository {
+  const accounts = accountModel(connection);
+  const checkouts = checkoutModel(connection);
+  const purchases = purchaseModel(connection);
+  const ledger = ledgerModel(connection);
+  const paymentEvents = paymentEventModel(connection);
 
   async function isKnown({ id }: PaymentNotice): Promise<boolean> {
     return (await paymentEvents.exists({ _id: id })) !== null;
@@ -98,7 +102,7 @@ export function createPurchaseRepository(connection: Connection, models: Models)
   async function book(purchase: PurchaseRow, entry: BookedEntry, now: number, session: ClientSession): Promise<Moved> {
     const { tenantId, _id: purchaseId } = purchase;
     const { amountMicro } = entry;
-    const account = await moveAccount(models, { tenantId, transactionId: entry._id, amountMicro, now }, session);
+    const account = await moveAccount(accounts, { tenantId, transactionId: entry._id, amountMicro, now }, session);
     if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
     const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
     await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });
@@ -150,7 +154,7 @@ export function createPurchaseRepository(connection: Connection, models: Models)
 
     async completed(checkoutId) {
       const purchase = await purchases.findById(withPrefix('pur', checkoutId)).lean();
-      const account = purchase === null ? null : await models.accounts.findById(purchase.tenantId).lean();
+      const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();
       return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };
     },
 
