@@ -1,5 +1,4 @@
-import type { QueryFilter } from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
 import { hideName } from '../../../domain/compliance/hide-name.ts';

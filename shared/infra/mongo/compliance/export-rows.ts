@@ -1,5 +1,4 @@
-import type { Model, QueryFilter } from 'mongoose';
-import type { Connection } from 'mongoose';
+import type { Connection, Model, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject } from '../../../contracts/compliance.ts';
 import { accountModel } from '../accounts/account-repository.ts';
