@@ -12,16 +12,15 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-r
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
-import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
-import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createCancelChannel } from '../shared/infra/redis/requests/cancel-channel.ts';
+import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
-import { openRedis } from '../shared/infra/redis/open-redis.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/reconnect-watch.ts';
+import { watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -32,14 +31,13 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
-import { withErasureGate } from './compliance/with-erasure-gate.ts';
+import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import { createPipelineMeter } from './pipeline-meter.ts';
 import { createInferenceWorker } from './processors/inference.ts';
-import { createReconciler } from './settlement/reconcile.ts';
-import { createReconcileHourly } from './settlement/run-hourly.ts';
+import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './settlement/sweep.ts';
@@ -57,7 +55,10 @@ export interface WorkerComposeOptions {
   betweenTokensMs?: number;
 }
 
-/** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
+/**
+ * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
+ * all).
+ */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */

@@ -2,15 +2,14 @@ import type { Config } from '../shared/config/load-config.ts';
 import type { HttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { RoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import type { RequestStore } from '../shared/infra/redis/requests/request-store.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
 import { createChunkWriter } from './pipeline/chunks/chunk-writer.ts';
-import type { ErasureGatedStores } from './compliance/with-erasure-gate.ts';
+import type { ErasureGatedStores } from './compliance/erasure-gate.ts';
 import { createAwaitTurn } from './pipeline/lease/await-turn.ts';
 import { createLease } from './pipeline/lease/lease.ts';
 import { createOpenLeases } from './pipeline/lease/open-leases.ts';
@@ -20,17 +19,26 @@ import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
-import { createKeep } from './pipeline/keep.ts';
+import { createStoreAnswer } from './pipeline/store-answer.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
-import { createRemember } from './pipeline/remember.ts';
+import { createSaveTurn } from './pipeline/save-turn.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
 import type { PipelineMeter } from './pipeline-meter.ts';
-import { createAdapters } from './providers/adapters.ts';
 import type { FinishJournal } from './settlement/finish-journal.ts';
 import type { ChatEvents } from './webhooks/chat-events.ts';
+import type { ProviderKind } from '../shared/domain/routing/routing.ts';
+import { createAnthropicAdapter } from './providers/anthropic/index.ts';
+import { createOpenAiAdapter } from './providers/openai/index.ts';
+import type { ProviderAdapter } from './providers/provider.ts';
+
+/** One adapter per kind. The simulated provider speaks OpenAI's protocol, so that the HTTP path is the real one. */
+export function createAdapters(http: HttpClient): Record<ProviderKind, ProviderAdapter> {
+  const openai = createOpenAiAdapter(http);
+  return { openai, simulated: openai, anthropic: createAnthropicAdapter(http) };
+}
 
 export interface OpenPipelineDeps {
   redis: RedisClient;
@@ -86,7 +94,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
         onFirstText: meter.onFirstText,
         onFlagged: meter.onOutputFlagged,
       }),
-      remember: createRemember({ conversations, clock, log }),
+      saveTurn: createSaveTurn({ conversations, clock, log }),
       finish: createFinish({
         ...{ requests: deps.endings, clock, log },
         onFinished: (run, outcome) => {
@@ -94,7 +102,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
           deps.chatEvents.onFinished(run, outcome);
         },
       }),
-      keep: createKeep({
+      storeAnswer: createStoreAnswer({
         answers: stores.answers,
         cache: createAnswerCache(redis, keyspace),
         retentionMs: deps.retentionMs,

@@ -1,5 +1,5 @@
 import type { BreakerChange, BreakerState } from '../shared/domain/routing/breaker.ts';
-import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
+import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { WorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';

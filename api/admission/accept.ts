@@ -8,7 +8,7 @@ import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { inTime } from '../../shared/infra/redis/time-limit.ts';
+import { inTime } from '../../shared/infra/redis/timing.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';

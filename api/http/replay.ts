@@ -49,9 +49,9 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
 }
 
 /**
- * `Idempotency-Key` on the routes outside chat (contract.md section 3): a call runs once, and its success is given
- * again for 24 hours. Refusals are not remembered, so that a retry runs. It goes behind the body's reader, and in front
- * of a handler that answers with `res.json`.
+ * `Idempotency-Key` on the routes outside chat (docs/spec/contract.md section 3): a call runs once, and its success is
+ * given again for 24 hours. Refusals are not remembered, so that a retry runs. It goes behind the body's reader, and in
+ * front of a handler that answers with `res.json`.
  */
 export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: string) => RequestHandler {
   async function claim(tenantId: string, wanted: IdempotencyClaim): Promise<ClaimVerdict> {

@@ -10,7 +10,7 @@ const STREAMS = 20;
 const PATIENT = 12;
 const CHUNKS = 60;
 const CHUNK_MS = 100;
-/** contract.md section 7, Worker killed. */
+/** docs/spec/contract.md section 7, Worker killed. */
 const END_WITHIN_MS = 15_000;
 
 /** E1 of faults.md, in small. */

@@ -4,13 +4,12 @@ import { createAccountAudit } from '../../shared/infra/redis/accounts/account-au
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
-import { createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
+import { createReconcileHourly, createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../workers/settlement/reconcile.ts';
-import { createReconcileHourly } from '../../workers/settlement/run-hourly.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { RATE, SHARD, endingOf, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;

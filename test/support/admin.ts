@@ -27,7 +27,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-statistics.ts';
+import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
@@ -163,7 +163,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   };
 }
 
-/** What every refusal must look like (interface.md section 2.4). */
+/** What every refusal must look like (docs/spec/interface.md section 2.4). */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error: Record<string, unknown> };
   if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');

@@ -2,10 +2,9 @@ import type { ModerationConfig } from '../../shared/config/load-config.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';
-import { openLocalWindow } from './local/local-window.ts';
-import type { ModerationPolicy, Moderator } from './moderator.ts';
-import { createOpenAiModerator } from './openai/index.ts';
-import type { OutputWindow, WindowListener } from './output-window.ts';
+import { openLocalWindow } from './local/phrase-window.ts';
+import type { ModerationPolicy, Moderator, OutputWindow, WindowListener } from './moderator.ts';
+import { createOpenAiModerator } from './openai-moderator.ts';
 
 export interface Moderation {
   /** For the submitted messages. */

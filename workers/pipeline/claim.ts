@@ -8,7 +8,7 @@ import type {
   Claimed as ClaimedRequest,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 export interface ClaimDeps {

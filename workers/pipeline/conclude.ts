@@ -2,7 +2,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
+import { estimateUsage } from './prompt/fit-window.ts';
 import { Stopped } from './stage.ts';
 import type { Claimed, Outcome, StopReason } from './stage.ts';
 
@@ -71,7 +71,7 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   };
 }
 
-/** For a request whose earlier attempt died after it had sent text (contract.md section 7, Worker killed). */
+/** For a request whose earlier attempt died after it had sent text (docs/spec/contract.md section 7, Worker killed). */
 export function interruption(): ServiceError {
   return new ServiceError(
     'model_unavailable',

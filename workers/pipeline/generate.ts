@@ -1,24 +1,20 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { isJsonObject } from './attempt/json-answer.ts';
-import { countBytes, countPrompt } from './prompt/fit-window.ts';
+import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-call/caller-error.ts';
+import { TooLongError, countBytes, countPrompt, estimateUsage, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { NotJsonError, noJson, toCallerError } from './attempt/caller-error.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { TooLongError, promptFor } from './attempt/prompt-for.ts';
-import { runAttempt } from './attempt/run-attempt.ts';
-import type { AttemptInput, AttemptResult } from './attempt/run-attempt.ts';
-import { noteVerdict, traceAttempt, traceSkipped } from './attempt/trace-attempt.ts';
-import { BreakerOpenError } from './breakers/breaker-open-error.ts';
+import { runProviderCall } from './provider-call/run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './provider-call/run-provider-call.ts';
+import { noteVerdict, traceProviderCall, traceSkipped } from './provider-call/trace-provider-call.ts';
+import { BreakerOpenError } from './breakers/circuit.ts';
 import type { Breakers } from './breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
-import type { ModerationPolicy, ModerationVerdict } from '../moderation/moderator.ts';
-import type { OutputWindow, WindowListener } from '../moderation/output-window.ts';
+import type { ModerationPolicy, ModerationVerdict, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
 import { Stopped } from './stage.ts';
@@ -42,7 +38,7 @@ export interface GenerateDeps {
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
+/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
@@ -67,7 +63,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     messages: ChatMessage[],
     writer: ChunkWriter | undefined,
     onBegin: () => void,
-  ): Promise<AttemptResult> {
+  ): Promise<ProviderCallResult> {
     const { envelope, answer, lease } = run;
     const route = { provider: provider.name, model: target.model };
     Object.assign(answer, { text: '', asked: messages, ...route });
@@ -87,7 +83,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     };
-    const call: AttemptInput = {
+    const call: ProviderCallInput = {
       envelope,
       target,
       provider,
@@ -98,7 +94,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       onText,
     };
-    return traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+    return traceProviderCall(answer.trace, route, clock.now, () => runProviderCall(adapters[provider.kind], call));
   }
 
   async function attempt(

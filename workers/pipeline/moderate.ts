@@ -1,9 +1,8 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { policyOf } from '../moderation/moderator.ts';
+import { moderationUnavailable, policyOf } from '../moderation/moderator.ts';
 import type { Moderator } from '../moderation/moderator.ts';
-import { moderationUnavailable } from '../moderation/unavailable.ts';
 import { Stopped } from './stage.ts';
 import type { Claimed, Stage } from './stage.ts';
 

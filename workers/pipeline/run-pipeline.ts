@@ -3,7 +3,7 @@ import type { createClaim } from './claim.ts';
 import { interruption } from './conclude.ts';
 import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
-import type { createKeep } from './keep.ts';
+import type { createStoreAnswer } from './store-answer.ts';
 import { Stopped } from './stage.ts';
 import type { Assembled, Claimed, Delivery, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
 
@@ -14,9 +14,9 @@ export interface Stages {
   assemblePrompt: Stage<WithEntity, Assembled>;
   selectRoute: Stage<Assembled, Routed>;
   generate: Stage<Routed, Generated>;
-  remember: Stage<Generated, Generated>;
+  saveTurn: Stage<Generated, Generated>;
   finish: ReturnType<typeof createFinish>;
-  keep: ReturnType<typeof createKeep>;
+  storeAnswer: ReturnType<typeof createStoreAnswer>;
   conclude: ReturnType<typeof createConclude>;
 }
 
@@ -37,7 +37,7 @@ export function createPipeline(stages: Stages, conversations: Pick<ConversationR
     const moderated = proceed(await stages.moderate(proceed(claimed)));
     const assembled = proceed(await stages.assemblePrompt(await stages.loadContext(moderated)));
     const generated = await stages.generate(await stages.selectRoute(assembled));
-    return stages.remember(generated);
+    return stages.saveTurn(generated);
   }
 
   return async (delivery) => {
@@ -54,7 +54,7 @@ export function createPipeline(stages: Stages, conversations: Pick<ConversationR
       }
       if (outcome === undefined) return;
       if (await stages.finish(claimed, outcome)) {
-        await stages.keep(claimed);
+        await stages.storeAnswer(claimed);
         return;
       }
       const { tenantId, requestId, request } = claimed.envelope;

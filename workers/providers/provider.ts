@@ -10,7 +10,10 @@ export interface ProviderCall {
   maxTokens: number;
   jsonMode: boolean;
   sampling?: Sampling;
-  /** Ask for a stream: a complete answer is cheaper where the caller waits for one (design.md section 9). */
+  /**
+   * Ask for a stream: a complete answer is cheaper where the caller waits for one
+   * (docs/architecture/facts.md section 9).
+   */
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
@@ -52,7 +55,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** contract.md section 7, Routing. */
+/** docs/spec/contract.md section 7, Routing. */
 export function faultOfStatus(status: number): ProviderFault {
   if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';
   return status === 400 || status === 413 || status === 422 ? 'caller' : 'refused';

@@ -3,6 +3,8 @@ import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { WorkerMetrics } from '../../shared/infra/metrics/registry.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 
 export interface ReconcileDeps {
   books: ReconciliationRepository;
@@ -125,5 +127,40 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
       const left = repair && isDrifting(found) ? await pass(shard, tenantIds, false) : found;
       return { tenants: tenantIds.length, found, left };
     },
+  };
+}
+
+export interface ReconcileHourlyDeps {
+  reconciler: Reconciler;
+  leases: LeaderLease;
+  metrics: Pick<WorkerMetrics, 'ledgerDrift' | 'driftRepaired'>;
+  log: Logger;
+}
+
+/** Reconciles a shard if the fleet has not done so within the hour; cheap otherwise. */
+export type ReconcileHourly = (shard: number) => Promise<void>;
+
+const TASK = 'reconcile';
+const EVERY_MS = 3_600_000;
+
+export function createReconcileHourly({ reconciler, leases, metrics, log }: ReconcileHourlyDeps): ReconcileHourly {
+  function report(shard: number, found: Drift, left: Drift): void {
+    for (const part of Object.keys(left) as (keyof Drift)[]) {
+      metrics.ledgerDrift.set({ shard: String(shard), part }, left[part]);
+      if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
+    }
+    if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
+    if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
+  }
+
+  return async (shard) => {
+    if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
+    try {
+      const { found, left } = await reconciler.reconcileShard(shard, { repair: true });
+      report(shard, found, left);
+    } catch (error) {
+      await leases.release(shard, TASK);
+      throw error;
+    }
   };
 }

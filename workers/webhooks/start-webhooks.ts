@@ -8,10 +8,10 @@ import { createExpiringKeys } from '../../shared/infra/mongo/tenants/key-reposit
 import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { createWebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
-import { listenForAccessChanges } from '../../shared/infra/redis/tenants/access-channel.ts';
-import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
+import { createAccessFlags, listenForAccessChanges } from '../../shared/infra/redis/tenants/access-flags.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
@@ -28,7 +28,30 @@ import type { ChatEvents } from './chat-events.ts';
 import { createDeliverNext } from './deliver.ts';
 import type { DeliverDeps } from './deliver.ts';
 import { createServeWebhook } from './serve-webhook.ts';
-import { createSweepDeliveries } from './sweep-deliveries.ts';
+import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
+
+interface SweepDeliveriesDeps {
+  deliveries: Pick<WebhookDeliveryRepository, 'due'>;
+  queue: Pick<WebhookQueue, 'add'>;
+  leases: Pick<LeaderLease, 'hold'>;
+  clock: Clock;
+}
+
+const TASK = 'webhooks';
+const WEBHOOKS_MAX = 1_000;
+
+/**
+ * Queues every webhook for which something is due: retries whose time has come, and what a Redis that was restarted or
+ * a process that died has forgotten. One process of the fleet does so.
+ */
+function createSweepDeliveries({ deliveries, queue, leases, clock }: SweepDeliveriesDeps): () => Promise<void> {
+  return async () => {
+    if (!(await leases.hold(FLEET_SHARD, TASK))) return;
+    const due = await deliveries.due(clock.now(), WEBHOOKS_MAX);
+    await Promise.all(due.map((job) => queue.add('webhooks', job)));
+  };
+}
 
 export interface WebhooksDeps {
   config: Pick<Config, 'webhooks'>;

@@ -38,7 +38,7 @@ function originOf(req: Request): string {
   return `${req.protocol}://${req.host}`;
 }
 
-/** `/billing` (contract.md section 6). */
+/** `/billing` (docs/spec/contract.md section 6). */
 export function createBillingRoute(deps: BillingRouteDeps): Router {
   const { serve, checkouts, purchases, prices, ledger, payment, auditTrail, clock } = deps;
 

@@ -3,7 +3,7 @@ import { createWebhookRepository } from '../../../shared/infra/mongo/webhooks/we
 import { createAccountStates } from '../../../shared/infra/mongo/accounts/account-repository.ts';
 import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
 import { createWebhookDeliveryRepository } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import { listenForAccessChanges } from '../../../shared/infra/redis/tenants/access-channel.ts';
+import { listenForAccessChanges } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Config } from '../../../shared/config/load-config.ts';
 import { createWebhookQueue } from '../../../shared/infra/queue/webhook-queue.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';

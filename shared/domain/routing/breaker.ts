@@ -19,7 +19,7 @@ export interface BreakerSettings {
   maxOpenMs: number;
 }
 
-/** contract.md section 7, Routing. */
+/** docs/spec/contract.md section 7, Routing. */
 export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
   windowMs: 30_000,
   minAttempts: 10,

@@ -3,10 +3,10 @@ import { NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import { inTime } from '../../../shared/infra/redis/time-limit.ts';
+import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { repeat } from '../../../shared/lifecycle/repeat.ts';
-import { classifyFailure } from '../attempt/classify-failure.ts';
+import { classifyFailure } from '../provider-call/classify-failure.ts';
 import { createCircuit } from './circuit.ts';
 import type { Circuit } from './circuit.ts';
 
@@ -31,7 +31,7 @@ export interface Breakers {
   stop(): Promise<void>;
 }
 
-/** What one breaker opens, all honour within 1 s, even where the message is lost (contract.md section 7). */
+/** What one breaker opens, all honour within 1 s, even where the message is lost (docs/spec/contract.md section 7). */
 const READ_MS = 900;
 /** A request may wait for such a call; without an answer this worker decides alone. */
 const CALL_MS = 1_000;

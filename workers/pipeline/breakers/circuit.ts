@@ -13,8 +13,19 @@ import {
   renewProbe,
 } from '../../../shared/domain/routing/breaker.ts';
 import type { Breaker, BreakerSettings, BreakerState, ProbeResult } from '../../../shared/domain/routing/breaker.ts';
-import type { FailureClass } from '../attempt/classify-failure.ts';
-import { BreakerOpenError } from './breaker-open-error.ts';
+import type { FailureClass } from '../provider-call/classify-failure.ts';
+
+/** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
+export class BreakerOpenError extends Error {
+  override readonly name = 'BreakerOpenError';
+  /** After which it may be worth asking again; milliseconds. */
+  readonly retryInMs: number;
+
+  constructor(provider: string, retryInMs: number) {
+    super(`The circuit breaker of ${provider} is open`);
+    this.retryInMs = retryInMs;
+  }
+}
 
 export interface CircuitDeps {
   provider: string;

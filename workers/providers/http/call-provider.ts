@@ -5,7 +5,27 @@ import type { HttpAnswer, HttpClient } from '../../../shared/infra/http/http-cli
 import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderEvent } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
-import { readSse } from './read-sse.ts';
+import { createParser } from 'eventsource-parser';
+
+/** The `data` of each event; throws a ProviderError when the stream is larger than any answer may be. */
+export async function* readSse(body: Readable, bytesMax: number): AsyncGenerator<string> {
+  const events: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+  const decoder = new TextDecoder();
+  let size = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > bytesMax) throw new ProviderError('transient', 'The provider sent an oversized stream');
+    parser.feed(decoder.decode(part, { stream: true }));
+    yield* events.splice(0);
+  }
+}
+
+/** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
+export function endpointUrl(baseUrl: string, path: string): string {
+  const [base = '', query] = baseUrl.split('?');
+  return `${base.replace(/\/+$/, '')}${path}${query === undefined ? '' : `?${query}`}`;
+}
 
 /** 16,384 tokens of any script, escaped, with room to spare. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;

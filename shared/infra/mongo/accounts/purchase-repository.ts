@@ -1,7 +1,7 @@
 import type { ClientSession, Connection } from 'mongoose';
 
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import { refundOf } from '../../../domain/billing/price-of.ts';
+import { refundOf } from '../../../domain/pricing/pricing.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../contracts/compliance.ts';
-import { hideName } from '../../../domain/compliance/hide-name.ts';
+import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineModel } from '../batches/batch-repository.ts';

@@ -1,7 +1,7 @@
 import type { Connection, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
-import { hideName } from '../../../domain/compliance/hide-name.ts';
+import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';

@@ -45,7 +45,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
 
 export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
 
-/** contract.md section 3. */
+/** docs/spec/contract.md section 3. */
 const KEPT_MS = 24 * 3_600_000;
 
 /** A request that has not ended after this time has died with its process: the next one under its key runs. */

@@ -64,7 +64,7 @@ const keySchema = new Schema<KeyRow>(
 
 export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
 
-/** contract.md section 6. A key that has expired counts no longer. */
+/** docs/spec/contract.md section 6. A key that has expired counts no longer. */
 const ACTIVE_KEYS_MAX = 100;
 
 export interface KeyRepository {

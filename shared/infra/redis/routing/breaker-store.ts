@@ -7,6 +7,28 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 
+/**
+ * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
+ * `client` is a subscriber (design.md section 5).
+ */
+export async function listenForBreakers(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onChange: (provider: string, breaker: Breaker) => void,
+  onMissed: () => void,
+): Promise<void> {
+  const { channel } = keyspace.breakers;
+  const receive = (from: string, message: string) => {
+    if (from !== channel) return;
+    const split = message.indexOf('\n');
+    onChange(message.slice(0, split), parseBreaker(message.slice(split + 1)));
+  };
+  client.on('message', receive);
+  client.on('smessage', receive);
+  await (client.isCluster ? client.ssubscribe(channel) : client.subscribe(channel));
+  client.on('ready', onMissed);
+}
+
 /** A change as it is kept: the id is Redis's, a time and a number. */
 export interface BreakerEvent extends BreakerChange {
   id: string;

@@ -3,9 +3,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { totalsOf } from '../../../../../shared/domain/routing/attempt-window.ts';
 import { DEFAULT_BREAKER, GATHER_MS, NEW_BREAKER, afterReport } from '../../../../../shared/domain/routing/breaker.ts';
 import type { Breaker } from '../../../../../shared/domain/routing/breaker.ts';
-import type { FailureClass } from '../../../../../workers/pipeline/attempt/classify-failure.ts';
-import { BreakerOpenError } from '../../../../../workers/pipeline/breakers/breaker-open-error.ts';
-import { createCircuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
+import type { FailureClass } from '../../../../../workers/pipeline/provider-call/classify-failure.ts';
+import { BreakerOpenError, createCircuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
 import type { Circuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
 import { waitFor } from '../../../../support/wait-for.ts';
 

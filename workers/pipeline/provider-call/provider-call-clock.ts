@@ -1,0 +1,70 @@
+import { ProviderError } from '../../providers/provider.ts';
+
+export interface ProviderCallTimes {
+  firstTokenMs: number;
+  betweenTokensMs: number;
+  totalMs: number;
+}
+
+/** A provider took longer than it may. */
+export class ProviderTimeout extends ProviderError {
+  constructor(what: string, ms: number) {
+    super('transient', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
+  }
+}
+
+export interface ProviderCallClock {
+  /** The attempt's own: aborts at a time limit or when `outer` does, with its reason. */
+  signal: AbortSignal;
+  /** Text has arrived. */
+  tick(): void;
+  /** The provider has said everything: its silence has no limit any more. */
+  rest(): void;
+  /** Ends the call for another reason; works after `stop`, too. */
+  abort(reason: Error): void;
+  /** No time limit holds any more. */
+  stop(): void;
+}
+
+/** Time limits of one provider call: first token, between tokens, total. */
+export function startProviderCallClock(
+  outer: AbortSignal,
+  { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
+): ProviderCallClock {
+  const controller = new AbortController();
+  const abortAfter = (ms: number, what: string) =>
+    setTimeout(() => {
+      controller.abort(new ProviderTimeout(what, ms));
+    }, ms);
+  const onOuter = () => {
+    controller.abort(outer.reason);
+  };
+  if (outer.aborted) onOuter();
+  outer.addEventListener('abort', onOuter, { once: true });
+  const total = abortAfter(totalMs, 'end of the answer');
+  let silence = abortAfter(firstTokenMs, 'first token');
+  let ticked = false;
+  return {
+    signal: controller.signal,
+    tick() {
+      if (ticked) {
+        silence.refresh();
+        return;
+      }
+      ticked = true;
+      clearTimeout(silence);
+      silence = abortAfter(betweenTokensMs, 'next token');
+    },
+    rest() {
+      clearTimeout(silence);
+    },
+    abort(reason) {
+      controller.abort(reason);
+    },
+    stop() {
+      clearTimeout(total);
+      clearTimeout(silence);
+      outer.removeEventListener('abort', onOuter);
+    },
+  };
+}
