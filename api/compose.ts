@@ -195,7 +195,11 @@ export async function composeIngress(
         purchases,
         tenants,
         accountStore,
-        audit: webhooks.telling(audit),
+        events: webhooks.events,
+        watchAccount: webhooks.watchAccount,
+        countMismatch: (reason) => {
+          metrics.paymentMismatches.inc({ reason });
+        },
         clock,
         log,
       }),

@@ -43,7 +43,7 @@ export interface TestClock {
 export interface TestAdmin {
   app: Express;
   /** Sends a request with the administrator's token. */
-  call(method: Method, path: string, body?: unknown): Promise<request.Response>;
+  call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
   mongo: MongoConnection;
   models: Models;
   redis: RedisClient;
@@ -143,8 +143,8 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     queues,
     clock,
     errors,
-    call(method, path, body) {
-      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' });
+    call(method, path, body, headers = {}) {
+      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {

@@ -12,7 +12,9 @@ import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import { createWatchAccount } from '../../../shared/webhooks/account-watch.ts';
+import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
 import { createEventSink } from '../../../shared/webhooks/event-sink.ts';
+import type { EventSink } from '../../../shared/webhooks/event-sink.ts';
 import { createSubscriptions } from '../../../shared/webhooks/subscriptions.ts';
 import type { WebhookParts } from './route.ts';
 import { createTelling } from './telling.ts';
@@ -35,6 +37,8 @@ export interface IngressWebhooks {
   parts: WebhookParts;
   /** An audit log that also tells receivers of what is noted in it. */
   telling: Telling;
+  watchAccount: WatchAccount;
+  events: Pick<EventSink, 'raise'>;
 }
 
 /** What the ingress needs of webhooks: their resources, and telling what its routes do. Workers deliver. */
@@ -53,5 +57,6 @@ export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebho
   return {
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: deps.config.allowPrivate },
     telling: createTelling({ events, watchAccount, clock, log }),
+    ...{ watchAccount, events },
   };
 }

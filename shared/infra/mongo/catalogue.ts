@@ -1,8 +1,11 @@
 import type { Connection } from 'mongoose';
 
 import { accountModel } from './accounts/account-repository.ts';
-import { checkoutModel, paymentEventModel, priceListModel, purchaseModel } from './accounts/billing-models.ts';
+import { checkoutModel } from './accounts/checkout-repository.ts';
 import { ledgerModel } from './accounts/ledger-repository.ts';
+import { paymentEventModel } from './accounts/payment-notices.ts';
+import { priceListModel } from './accounts/price-repository.ts';
+import { purchaseModel } from './accounts/purchase-repository.ts';
 import { usageRollUpModel } from './accounts/usage-repository.ts';
 import { batchLineModel, batchModel } from './batches/batch-repository.ts';
 import { complianceJobModel } from './compliance/compliance-job-repository.ts';

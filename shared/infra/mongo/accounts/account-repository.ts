@@ -3,6 +3,7 @@ import type { ClientSession, Connection, Model } from 'mongoose';
 
 import type { AccountState } from '../../../domain/webhooks/account-events.ts';
 import { newId } from '../../../lifecycle/ids.ts';
+import { isDuplicateKey } from '../connection.ts';
 import { collection, count, number, options, required } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { ledgerModel } from './ledger-repository.ts';
@@ -45,6 +46,8 @@ export interface Book {
 }
 
 export interface BookEntry {
+  /** Whoever books with the same id again books nothing; a new one by default. */
+  transactionId?: string;
   tenantId: string;
   type: 'grant' | 'purchase' | 'adjustment';
   /** Signed micro-credits. */
@@ -59,12 +62,21 @@ export interface AccountRepository {
   open(tenantId: string): Promise<void>;
   read(tenantId: string): Promise<Book | undefined>;
   /** Adds one ledger entry and moves the balance by it, both or neither. */
-  book(entry: BookEntry): Promise<{ transactionId: string; book: Book }>;
+  book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }>;
+  /** What was booked under an id, and the book as it is now. */
+  booked(tenantId: string, transactionId: string): Promise<{ entry: LedgerRow; book: Book } | undefined>;
 }
 
 export function createAccountRepository(connection: Connection): AccountRepository {
   const accounts = accountModel(connection);
   const ledger = ledgerModel(connection);
+
+  async function booked(tenantId: string, transactionId: string) {
+    const entry = await ledger.findOne({ _id: transactionId, tenantId }).lean();
+    const account = entry === null ? null : await accounts.findById(tenantId).lean();
+    return entry === null || account === null ? undefined : { entry, book: toBook(account) };
+  }
+
   return {
     async open(tenantId) {
       const setOnInsert = { balanceMicro: 0, version: 0, tokensByMonth: {} };
@@ -76,10 +88,11 @@ export function createAccountRepository(connection: Connection): AccountReposito
       return row === null ? undefined : toBook(row);
     },
 
+    booked,
+
     async book(entry) {
-      const transactionId = newId('txn');
-      const { tenantId, type, amountMicro, reason } = entry;
-      const book = await connection.transaction(async (session) => {
+      const { tenantId, type, amountMicro, reason, transactionId = newId('txn') } = entry;
+      const move = async (session: ClientSession) => {
         const account = await moveAccount(accounts, { ...entry, transactionId }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
@@ -88,9 +101,15 @@ export function createAccountRepository(connection: Connection): AccountReposito
           ...{ tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt },
         };
         await ledger.create([line], { session });
-        return toBook(account);
-      });
-      return { transactionId, book };
+        return { entry: line, book: toBook(account) };
+      };
+      try {
+        return await connection.transaction(move);
+      } catch (error) {
+        const before = isDuplicateKey(error) ? await booked(tenantId, transactionId) : undefined;
+        if (before === undefined) throw error;
+        return before;
+      }
     },
   };
 }

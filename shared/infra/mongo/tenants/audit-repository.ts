@@ -4,6 +4,7 @@ import type { Connection } from 'mongoose';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import { collection, count, options, required } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
 
 /** One line of a tenant's audit log; never changed and never deleted. */
@@ -38,10 +39,11 @@ const auditSchema = new Schema<AuditRow>(
 export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema);
 
 /** What a line says beside its id. `details` holds no secret and no conversation text. */
-export type AuditEntry = Omit<AuditRow, '_id'>;
+export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
 
 /** Append-only: there is no way to change or delete a line. */
 export interface AuditRepository {
+  /** An entry with an id of its own is written once. */
   append(entry: AuditEntry): Promise<void>;
   /** One row more than the limit. */
   list(tenantId: string, query: ListQuery): Promise<AuditRow[]>;
@@ -51,7 +53,11 @@ export function createAuditRepository(connection: Connection): AuditRepository {
   const audit = auditModel(connection);
   return {
     async append(entry) {
-      await audit.create({ _id: newId('aud'), ...entry });
+      try {
+        await audit.create({ _id: newId('aud'), ...entry });
+      } catch (error) {
+        if (entry._id === undefined || !isDuplicateKey(error)) throw error;
+      }
     },
 
     list: (tenantId, query) => listRows(audit, { tenantId }, query),
