@@ -3,7 +3,6 @@ import type { Express } from 'express';
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
@@ -62,6 +61,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
+import { createIngressEvents } from './ingress-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -133,6 +133,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
@@ -230,9 +231,7 @@ export async function composeIngress(
       records,
       recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
-      onVerdict: (verdict) => {
-        metrics.admissions.inc({ verdict });
-      },
+      events: telemetry,
     }),
     hub,
     readiness,
@@ -255,10 +254,7 @@ export async function composeIngress(
     tiers: createTierRepository(mongo),
     accessFlags,
     auditTrail,
-    breakers: createBreakerStore(redis, keyspace, (change) => {
-      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
-      logBreakerChange(log, change);
-    }),
+    breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,

@@ -121,7 +121,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo),
-    breakers: createBreakerStore(redis, keyspace, () => undefined),
+    breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
     accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
