@@ -64,7 +64,7 @@ export interface WorkerComposeOptions {
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
-const FLEET_CLOSING_MS = 5_000;
+const SHARDS_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -170,7 +170,7 @@ export async function composeWorker(
     ledger: stores.ledger,
     accounts: accountStore,
     events: telemetry,
-    publishBooked: async (records) => publishBooked(await gate.cover(records)),
+    publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -259,7 +259,7 @@ export async function composeWorker(
     },
   });
   await supervisor.start();
-  closer.defer('supervisor', () => supervisor.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
   closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({

@@ -100,7 +100,7 @@ async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {
 }
 
 const revoke = (keyId: string) =>
-  events.raise([{ tenantId, type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
+  events.publish([{ tenantId, type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
 
 /** Goes from one due moment to the next, as a sweep would, until nothing waits or `until` is reached. */
 async function runUntil({ _id }: WebhookRow, until = Infinity): Promise<void> {

@@ -36,7 +36,7 @@ export interface OpenDispatcherDeps {
   accountStore: AccountStore;
   leases: LeaderLease;
   pseudonyms: Pick<Pseudonyms, 'of'>;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   hasReconnectedRecently: () => boolean;
   requestTimeoutMs: number;
   retentionMs: number;

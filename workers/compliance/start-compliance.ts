@@ -61,7 +61,7 @@ export interface ComplianceDeps {
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
   retentionMs: number;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   leases: LeaderLease;
   clock: Clock;
   closer: Closer;
@@ -71,7 +71,7 @@ export interface ComplianceDeps {
 const SWEEP_MS = 2_000;
 /** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
 const QUIET_MS = 2_000;
-/** What runs is told to stop; another worker begins it again. */
+/** What runs is stopped; another worker begins it again. */
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: ComplianceDeps) {

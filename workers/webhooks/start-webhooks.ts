@@ -96,7 +96,7 @@ const WEBHOOKS_MAX = 1_000;
 
 /**
  * Queues every webhook for which something is due: retries whose time has come, and what a Redis that was restarted or
- * a process that died has forgotten. One process of the fleet does so.
+ * a process that died has forgotten. One worker does so for all.
  */
 function createSweepDeliveries({ deliveries, queue, leases, clock }: SweepDeliveriesDeps): () => Promise<void> {
   return async () => {

@@ -45,7 +45,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     const upload = openUpload(principalOf(res), deps);
     try {
       const { sha256, metadataJson } = await readBatch(req, upload.add);
-      received.set(res, () => upload.start(metadataJson));
+      received.set(res, () => upload.start(metadataJson, contextOf(res).run?.name));
       req.body = { sha256 };
     } catch (fault) {
       const discarded = upload.discard();

@@ -58,6 +58,8 @@ export function isDuplicateKey(error: unknown): boolean {
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof mongoose.mongo.MongoError && error.errorLabels.length > 0) return true;
+  // A bulk write wraps what cut its connection; what the server refused has an entry for each document.
+  if (error instanceof mongoose.mongo.MongoBulkWriteError) return [error.writeErrors].flat().length === 0;
   if (error instanceof mongoose.mongo.MongoServerError) return false;
   return error instanceof mongoose.mongo.MongoError || AWAY_NAMES.has(error.name);
 }

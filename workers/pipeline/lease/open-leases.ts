@@ -4,7 +4,7 @@ import type { LeaseOptions } from './lease.ts';
 /** The leases of the requests that run in this process. */
 export interface OpenLeases {
   open(options: LeaseOptions): Lease;
-  /** Has a request learn at once what has changed; nothing where it does not run here. */
+  /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
 }
 

@@ -25,6 +25,8 @@ export interface BatchRow {
   completed: number;
   failed: number;
   waitingFor: BatchWait | null;
+  /** The run under an `Idempotency-Key` that has started it: there is one batch of it. */
+  startedUnder?: string;
   createdAt: number;
   /** What has not run by then is not run any more. */
   expiresAt: number;
@@ -72,6 +74,7 @@ const batchSchema = new Schema<BatchRow>(
     completed: count,
     failed: count,
     waitingFor: { type: String, default: null },
+    startedUnder: text,
     createdAt: count,
     expiresAt: count,
     startedAt: number,
@@ -84,6 +87,10 @@ const batchSchema = new Schema<BatchRow>(
 )
   .index({ tenantId: 1, createdAt: -1 })
   .index({ openShard: 1 }, { sparse: true })
+  .index(
+    { tenantId: 1, startedUnder: 1 },
+    { unique: true, partialFilterExpression: { startedUnder: { $exists: true } } },
+  )
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 
 const batchLineSchema = new Schema<BatchLineRow>(
@@ -112,17 +119,19 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
+/** What is known of a batch once all of it has arrived. */
+export type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
+
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
   /** From then on those who run batches look after it. Safe to repeat, like `addLines`. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
-  /** All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines. */
-  start(
-    tenantId: string,
-    batchId: string,
-    arrived: Pick<BatchRow, 'total' | 'failed' | 'metadataJson'>,
-  ): Promise<BatchRow | undefined>;
+  /**
+   * All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines.
+   * Another batch: it was started under the same `startedUnder` before, and this one is not.
+   */
+  start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
@@ -160,6 +169,15 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     return (await batches.findOne({ _id: batchId, tenantId }).lean()) ?? undefined;
   }
 
+  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
+    const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
+    const running = await batches.updateOne(
+      { ...arriving, cancelledAt: { $exists: false } },
+      { $set: { ...arrived, status: 'in_progress' } },
+    );
+    if (running.modifiedCount === 0) await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+  }
+
   return {
     find,
 
@@ -172,13 +190,13 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     },
 
     async start(tenantId, batchId, arrived) {
-      const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
-      const running = await batches.updateOne(
-        { ...arriving, cancelledAt: { $exists: false } },
-        { $set: { ...arrived, status: 'in_progress' } },
-      );
-      if (running.modifiedCount === 0)
-        await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+      const { startedUnder } = arrived;
+      try {
+        await letRun(tenantId, batchId, arrived);
+      } catch (error) {
+        if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
+        return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
+      }
       // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
       const batch = await find(tenantId, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;

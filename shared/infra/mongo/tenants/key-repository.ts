@@ -7,7 +7,7 @@ import { createApiKey } from '../../../domain/keys/api-key.ts';
 import type { Scope } from '../../../domain/keys/api-key.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
-import { collection, count, number, options, required } from '../collection.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
 import { tenantModel } from './tenant-repository.ts';
 
@@ -26,6 +26,8 @@ export interface KeyRow {
   /** Earlier values that are still accepted, or were not long ago. */
   previous?: PreviousKeyValue[];
   redactedValue: string;
+  /** The run under an `Idempotency-Key` that rotated it last. */
+  rotatedUnder?: string;
   name: string;
   mode: KeyMode;
   scopes: string[];
@@ -45,6 +47,7 @@ const keySchema = new Schema<KeyRow>(
     hash: required,
     previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
     redactedValue: required,
+    rotatedUnder: text,
     name: { type: String },
     mode: required,
     scopes: [String],
@@ -90,7 +93,7 @@ export interface KeyRepository {
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type KeyChanges = {
-  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous']?: KeyRow[Name] | undefined;
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder']?: KeyRow[Name] | undefined;
 } & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
 
 /** The row that a change makes of another. */
@@ -192,10 +195,11 @@ export async function createKey(
   tenantId: string,
   settings: KeySettings,
   now: number,
+  keyId = newId('key'),
 ): Promise<{ key: KeyRow; value: string }> {
   const { value, hash, redactedValue } = createApiKey(keyPrefix, settings.mode, randomBase62(26));
   const key: KeyRow = {
-    _id: newId('key'),
+    _id: keyId,
     tenantId,
     hash,
     redactedValue,

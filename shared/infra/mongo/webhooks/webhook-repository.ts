@@ -28,6 +28,8 @@ export interface WebhookRow {
   /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
   encryptedSecret: string;
   previousSecrets?: PreviousSecret[];
+  /** The run under an `Idempotency-Key` that rotated the secret last. */
+  rotatedUnder?: string;
   /** Since when no attempt has succeeded, and how many have failed since; absent after a success. */
   failingSince?: number;
   failures?: number;
@@ -49,6 +51,7 @@ const webhookSchema = new Schema<WebhookRow>(
     disabledReason: text,
     encryptedSecret: required,
     previousSecrets: { type: [previousSecret], default: undefined },
+    rotatedUnder: text,
     failingSince: number,
     failures: number,
     slow: { type: Boolean },
@@ -66,7 +69,8 @@ const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {
-  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret']?: WebhookRow[Name] | undefined;
+  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret' | 'rotatedUnder']?:
+    WebhookRow[Name] | undefined;
 } & {
   [Name in 'disabledReason' | 'previousSecrets' | 'failingSince' | 'failures' | 'slow']?:
     WebhookRow[Name] | null | undefined;
