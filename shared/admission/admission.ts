@@ -53,6 +53,10 @@ function estimatePromptTokens(request: ChatRequest): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
+/** For what a chat format adds to each message, and for a context instruction of usual length. */
+const MESSAGE_TOKENS = 5;
+const INSTRUCTION_TOKENS = 100;
+
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
   { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
@@ -101,12 +105,14 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
-    const { entityId, maxTokens, metadataJson } = request;
+    const { entityId, maxTokens, messages, metadataJson } = request;
+    const promptTokens = estimatePromptTokens(request);
     return {
       tier,
       queue: laneOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens: estimatePromptTokens(request),
+      promptTokens,
+      promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),

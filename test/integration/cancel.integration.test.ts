@@ -37,8 +37,7 @@ async function run(): Promise<{ request: LabRequest; lease: Lease }> {
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    admitted: { promptTokens: 0, completionTokens: 0 },
-    credits: { heldMicro: 0, spendableMicro: Infinity },
+    held: { micro: 0, tokens: Infinity },
   });
   return { request, lease };
 }
@@ -69,8 +68,7 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    admitted: { promptTokens: 0, completionTokens: 0 },
-    credits: { heldMicro: 0, spendableMicro: Infinity },
+    held: { micro: 0, tokens: Infinity },
   });
   lease.release();
 

@@ -13,7 +13,7 @@ import type { InferenceWorker } from '../../workers/processors/inference.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import { needs, openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 /** The proportions of the real ones, so that a stall takes half a second. */
@@ -215,7 +215,7 @@ describe('a delivery after the first', () => {
     );
     await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
     await turn;
-    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
+    await lab.requests.renew(request.ref(1), needs(0));
     expect(await hasTurn(requestId, 2)).toBe(false);
   });
 

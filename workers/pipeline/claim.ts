@@ -1,11 +1,11 @@
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type {
   AttemptRef,
   Claimed as ClaimedRequest,
+  Held,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -16,14 +16,7 @@ export interface ClaimDeps {
   requests: Pick<RequestStore, 'claim'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
-  openLease: (options: {
-    ref: AttemptRef;
-    rates: Rates;
-    maxTokens: number;
-    remainingMs: number;
-    admitted: Usage;
-    credits: { heldMicro: number; spendableMicro: number };
-  }) => Lease;
+  openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
   awaitTurn: (delivery: Delivery) => Promise<void>;
   events: WorkerEmitter;
@@ -51,18 +44,11 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
       return undefined;
     }
-    const { envelope, seq, sent, remainingMs } = claimed;
+    const { envelope, seq, sent, remainingMs, held, promptTokens } = claimed;
     const ref = refOf(claimed);
-    const rates = routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
-    const admitted = { promptTokens: 0, completionTokens: 0 };
-    const lease = openLease({
-      ref,
-      rates,
-      maxTokens: envelope.request.maxTokens,
-      remainingMs,
-      admitted,
-      credits: claimed,
-    });
+    const rates = claimed.rates ?? routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
+    const { maxTokens } = envelope.request;
+    const lease = openLease({ ref, rates, maxTokens, remainingMs, held });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';
     const answer = {
@@ -70,6 +56,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       text,
       unsent: [],
       asked: undefined,
+      promptTokens,
       provider: '',
       model: '',
       trace: { attempts: [] },
@@ -82,7 +69,6 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       rates,
       lease,
       answer,
-      spendableMicro: claimed.spendableMicro,
     };
     events.emit('request.claimed', run);
     return run;

@@ -62,6 +62,8 @@ export interface AdmissionTerms {
   queue: QueueName;
   rates: Rates;
   promptTokens: number;
+  /** What the worker may count of the prompt at most; `promptTokens` unless told otherwise. */
+  promptMostTokens?: number;
   maxTokens: number;
   metadataJson: string | undefined;
   /** The pseudonym of its entity, under which a deletion finds the request. */
@@ -225,6 +227,7 @@ export function createAdmissionStore(
           request.onDisconnect,
           idempotency?.fingerprint ?? '',
           queue,
+          request.promptMostTokens ?? promptTokens,
         ],
       );
       return toAdmission(reply);
