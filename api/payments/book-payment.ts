@@ -4,7 +4,7 @@ import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import type { PurchaseRow } from '../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { PurchaseRow } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
 import type {
   PaidCheckout,

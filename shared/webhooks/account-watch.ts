@@ -1,5 +1,5 @@
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/webhooks/account-events.ts';
-import type { AccountStates } from '../infra/mongo/accounts/account-states.ts';
+import type { AccountStates } from '../infra/mongo/accounts/account-repository.ts';
 import type { EventSink, RaisedEvent } from './event-sink.ts';
 
 /** Finds the events that a change of a tenant's credits or budget calls for; none where no webhook subscribes. */

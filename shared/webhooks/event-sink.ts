@@ -1,7 +1,8 @@
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
 import { derivedId, newId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';

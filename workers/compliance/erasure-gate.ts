@@ -9,7 +9,7 @@ import type { SettlementRepository } from '../../shared/infra/mongo/accounts/set
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 
 /**
@@ -108,20 +108,16 @@ export interface ErasureGatedStores {
   ledger: SettlementRepository;
 }
 
-export function withErasureGate(
-  mongo: Parameters<typeof createSettlementRepository>[0],
-  models: Models,
-  credentialsKey: Buffer,
-): ErasureGatedStores {
+export function withErasureGate(mongo: MongoConnection, credentialsKey: Buffer): ErasureGatedStores {
   const pseudonyms = createPseudonyms(credentialsKey);
-  const erasures = createErasureRepository(models);
+  const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });
   return {
     pseudonyms,
     erasures,
     gate,
-    conversations: gateConversations(createConversationRepository(models), gate),
-    answers: gateAnswers(createAnswerRepository(models), gate),
-    ledger: gateLedger(createSettlementRepository(mongo, models), gate),
+    conversations: gateConversations(createConversationRepository(mongo), gate),
+    answers: gateAnswers(createAnswerRepository(mongo), gate),
+    ledger: gateLedger(createSettlementRepository(mongo), gate),
   };
 }

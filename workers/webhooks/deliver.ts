@@ -7,8 +7,8 @@ import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo
 import type {
   DeliveryAttempt,
   WebhookDeliveryRow,
-  WebhookRow,
-} from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
+} from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../worker-events.ts';

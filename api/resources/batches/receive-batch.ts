@@ -4,7 +4,7 @@ import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';

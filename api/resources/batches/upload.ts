@@ -4,7 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';

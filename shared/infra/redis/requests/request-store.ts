@@ -11,7 +11,7 @@ import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
-export interface Claimed {
+export interface ClaimedRequest {
   kind: 'run';
   shard: number;
   fence: number;
@@ -39,7 +39,7 @@ export interface Held {
 }
 
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = Claimed | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
@@ -121,7 +121,7 @@ function toRates(rates: string): Rates | undefined {
   return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
 }
 
-function toClaimed(shard: number, fence: number, reply: readonly string[]): Claimed {
+function toClaimed(shard: number, fence: number, reply: readonly string[]): ClaimedRequest {
   const [, body = '', remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
   return {
     kind: 'run',
