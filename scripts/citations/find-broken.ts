@@ -16,7 +16,7 @@ export interface Tree {
 const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
 /** `docs/… section 2`, `sections 2.2 and 2.3`, `section 2.1 and section 8`. */
 const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?: sections? (\d[\d.]*(?: (?:and|to)(?: sections?)? \d[\d.]*)*))?/gu;
-/** `contract.md section 2` in a comment does not say where the page is. */
+/** A page's name alone, before a section, does not say where the page is. */
 const BARE = /(?<![\w/.-])[\w-]+\.md sections? \d/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
 const HEADING = /^#{1,6} +(.+?) *$/gmu;
