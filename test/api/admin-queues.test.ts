@@ -5,18 +5,15 @@ import { Worker } from 'bullmq';
 import { createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
+import { errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
 let connection: RedisClient;
-beforeAll(async () => {
-  admin = await startAdmin();
+const admin = useAdmin();
+beforeAll(() => {
   connection = createRedis(String(process.env['TEST_REDIS_URL']), 'worker');
 });
 afterAll(async () => {
   await connection.quit();
-  await admin.close();
 });
 beforeEach(() => admin.queues.queue(1, 'interactive').obliterate({ force: true }));
 afterEach(() => {
