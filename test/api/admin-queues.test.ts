@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Job, Worker as BullWorker } from 'bullmq';
 import { Worker } from 'bullmq';
 
-import { createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { errorOf } from '../support/admin.ts';
+import { openTestRedis } from '../support/stores.ts';
 import { useAdmin } from '../support/use-service.ts';
 let connection: RedisClient;
 const admin = useAdmin();
-beforeAll(() => {
-  connection = createRedis(String(process.env['TEST_REDIS_URL']), 'worker');
+beforeAll(async () => {
+  connection = await openTestRedis('worker');
 });
 afterAll(async () => {
   await connection.quit();
