@@ -23,7 +23,7 @@ export default {
   workerIdleMemoryLimit: '1GB',
   projects: [
     project('unit', ['<rootDir>/test/{unit,model}/**/*.test.ts']),
-    project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),
+    project('stores', ['<rootDir>/test/{integration,api,guide}/**/*.test.ts'], withStores),
     project('e2e', ['<rootDir>/test/e2e/**/*.test.ts'], withStores),
   ],
 };

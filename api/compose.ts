@@ -3,7 +3,6 @@ import type { Express } from 'express';
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
@@ -63,6 +62,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
+import { createIngressEvents } from './ingress-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -135,6 +135,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
@@ -197,7 +198,11 @@ export async function composeIngress(
         purchases,
         tenants,
         accountStore,
-        audit: webhooks.telling(audit),
+        events: webhooks.events,
+        watchAccount: webhooks.watchAccount,
+        countMismatch: (reason) => {
+          metrics.paymentMismatches.inc({ reason });
+        },
         clock,
         log,
       }),
@@ -228,9 +233,7 @@ export async function composeIngress(
       records,
       recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
-      onVerdict: (verdict) => {
-        metrics.admissions.inc({ verdict });
-      },
+      events: telemetry,
     }),
     hub,
     readiness,
@@ -253,10 +256,7 @@ export async function composeIngress(
     tiers: createTierRepository(mongo, models),
     accessFlags,
     auditTrail,
-    breakers: createBreakerStore(redis, keyspace, (change) => {
-      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
-      logBreakerChange(log, change);
-    }),
+    breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,

@@ -26,6 +26,7 @@ import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
@@ -36,7 +37,8 @@ import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
-import { createPipelineMeter } from './pipeline-meter.ts';
+import type { WorkerEvents } from './worker-events.ts';
+import { logWorker, measureWorker } from './worker-metrics.ts';
 import { createInferenceWorker } from './processors/inference.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
@@ -95,18 +97,22 @@ export async function composeWorker(
   closer.defer('http', () => http.close());
 
   const metrics = createWorkerMetrics();
-  const meter = createPipelineMeter(metrics, systemClock, log);
+  const telemetry = createEventBus<WorkerEvents>((name, error) => {
+    log.error(`A listener of ${name} failed.`, { error });
+  });
+  measureWorker(telemetry, metrics, systemClock);
+  logWorker(telemetry, systemClock, log);
   const breakers = await createBreakers({
-    store: createBreakerStore(redis, keyspace, meter.onBreakerChange),
+    store: createBreakerStore(redis, keyspace, telemetry),
     listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
     workerId,
-    onState: meter.onBreakerState,
+    events: telemetry,
     clock: systemClock,
     log,
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, chatEvents } = await startWebhooks({
+  const { events, publishBooked } = await startWebhooks({
     config,
     mongo,
     models,
@@ -117,9 +123,7 @@ export async function composeWorker(
     leases,
     gate,
     clock: systemClock,
-    onAttempt: (outcome) => {
-      metrics.webhookAttempts.inc({ outcome });
-    },
+    telemetry,
     closer,
     log,
   });
@@ -128,10 +132,10 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const { hasReconnectedRecently } = watchReconnects(redis);
-  const endings = createFinishJournal({ requests, clock: systemClock, log });
+  const journal = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
-    endings.replay().catch((error: unknown) => {
-      log.error('Redis could not be told what was finished before it went away.', { error });
+    journal.replay().catch((error: unknown) => {
+      log.error('What was finished before Redis went away could not be replayed.', { error });
     });
   });
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -141,19 +145,16 @@ export async function composeWorker(
   });
 
   const { runPipeline, checkNow } = openPipeline({
-    ...{
-      redis,
-      keyspace,
-      http,
-      routing,
-      breakers,
-      requests,
-      endings,
-      stores,
-      chatEvents,
-      meter,
-      hasReconnectedRecently,
-    },
+    redis,
+    keyspace,
+    http,
+    routing,
+    breakers,
+    requests,
+    journal,
+    stores,
+    events: telemetry,
+    hasReconnectedRecently,
     moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
     retentionMs,
@@ -171,10 +172,8 @@ export async function composeWorker(
     clock: systemClock,
     ledger: stores.ledger,
     accounts: accountStore,
-    onSettled: (count) => {
-      metrics.settled.inc(count);
-    },
-    onBooked: async (records) => chatEvents.onBooked(await gate.cover(records)),
+    events: telemetry,
+    publishBooked: async (records) => publishBooked(await gate.cover(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -191,8 +190,19 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
   startCompliance({
-    ...{ mongo, models, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
+    mongo,
+    models,
+    redis,
+    keyspace,
+    queues,
+    pseudonyms,
+    erasures,
+    retentionMs,
+    events,
+    leases,
     clock: systemClock,
+    closer,
+    log,
   });
 
   const reconciler = createReconciler({
@@ -209,15 +219,20 @@ export async function composeWorker(
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
     createInferenceWorker({
       client: redis,
-      ...{ keyspace, shard, workerId, runPipeline, concurrency, log },
+      keyspace,
+      shard,
+      concurrency,
       queue: queues.queue(shard, lane),
+      runPipeline,
+      workerId,
       onLockLost: checkNow,
+      log,
     });
   const supervisor = createShardSupervisor({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
-    reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
+    reconcile: createReconcileHourly({ reconciler, leases, events: telemetry }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
@@ -227,12 +242,25 @@ export async function composeWorker(
       return [interactive, batch];
     },
     dispatcher: openDispatcher({
-      ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
-      ...{ hasReconnectedRecently, requestTimeoutMs, retentionMs, pseudonyms },
+      mongo,
+      models,
+      redis,
+      keyspace,
+      queues,
+      routing,
+      admissions,
+      accountStore,
+      leases,
+      events,
+      hasReconnectedRecently,
+      requestTimeoutMs,
+      retentionMs,
+      pseudonyms,
       clock: systemClock,
+      log,
     }),
-    onOutboxLength: async (shard) => {
-      metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
+    measureOutbox: async (shard) => {
+      telemetry.emit('settlement.waiting', shard, await outbox.length(shard));
     },
   });
   await supervisor.start();

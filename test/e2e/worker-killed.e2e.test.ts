@@ -13,7 +13,7 @@ const CHUNK_MS = 100;
 /** docs/spec/contract.md section 7, Worker killed. */
 const END_WITHIN_MS = 15_000;
 
-/** E1 of faults.md, in small. */
+/** E1 of docs/faults.md, in small. */
 describe('a worker that is killed amid streams', () => {
   let fleet: Fleet;
   let workers: WorkerProcess[];

@@ -11,7 +11,7 @@ import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
-import { mongoUri, portOf } from '../support/stores.ts';
+import { mongoUri } from '../support/stores.ts';
 
 const GRANT = 1_000 * RATE;
 const LOOK_BACK_MS = 5_000;
@@ -23,7 +23,7 @@ let log: RecordingLog;
 let time = 0;
 beforeAll(async () => {
   book = await openBookLab();
-  proxy = await startLossyProxy(portOf(mongoUri('')));
+  proxy = await startLossyProxy(mongoUri(''));
 });
 afterAll(async () => {
   await book.close();
@@ -44,8 +44,8 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     accounts: lab.accounts,
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
+    events: { emit: () => undefined },
+    publishBooked: () => Promise.resolve(),
     log,
   });
 }

@@ -14,7 +14,7 @@ import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
-import { mongoUri, portOf, redisUrl } from '../support/stores.ts';
+import { mongoUri, redisUrl } from '../support/stores.ts';
 
 const SEED = 20_261_121;
 const RECORDS = 500;
@@ -42,8 +42,7 @@ let ledger: SettlementRepository;
 beforeAll(async () => {
   lab = await openRequestLab();
   book = await openBookLab();
-  const [redis, mongo] = [portOf(redisUrl()), portOf(mongoUri(''))];
-  proxies = { redis: await startLossyProxy(redis), mongo: await startLossyProxy(mongo) };
+  proxies = { redis: await startLossyProxy(redisUrl()), mongo: await startLossyProxy(mongoUri('')) };
   ledger = await book.ledgerThrough(proxies.mongo.port);
 });
 afterAll(async () => {
@@ -91,8 +90,8 @@ async function newProcess(name: string): Promise<Settler> {
     leases: createLeaderLease(client, lab.keyspace, name),
     // Every look goes back: in this test no time passes between a loss and its repair.
     clock: { now: () => (time += 5_000) },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
+    events: { emit: () => undefined },
+    publishBooked: () => Promise.resolve(),
     log: createRecordingLog(),
   });
 }

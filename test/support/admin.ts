@@ -38,7 +38,7 @@ export interface TestClock {
 export interface TestAdmin {
   app: Express;
   /** Sends a request with the administrator's token. */
-  call(method: Method, path: string, body?: unknown): Promise<request.Response>;
+  call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -97,7 +97,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo, models),
-    breakers: createBreakerStore(redis, keyspace, () => undefined),
+    breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
@@ -118,8 +118,8 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     queues,
     clock,
     errors,
-    call(method, path, body) {
-      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' });
+    call(method, path, body, headers = {}) {
+      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {

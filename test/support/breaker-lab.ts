@@ -4,10 +4,11 @@ import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domai
 import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 import { createBreakerStore, listenForBreakers } from '../../shared/infra/redis/routing/breaker-store.ts';
-import type { BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
+import type { BreakerEvents, BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { BreakerOpenError } from '../../workers/pipeline/breakers/circuit.ts';
 import { createBreakers } from '../../workers/pipeline/breakers/breakers.ts';
 import type { Breakers } from '../../workers/pipeline/breakers/breakers.ts';
@@ -77,6 +78,10 @@ export async function openBreakerLab(): Promise<BreakerLab> {
   const clients: RedisClient[] = [];
   const workers: Breakers[] = [];
   const changes: BreakerChange[] = [];
+  const events = createEventBus<BreakerEvents>(() => undefined);
+  events.on('breaker.changed', (change) => {
+    changes.push(change);
+  });
   async function connect(role: ConnectionRole, url?: string): Promise<RedisClient> {
     const client = await openTestRedis(role, url);
     clients.push(client);
@@ -84,7 +89,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
     return client;
   }
   const redis = await connect('producer');
-  const store = createBreakerStore(redis, keyspace, (change) => changes.push(change));
+  const store = createBreakerStore(redis, keyspace, events);
   const shared = async ({ name }: Provider) => (await store.readAll()).breakers.get(name) ?? NEW_BREAKER;
 
   return {
@@ -100,7 +105,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
       }, what),
 
     async startWorker({ url, isDeaf = false } = {}) {
-      const own = createBreakerStore(await connect('worker', url), keyspace, (change) => changes.push(change));
+      const own = createBreakerStore(await connect('worker', url), keyspace, events);
       const subscriber = await connect('subscriber', url);
       const log = createRecordingLog();
       let asked = 0;
@@ -115,7 +120,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
         listen: (onChange, onMissed) =>
           isDeaf ? Promise.resolve() : listenForBreakers(subscriber, keyspace, onChange, onMissed),
         workerId: `wrk_${workers.length}`,
-        onState: () => undefined,
+        events: { emit: () => undefined },
         clock: systemClock,
         log,
       });

@@ -24,10 +24,6 @@ export function mongoUri(database: string): string {
   return url.href;
 }
 
-export function portOf(url: string): number {
-  return Number(new URL(url).port);
-}
-
 /** A name for a database or a namespace in Redis that nobody else has. */
 export function uniqueName(prefix: string): string {
   return `${prefix}${randomBytes(6).toString('hex')}`;

@@ -127,7 +127,7 @@ export class FlaggedError extends Error {
   }
 }
 
-/** A backend that is down fails closed (contract.md section 4): no verdict, no answer. */
+/** A backend that is down fails closed (docs/spec/contract.md section 4): no verdict, no answer. */
 export function moderationUnavailable(cause: unknown): ServiceError {
   return new ServiceError(
     'model_unavailable',

@@ -1,7 +1,7 @@
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { Generated, Stage } from './stage.ts';
+import type { Claimed, Generated, Stage } from './stage.ts';
 
 export interface SaveTurnDeps {
   conversations: Pick<ConversationRepository, 'remember'>;
@@ -21,6 +21,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
     const turn = { requestId: envelope.requestId, seq, attempt: ref.fence, messages };
+    answer.isTurnSaved = true;
     try {
       await conversations.remember(envelope.tenantId, entityId, turn, { create: !entity.known, now: clock.now() });
     } catch (error) {
@@ -32,5 +33,14 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
       });
     }
     return run;
+  };
+}
+
+/** Deletes the turn of a run whose end was refused: the delivery that owns the request stores its own. */
+export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'forget'> }) {
+  return async ({ envelope, ref, answer }: Claimed): Promise<void> => {
+    const { tenantId, requestId, request } = envelope;
+    if (request.entityId === undefined || answer.isTurnSaved !== true) return;
+    await conversations.forget(tenantId, request.entityId, { requestId, attempt: ref.fence });
   };
 }

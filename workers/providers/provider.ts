@@ -17,6 +17,8 @@ export interface ProviderCall {
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
+  /** Hears of every part of a stream's body, text or not: the provider is not silent. */
+  onBytes?: () => void;
 }
 
 /** What a provider says, in order: text, then one end. */
@@ -30,11 +32,14 @@ export interface ProviderAdapter {
 }
 
 /**
- * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `refused`: it will not serve us at the
- * moment (401, 402, 403, and what else speaks of a wrong set-up), take the next. `caller`: our request is at fault (400, 413, 422), nobody else is
- * asked.
+ * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: the same, but not while
+ * another target may answer: nothing came within the time limit. `refused`: it will not serve us at the moment (401,
+ * 402, 403, and what else speaks of a wrong set-up), take the next. `too_long`: the prompt exceeds this model's window,
+ * another target's may be larger. `filtered`: the provider's content filter refuses the prompt. `caller`: our request is
+ * at fault (400, 413, 422). After the last two nobody else is asked, and none of the last three counts against the
+ * provider. Source: docs/spec/contract.md section 8, Routing.
  */
-export type ProviderFault = 'transient' | 'refused' | 'caller';
+export type ProviderFault = 'transient' | 'silent' | 'refused' | 'too_long' | 'filtered' | 'caller';
 
 /** What went wrong with one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {

@@ -3,7 +3,7 @@ import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { WorkerMetrics } from '../../shared/infra/metrics/registry.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 
 export interface ReconcileDeps {
@@ -130,34 +130,28 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
   };
 }
 
+export interface ReconcileEvents {
+  'ledger.reconciled': [shard: number, found: Drift, left: Drift];
+}
+
 export interface ReconcileHourlyDeps {
   reconciler: Reconciler;
   leases: LeaderLease;
-  metrics: Pick<WorkerMetrics, 'ledgerDrift' | 'driftRepaired'>;
-  log: Logger;
+  events: Emitter<ReconcileEvents>;
 }
 
-/** Reconciles a shard if the fleet has not done so within the hour; cheap otherwise. */
+/** Reconciles a shard if no worker has done so within the hour; cheap otherwise. */
 export type ReconcileHourly = (shard: number) => Promise<void>;
 
 const TASK = 'reconcile';
 const EVERY_MS = 3_600_000;
 
-export function createReconcileHourly({ reconciler, leases, metrics, log }: ReconcileHourlyDeps): ReconcileHourly {
-  function report(shard: number, found: Drift, left: Drift): void {
-    for (const part of Object.keys(left) as (keyof Drift)[]) {
-      metrics.ledgerDrift.set({ shard: String(shard), part }, left[part]);
-      if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
-    }
-    if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
-    if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
-  }
-
+export function createReconcileHourly({ reconciler, leases, events }: ReconcileHourlyDeps): ReconcileHourly {
   return async (shard) => {
     if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
     try {
       const { found, left } = await reconciler.reconcileShard(shard, { repair: true });
-      report(shard, found, left);
+      events.emit('ledger.reconciled', shard, found, left);
     } catch (error) {
       await leases.release(shard, TASK);
       throw error;

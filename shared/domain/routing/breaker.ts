@@ -25,7 +25,7 @@ export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
   minAttempts: 10,
   failureRatio: 0.5,
   openMs: 10_000,
-  maxOpenMs: 60_000,
+  maxOpenMs: 15_000,
 };
 
 /** Stored as JSON, so null stands for what is not there. */

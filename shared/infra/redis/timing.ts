@@ -19,7 +19,7 @@ export async function serverTimeMs(client: RedisClient): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** With Redis away a caller gets its 503 within 2 s (design.md section 3). */
+/** With Redis away a caller gets its 503 within 2 s. */
 const CALL_MS = 1_500;
 
 /** How long a store's calls may take. */

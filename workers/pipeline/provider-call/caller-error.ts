@@ -5,7 +5,7 @@ import { ProviderError } from '../../providers/provider.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
 import { TooLongError } from '../prompt/fit-window.ts';
 
-/** Whether text is what `json_mode` promises: one JSON object (contract.md section 3). */
+/** Whether text is what `json_mode` promises: one JSON object (docs/spec/contract.md section 3). */
 export function isJsonObject(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);
@@ -47,6 +47,17 @@ export function toCallerError(error: unknown): unknown {
     );
   }
   if (!(error instanceof ProviderError)) return error;
+  if (error.fault === 'too_long') {
+    return new ServiceError('invalid_request', 'The messages are too long for the model; send fewer or shorter ones.', {
+      cause: error,
+      param: 'messages',
+    });
+  }
+  if (error.fault === 'filtered') {
+    return new ServiceError('content_policy_violation', "The model provider's content filter refused the messages.", {
+      cause: error,
+    });
+  }
   if (error.fault === 'caller') {
     return new ServiceError(
       'invalid_request',

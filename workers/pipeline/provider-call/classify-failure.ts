@@ -30,5 +30,7 @@ export function classifyFailure(error: unknown): FailureClass {
   const refusal = REFUSALS.get(error.status);
   if (refusal !== undefined) return { kind: 'refused', reason: refusal };
   // Other refusals, as a model that the provider does not have, concern one target and not the whole provider.
-  return error.fault === 'transient' ? { kind: 'failed', reason: failureReason(error) } : { kind: 'void' };
+  return error.fault === 'transient' || error.fault === 'silent'
+    ? { kind: 'failed', reason: failureReason(error) }
+    : { kind: 'void' };
 }

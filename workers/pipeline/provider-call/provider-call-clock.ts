@@ -1,6 +1,7 @@
 import { ProviderError } from '../../providers/provider.ts';
 
 export interface ProviderCallTimes {
+  /** Silence before the first text; whatever the provider sends before it begins the limit anew. */
   firstTokenMs: number;
   betweenTokensMs: number;
   totalMs: number;
@@ -9,13 +10,15 @@ export interface ProviderCallTimes {
 /** A provider took longer than it may. */
 export class ProviderTimeout extends ProviderError {
   constructor(what: string, ms: number) {
-    super('transient', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
+    super('silent', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
   }
 }
 
 export interface ProviderCallClock {
   /** The attempt's own: aborts at a time limit or when `outer` does, with its reason. */
   signal: AbortSignal;
+  /** Something has arrived, text or not. */
+  touch(): void;
   /** Text has arrived. */
   tick(): void;
   /** The provider has said everything: its silence has no limit any more. */
@@ -46,6 +49,9 @@ export function startProviderCallClock(
   let ticked = false;
   return {
     signal: controller.signal,
+    touch() {
+      if (!ticked) silence.refresh();
+    },
     tick() {
       if (ticked) {
         silence.refresh();

@@ -34,7 +34,7 @@ export interface ProviderCallResult {
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
 
-function callOf({ envelope, target, messages, stream }: ProviderCallInput, signal: AbortSignal) {
+function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock: ProviderCallClock) {
   const { requestId, request } = envelope;
   return {
     requestId,
@@ -43,7 +43,8 @@ function callOf({ envelope, target, messages, stream }: ProviderCallInput, signa
     maxTokens: request.maxTokens,
     jsonMode: request.jsonMode,
     stream,
-    signal,
+    signal: clock.signal,
+    onBytes: clock.touch,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
   };
 }
@@ -93,7 +94,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   });
   let events: AsyncIterator<ProviderEvent> | undefined;
   try {
-    events = adapter.generate(provider, callOf(input, clock.signal))[Symbol.asyncIterator]();
+    events = adapter.generate(provider, callOf(input, clock))[Symbol.asyncIterator]();
     for (;;) {
       const next = await events.next();
       if (next.done === true) throw new Error('An adapter ended without an end event');

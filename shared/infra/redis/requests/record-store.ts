@@ -9,7 +9,7 @@ import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (contract.md section 7). */
+/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
 export interface BodyStore {
   put(shard: number, requestId: string, body: string): Promise<void>;
 }
