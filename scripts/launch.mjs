@@ -37,7 +37,7 @@ const TASKS = {
   bench: (args) => script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
-  drive: (args) => script('scripts/drive.ts', args),
+  drive: (args) => script('scripts/drive/main.ts', args),
   build,
   check,
 };

@@ -1,14 +1,12 @@
-import { join } from 'node:path';
-
 import type { Environment } from '../embedded/find-program.ts';
 import type { Log } from '../embedded/run-step.ts';
 import type { ServerOptions } from '../embedded/server-process.ts';
-import { assertReady, callJson } from './http.ts';
+import { assertReady, callJson } from '../harness/http.ts';
+import { QUIET, ROOT } from '../harness/program.ts';
 import { reachable } from './settings.ts';
 import type { StartSettings } from './settings.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
 const READY_TIMEOUT_MS = 60_000;
 /** Beyond a process's own grace: it ends itself first, with a line that says why. */
 const STOP_MARGIN_MS = 12_000;
@@ -29,7 +27,7 @@ function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, 
   return {
     name,
     command: process.execPath,
-    args: ['--disable-warning=ExperimentalWarning', file],
+    args: [QUIET, file],
     cwd: ROOT,
     env,
     ready,
@@ -42,7 +40,7 @@ function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, 
 }
 
 /** The simulated provider, at the loopback address only. */
-export function startProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
+export function startDemoProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
   const service: Service = {
     name: 'The simulated provider',
     file: 'scripts/simulated-provider/main.ts',
@@ -55,7 +53,7 @@ export function startProvider(supervisor: Supervisor, env: Environment, port: nu
 }
 
 /** The ingress, then the workers at once: the first process makes the collections, which nobody writes to until then. */
-export async function startService(
+export async function startServiceProcesses(
   supervisor: Supervisor,
   settings: StartSettings,
   env: Environment,
