@@ -29,6 +29,7 @@ const CACHE =
 
 const TASKS = {
   start: (args) => script('scripts/start.ts', args, { isOwner: true }),
+  dev: (args) => script('scripts/start.ts', ['--watch', ...args], { isOwner: true }),
   'start:api': (args) => service('api/main', args),
   'start:worker': (args) => service('workers/main', args),
   'provider:simulated': (args) => service('scripts/simulated-provider/main', args),
@@ -217,6 +218,7 @@ async function check() {
     ['eslint', ['.']],
     ['tsc', ['--noEmit']],
     ['depcruise', ['--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test']],
+    ['knip', ['--no-progress']],
     ['jest', ['--selectProjects', 'unit'], jestOptions],
   ];
   for (const [name, args, options] of steps) {

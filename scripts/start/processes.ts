@@ -21,13 +21,28 @@ interface Service {
   env: Environment;
   ready: () => Promise<unknown>;
   stopTimeoutMs: number;
+  /** Where a debugger can attach, of a process that is watched. */
+  inspectPort: number | undefined;
 }
 
-function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, print: Log): ServerOptions {
+/** Of the first worker; the ingress has Node.js's own, 9229. .vscode/launch.json attaches to these. */
+const WORKER_INSPECT_PORT = 9_230;
+const INGRESS_INSPECT_PORT = 9_229;
+
+/** Type stripping keeps lines and columns, so that stack traces and breakpoints need no source map. */
+function watching(inspectPort: number | undefined): string[] {
+  if (inspectPort === undefined) return [];
+  return ['--watch', '--watch-preserve-output', `--inspect=127.0.0.1:${inspectPort}`];
+}
+
+function optionsFor(
+  { name, file, prefix, env, ready, stopTimeoutMs, inspectPort }: Service,
+  print: Log,
+): ServerOptions {
   return {
     name,
     command: process.execPath,
-    args: [QUIET, file],
+    args: [QUIET, ...watching(inspectPort), file],
     cwd: ROOT,
     env,
     ready,
@@ -48,6 +63,7 @@ export function startDemoProvider(supervisor: Supervisor, env: Environment, port
     env: { ...env, HOST: '127.0.0.1', PROVIDER_PORT: String(port) },
     ready: () => callJson('GET', `http://127.0.0.1:${port}/stats`, { timeoutMs: 3_000 }),
     stopTimeoutMs: PROVIDER_STOP_MS,
+    inspectPort: undefined,
   };
   return supervisor.start('provider', optionsFor(service, print));
 }
@@ -59,7 +75,7 @@ export async function startServiceProcesses(
   env: Environment,
   print: Log,
 ): Promise<void> {
-  const { config, baseUrl, host, workerPorts } = settings;
+  const { config, baseUrl, host, workerPorts, isWatched } = settings;
   const api: Service = {
     name: 'The ingress',
     file: 'api/main.ts',
@@ -67,6 +83,7 @@ export async function startServiceProcesses(
     env,
     ready: () => assertReady(`${baseUrl}/health/ready`),
     stopTimeoutMs: config.limits.shutdownGraceSeconds * 1000 + STOP_MARGIN_MS,
+    inspectPort: isWatched ? INGRESS_INSPECT_PORT : undefined,
   };
   await supervisor.start('service', optionsFor(api, print));
   const starts = workerPorts.map((port, index) => {
@@ -79,6 +96,7 @@ export async function startServiceProcesses(
       ready: () => (port === 0 ? Promise.resolve() : assertReady(`http://${reachable(host)}:${port}/health/ready`)),
       // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
       stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + STOP_MARGIN_MS,
+      inspectPort: isWatched ? WORKER_INSPECT_PORT + index : undefined,
     };
     return supervisor.start('service', optionsFor(worker, print));
   });
