@@ -174,6 +174,9 @@ export async function composeWorker(
       metrics.settled.inc(count);
     },
     onBooked: async (records) => chatEvents.onBooked(await gate.cover(records)),
+    onBlocked: (reason) => {
+      metrics.settlementBlocked.inc({ reason });
+    },
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -231,7 +234,11 @@ export async function composeWorker(
       clock: systemClock,
     }),
     onOutboxLength: async (shard) => {
-      metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
+      const backlog = await outbox.backlog(shard);
+      const labels = { shard: String(shard) };
+      metrics.unsettled.set(labels, backlog.outbox);
+      metrics.deadLetters.set(labels, backlog.deadLetters);
+      metrics.settlementLag.set(labels, backlog.lagSeconds);
     },
   });
   await supervisor.start();

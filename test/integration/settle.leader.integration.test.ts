@@ -43,6 +43,7 @@ function newSettler(faults: Partial<SettleDeps> = {}): Settler {
     clock: { now: () => time },
     onSettled: () => undefined,
     onBooked: () => Promise.resolve(),
+    onBlocked: () => undefined,
     log,
     ...faults,
   });

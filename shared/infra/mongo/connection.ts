@@ -3,8 +3,8 @@ import type { Connection } from 'mongoose';
 
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** What mongoose itself throws while it is not connected. */
-const AWAY_NAMES: ReadonlySet<string> = new Set(['MongooseError', 'MongooseServerSelectionError']);
+/** MongoDB's code for a violated unique index. */
+const DUPLICATE_KEY = 11_000;
 
 /**
  * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
@@ -16,6 +16,8 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     // A database that is away is a 503, never a hang (contract.md section 2). The driver tries once more.
     socketTimeoutMS: callTimeoutMs,
     waitQueueTimeoutMS: callTimeoutMs,
+    // A write that a new primary may not have is not done: the outbox forgets what the ledger has taken.
+    writeConcern: { w: 'majority' },
     autoIndex: false,
     autoCreate: false,
     bufferCommands: false,
@@ -32,18 +34,13 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
   }
 }
 
-/** MongoDB's code for a violated unique index. */
-export function isDuplicateKey(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 11_000;
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/**
- * Whether a call failed because MongoDB is away, busy or changing its primary, so that the same call may succeed later.
- * The driver marks what may be tried again with labels.
- */
-export function isMongoAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof mongoose.mongo.MongoError && error.errorLabels.length > 0) return true;
-  if (error instanceof mongoose.mongo.MongoServerError) return false;
-  return error instanceof mongoose.mongo.MongoError || AWAY_NAMES.has(error.name);
+/** A violated unique index, and nothing else: a bulk write may have failed for another reason as well. */
+export function isDuplicateKey(error: unknown): boolean {
+  const isOne = (each: unknown) => codeOf(each) === DUPLICATE_KEY;
+  const others = error instanceof mongoose.mongo.MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  return isOne(error) && others.every(isOne);
 }

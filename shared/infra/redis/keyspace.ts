@@ -49,7 +49,10 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
     outbox: `${tag}:outbox`,
-    parked: `${tag}:outbox:parked`,
+    /** Settlement records that cannot be booked. */
+    deadLetters: `${tag}:outbox:dead`,
+    /** What the last reconciliation left wrong, JSON. */
+    reconciled: `${tag}:reconciled`,
     /** How fast the lane drains, for Retry-After. */
     laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,

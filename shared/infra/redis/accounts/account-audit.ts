@@ -16,7 +16,7 @@ export interface AccountAudit {
   /** Recounts holds and pending charges; with `repair` the sums are set right in the same step. Safe to repeat. */
   recount(shard: number, tenantIds: readonly string[], options: { repair: boolean }): Promise<AuditedAccount[]>;
   pendingIds(shard: number, tenantId: string): Promise<string[]>;
-  /** Which of the requests wait in the outbox, or were parked there for an operator. */
+  /** Which of the requests wait in the outbox, or are dead letters. */
   waiting(shard: number): Promise<Set<string>>;
   /** Whether the request's record is still there: its worker may yet bring the settlement again. */
   hasRecord(shard: number, requestId: string): Promise<boolean>;
@@ -62,10 +62,10 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
     pendingIds: (shard, tenantId) => client.hkeys(keyspace.shard(shard).pending(tenantId)),
 
     async waiting(shard) {
-      const { outbox, parked } = keyspace.shard(shard);
+      const { outbox, deadLetters } = keyspace.shard(shard);
       const ids = new Set<string>();
       await idsIn(outbox, ids);
-      await idsIn(parked, ids);
+      await idsIn(deadLetters, ids);
       return ids;
     },
 
