@@ -12,6 +12,7 @@ import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
@@ -219,7 +220,10 @@ export async function composeWorker(
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
-    reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
+    reconcile: createReconcileHourly({
+      ...{ reconciler, leases, outbox, metrics, log },
+      drift: createLastDrift(redis, keyspace),
+    }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {

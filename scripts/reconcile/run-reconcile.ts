@@ -37,11 +37,12 @@ export async function runReconcile(config: Config, { repair }: { repair: boolean
     });
     let isRight = true;
     for (const shard of await createShardDirectory(models, config.queue.shards).list()) {
-      const { tenants, found, left } = await reconciler.reconcileShard(shard, { repair });
+      const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, { repair, full: true });
       const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
       console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);
       if (isDrifting(found)) console.table({ found, left });
-      isRight &&= !isDrifting(left);
+      if (failed > 0) console.error(`shard ${shard}: ${failed} tenants could not be reconciled`);
+      isRight &&= !isDrifting(left) && failed === 0;
     }
     return isRight ? 0 : 1;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -70,6 +71,7 @@ describe('a book that agrees with itself', () => {
 
     expect(await reconciler.reconcileShard(SHARD, REPAIR)).toMatchObject({
       tenants: 1,
+      failed: 0,
       found: noDrift(),
       left: noDrift(),
     });
@@ -173,9 +175,13 @@ describe('the hourly run', () => {
   it('is made by one worker of many and shows what is left in the gauge', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
     const metrics = createWorkerMetrics();
+    const drift = createLastDrift(lab.redis, lab.keyspace);
     const log = createRecordingLog();
     const hourly = ['first', 'second'].map((name) =>
-      createReconcileHourly({ reconciler, leases: createLeaderLease(lab.redis, lab.keyspace, name), metrics, log }),
+      createReconcileHourly({
+        ...{ reconciler, outbox: lab.outbox, drift, metrics, log },
+        leases: createLeaderLease(lab.redis, lab.keyspace, name),
+      }),
     );
     for (const run of hourly) await run(SHARD);
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 1 } });

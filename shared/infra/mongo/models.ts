@@ -6,6 +6,8 @@ import { createBatchModels } from './batches/batch-models.ts';
 import type { BatchModels } from './batches/batch-models.ts';
 import { createBillingModels } from './accounts/billing-models.ts';
 import type { BillingModels } from './accounts/billing-models.ts';
+import { createLedgerCheckpointModels } from './accounts/ledger-checkpoints.ts';
+import type { LedgerCheckpointModels } from './accounts/ledger-checkpoints.ts';
 import { createComplianceModels } from './compliance/compliance-models.ts';
 import type { ComplianceModels } from './compliance/compliance-models.ts';
 import type {
@@ -152,6 +154,7 @@ const ledgerSchema = new Schema<LedgerRow>(
   options,
 )
   .index({ tenantId: 1, createdAt: -1 })
+  .index({ tenantId: 1, acceptedAt: 1 })
   .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
 
 const usageRollUpSchema = new Schema<UsageRollUpRow>(
@@ -238,7 +241,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
   .index({ tenantId: 1, entityId: 1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
-export interface Models extends BatchModels, BillingModels, ComplianceModels, WebhookModels {
+export interface Models extends BatchModels, BillingModels, ComplianceModels, LedgerCheckpointModels, WebhookModels {
   tenants: Model<TenantRow>;
   accounts: Model<AccountRow>;
   keys: Model<KeyRow>;
@@ -267,6 +270,7 @@ export function createModels(connection: Connection): Models {
     idempotency: connection.model<IdempotencyRow>('Idempotency', idempotencySchema, 'idempotency'),
     ...createWebhookModels(connection),
     ...createBillingModels(connection),
+    ...createLedgerCheckpointModels(connection),
     ...createBatchModels(connection),
     ...createComplianceModels(connection),
   };

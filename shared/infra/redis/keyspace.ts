@@ -51,8 +51,8 @@ function shardKeys(tag: string) {
     outbox: `${tag}:outbox`,
     /** Settlement records that cannot be booked. */
     deadLetters: `${tag}:outbox:dead`,
-    /** What the last reconciliation left wrong, JSON. */
-    reconciled: `${tag}:reconciled`,
+    /** What the last reconciliation left wrong, by part. */
+    drift: `${tag}:drift`,
     /** How fast the lane drains, for Retry-After. */
     laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
