@@ -18,6 +18,7 @@ import { newId } from '../../shared/lifecycle/ids.ts';
 
 /** The book in a database of its own. */
 export interface BookLab {
+  connection: Connection;
   models: Models;
   ledger: SettlementRepository;
   accounts: AccountRepository;
@@ -87,6 +88,7 @@ export async function openBookLab(): Promise<BookLab> {
   const models = createModels(connection);
   const accounts = createAccountRepository(connection, models);
   return {
+    connection,
     models,
     accounts,
     reconciliation: createReconciliationRepository(connection, models),

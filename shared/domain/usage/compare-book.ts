@@ -39,6 +39,11 @@ function tokensOf(counts: UsageCounts | undefined): number {
   return counts === undefined ? 0 : counts.promptTokens + counts.completionTokens;
 }
 
+/** Adds to the counts of `sum`. */
+export function addCounts(sum: UsageCounts, more: UsageCounts): void {
+  for (const name of COUNTS) sum[name] += more[name];
+}
+
 const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;
 
 /** The sums of two parts of a ledger as those of both. */
@@ -47,7 +52,10 @@ export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGro
   for (const group of other) {
     const sum = sums.get(nameOf(group));
     if (sum === undefined) sums.set(nameOf(group), { ...group });
-    else for (const name of [...COUNTS, 'amountMicro'] as const) sum[name] += group[name];
+    else {
+      addCounts(sum, group);
+      sum.amountMicro += group.amountMicro;
+    }
   }
   return [...sums.values()];
 }
@@ -62,7 +70,7 @@ export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): Usage
   const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
   if (first === undefined) return undefined;
   const sum = { ...first };
-  for (const group of more) for (const name of COUNTS) sum[name] += group[name];
+  for (const group of more) addCounts(sum, group);
   return sum;
 }
 

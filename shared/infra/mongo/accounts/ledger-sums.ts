@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongoose';
 
+import { addCounts } from '../../../domain/usage/compare-book.ts';
 import type { LedgerGroup, RollUpGroup } from '../../../domain/usage/compare-book.ts';
 import { BUCKET_MS } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../../domain/usage/roll-up.ts';
@@ -96,10 +97,9 @@ export function createLedgerSums({ ledger, usageRollUps }: Pick<Models, 'ledger'
       for (let fromMs = dayMs; fromMs < dayMs + DAY_MS; fromMs += stepMs) {
         for (const group of await rollUpsBetween(tenantId, { $gte: fromMs, $lt: fromMs + stepMs }, session)) {
           const name = `${group.width} ${group.scope}`;
-          const { width, scope, ...counts } = group;
           const sum = sums.get(name);
           if (sum === undefined) sums.set(name, group);
-          else for (const key of Object.keys(counts) as (keyof UsageCounts)[]) sum[key] += counts[key];
+          else addCounts(sum, group);
         }
       }
       return [...sums.values()];

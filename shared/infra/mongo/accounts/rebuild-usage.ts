@@ -31,7 +31,11 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
 /** Makes a day's usage roll-ups anew from the ledger; `requests`: how many the day has. Safe to repeat. */
 export type RebuildUsage = (tenantId: string, dayMs: number, requests: number) => Promise<void>;
 
-export function createRebuildUsage(connection: Connection, models: Models): RebuildUsage {
+export function createRebuildUsage(
+  connection: Connection,
+  models: Models,
+  { requestsAtOnce = REQUESTS_AT_ONCE } = {},
+): RebuildUsage {
   const { ledger, usageRollUps } = models;
 
   /** The rows of these widths that begin within the time. */
@@ -61,8 +65,8 @@ export function createRebuildUsage(connection: Connection, models: Models): Rebu
   async function rebuildFromHours(tenantId: string, dayMs: number, session: ClientSession): Promise<void> {
     await usageRollUps.deleteMany({ tenantId, width: '1d', startMs: dayMs }, { session });
     const dimensions = ['keyId', 'tier', 'mode', 'endpoint', 'scope', 'entityId'] as const;
-    const sums = usageRollUps
-      .aggregate<UsageCounts & { _id: Pick<RollUpKey, (typeof dimensions)[number]> }>([
+    const sums: AsyncIterable<UsageCounts & { _id: Pick<RollUpKey, (typeof dimensions)[number]> }> = usageRollUps
+      .aggregate([
         { $match: { tenantId, width: '1h', startMs: { $gte: dayMs, $lt: dayMs + DAY_MS } } },
         {
           $group: {
@@ -84,7 +88,7 @@ export function createRebuildUsage(connection: Connection, models: Models): Rebu
   }
 
   return async (tenantId, dayMs, requests) => {
-    if (requests <= REQUESTS_AT_ONCE) {
+    if (requests <= requestsAtOnce) {
       const during = { $gte: dayMs, $lt: dayMs + DAY_MS };
       await connection.transaction((session) => rebuildFromLedger(tenantId, during, ['1m', '1h', '1d'], session));
       return;
