@@ -73,7 +73,10 @@ function createAdminInterface(deps: AdminDeps): Router {
   return router;
 }
 
-/** What `ADMIN_PORT` serves (contract.md sections 1 and 7): administration, Bull Board, metrics and deep health. */
+/**
+ * What `ADMIN_PORT` serves (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics and deep
+ * health.
+ */
 export function createAdminApp(deps: AdminDeps): Express {
   const authentication = createAdminAuthentication(deps.adminToken, deps.clock);
   const app = express();

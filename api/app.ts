@@ -6,7 +6,7 @@ import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { LedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import type { Accept } from './admission/accept.ts';

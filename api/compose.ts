@@ -3,7 +3,6 @@ import type { Express } from 'express';
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
@@ -31,21 +30,18 @@ import { createTenantRepository } from '../shared/infra/mongo/tenants/tenant-rep
 import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
-import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-channel.ts';
-import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
+import { createAccessFlags, listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
-import { createBodyStore } from '../shared/infra/redis/requests/body-store.ts';
-import { createChunkChannel } from '../shared/infra/redis/requests/chunk-channel.ts';
-import { openRedis } from '../shared/infra/redis/open-redis.ts';
+import { createBodyStore, createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../shared/infra/redis/requests/lane-statistics.ts';
-import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
-import { inTime } from '../shared/infra/redis/time-limit.ts';
+import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
+import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
@@ -66,6 +62,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
+import { createIngressEvents } from './ingress-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -138,6 +135,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
@@ -200,7 +198,11 @@ export async function composeIngress(
         purchases,
         tenants,
         accountStore,
-        audit: webhooks.telling(audit),
+        events: webhooks.events,
+        watchAccount: webhooks.watchAccount,
+        countMismatch: (reason) => {
+          metrics.paymentMismatches.inc({ reason });
+        },
         clock,
         log,
       }),
@@ -231,9 +233,7 @@ export async function composeIngress(
       records,
       recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
-      onVerdict: (verdict) => {
-        metrics.admissions.inc({ verdict });
-      },
+      events: telemetry,
     }),
     hub,
     readiness,
@@ -256,10 +256,7 @@ export async function composeIngress(
     tiers: createTierRepository(mongo, models),
     accessFlags,
     auditTrail,
-    breakers: createBreakerStore(redis, keyspace, (change) => {
-      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
-      logBreakerChange(log, change);
-    }),
+    breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,

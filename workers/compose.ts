@@ -14,34 +14,34 @@ import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-direct
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
-import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
-import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createCancelChannel } from '../shared/infra/redis/requests/cancel-channel.ts';
+import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
-import { openRedis } from '../shared/infra/redis/open-redis.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/reconnect-watch.ts';
+import { watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
-import { withErasureGate } from './compliance/with-erasure-gate.ts';
+import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
-import { createPipelineMeter } from './pipeline-meter.ts';
+import type { WorkerEvents } from './worker-events.ts';
+import { logWorker, measureWorker } from './worker-metrics.ts';
 import { createInferenceWorker } from './processors/inference.ts';
-import { createReconciler } from './settlement/reconcile.ts';
-import { createReconcileHourly } from './settlement/run-hourly.ts';
+import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './settlement/sweep.ts';
@@ -59,7 +59,10 @@ export interface WorkerComposeOptions {
   betweenTokensMs?: number;
 }
 
-/** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
+/**
+ * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
+ * all).
+ */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
@@ -95,18 +98,22 @@ export async function composeWorker(
   closer.defer('http', () => http.close());
 
   const metrics = createWorkerMetrics();
-  const meter = createPipelineMeter(metrics, systemClock, log);
+  const telemetry = createEventBus<WorkerEvents>((name, error) => {
+    log.error(`A listener of ${name} failed.`, { error });
+  });
+  measureWorker(telemetry, metrics, systemClock);
+  logWorker(telemetry, systemClock, log);
   const breakers = await createBreakers({
-    store: createBreakerStore(redis, keyspace, meter.onBreakerChange),
+    store: createBreakerStore(redis, keyspace, telemetry),
     listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
     workerId,
-    onState: meter.onBreakerState,
+    events: telemetry,
     clock: systemClock,
     log,
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, chatEvents } = await startWebhooks({
+  const { events, publishBooked } = await startWebhooks({
     config,
     mongo,
     models,
@@ -117,9 +124,7 @@ export async function composeWorker(
     leases,
     gate,
     clock: systemClock,
-    onAttempt: (outcome) => {
-      metrics.webhookAttempts.inc({ outcome });
-    },
+    telemetry,
     closer,
     log,
   });
@@ -128,10 +133,10 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const { hasReconnectedRecently } = watchReconnects(redis);
-  const endings = createFinishJournal({ requests, clock: systemClock, log });
+  const journal = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
-    endings.replay().catch((error: unknown) => {
-      log.error('Redis could not be told what was finished before it went away.', { error });
+    journal.replay().catch((error: unknown) => {
+      log.error('What was finished before Redis went away could not be replayed.', { error });
     });
   });
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -141,19 +146,16 @@ export async function composeWorker(
   });
 
   const { runPipeline, checkNow } = openPipeline({
-    ...{
-      redis,
-      keyspace,
-      http,
-      routing,
-      breakers,
-      requests,
-      endings,
-      stores,
-      chatEvents,
-      meter,
-      hasReconnectedRecently,
-    },
+    redis,
+    keyspace,
+    http,
+    routing,
+    breakers,
+    requests,
+    journal,
+    stores,
+    events: telemetry,
+    hasReconnectedRecently,
     moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
     retentionMs,
@@ -171,13 +173,8 @@ export async function composeWorker(
     clock: systemClock,
     ledger: stores.ledger,
     accounts: accountStore,
-    onSettled: (count) => {
-      metrics.settled.inc(count);
-    },
-    onBooked: async (records) => chatEvents.onBooked(await gate.cover(records)),
-    onBlocked: (reason) => {
-      metrics.settlementBlocked.inc({ reason });
-    },
+    events: telemetry,
+    publishBooked: async (records) => publishBooked(await gate.cover(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -194,8 +191,19 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
   startCompliance({
-    ...{ mongo, models, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
+    mongo,
+    models,
+    redis,
+    keyspace,
+    queues,
+    pseudonyms,
+    erasures,
+    retentionMs,
+    events,
+    leases,
     clock: systemClock,
+    closer,
+    log,
   });
 
   const reconciler = createReconciler({
@@ -212,17 +220,23 @@ export async function composeWorker(
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
     createInferenceWorker({
       client: redis,
-      ...{ keyspace, shard, workerId, runPipeline, concurrency, log },
+      keyspace,
+      shard,
+      concurrency,
       queue: queues.queue(shard, lane),
+      runPipeline,
+      workerId,
       onLockLost: checkNow,
+      log,
     });
   const supervisor = createShardSupervisor({
     directory: createShardDirectory(models, config.queue.shards),
     settler,
     sweep,
     reconcile: createReconcileHourly({
-      ...{ reconciler, leases, outbox, metrics, log },
+      ...{ reconciler, leases, outbox, log },
       drift: createLastDrift(redis, keyspace),
+      events: telemetry,
     }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
@@ -233,16 +247,25 @@ export async function composeWorker(
       return [interactive, batch];
     },
     dispatcher: openDispatcher({
-      ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
-      ...{ hasReconnectedRecently, requestTimeoutMs, retentionMs, pseudonyms },
+      mongo,
+      models,
+      redis,
+      keyspace,
+      queues,
+      routing,
+      admissions,
+      accountStore,
+      leases,
+      events,
+      hasReconnectedRecently,
+      requestTimeoutMs,
+      retentionMs,
+      pseudonyms,
       clock: systemClock,
+      log,
     }),
-    onOutboxLength: async (shard) => {
-      const backlog = await outbox.backlog(shard);
-      const labels = { shard: String(shard) };
-      metrics.unsettled.set(labels, backlog.outbox);
-      metrics.deadLetters.set(labels, backlog.deadLetters);
-      metrics.settlementLag.set(labels, backlog.lagSeconds);
+    measureOutbox: async (shard) => {
+      telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },
   });
   await supervisor.start();

@@ -18,7 +18,7 @@ export interface ShardSupervisorDeps {
   openWorkers: (shard: number, shards: number) => InferenceWorker[];
   dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;
-  onOutboxLength: (shard: number) => Promise<void>;
+  measureOutbox: (shard: number) => Promise<void>;
   log: Logger;
 }
 
@@ -57,7 +57,7 @@ interface ShardTasks {
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
-  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, onOutboxLength, log } = deps;
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, measureOutbox, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -86,7 +86,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
         warn('The sweep', shard),
       ),
       watching: repeat(
-        () => onOutboxLength(shard),
+        () => measureOutbox(shard),
         () => SWEEP_MS,
         warn('Reading the outbox length', shard),
       ),

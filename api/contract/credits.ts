@@ -3,7 +3,7 @@ import Joi from 'joi';
 /** Micro-credits of a larger sum would leave the range in which a number is exact. */
 const CREDITS_MAX = 1_000_000_000;
 
-/** Six decimals are whole micro-credits; a seventh would be lost (contract.md section 2). */
+/** Six decimals are whole micro-credits; a seventh would be lost (docs/spec/contract.md section 2). */
 export const atMostSixDecimals: Joi.CustomValidator<number> = (value, helpers) =>
   Number(value.toFixed(6)) === value ? value : helpers.message({ custom: '{{#label}} must have at most six decimals' });
 

@@ -12,7 +12,7 @@ export interface EndpointRule {
   scopes: readonly Scope[] | 'any';
   /**
    * Which limit a call takes from: `request`: one of the key's rpm, taken by the middleware; `admission`: the same,
-   * taken by the route's own admission; `lookup`: the limit of its own (contract.md section 3).
+   * taken by the route's own admission; `lookup`: the limit of its own (docs/spec/contract.md section 3).
    */
   counts: 'request' | 'admission' | 'lookup';
   /**
@@ -125,7 +125,7 @@ export function endpointRule(name: EndpointName): EndpointRule {
   return ENDPOINTS[name];
 }
 
-/** The first segment of a path: an `Idempotency-Key` counts within it (contract.md section 3). */
+/** The first segment of a path: an `Idempotency-Key` counts within it (docs/spec/contract.md section 3). */
 export function familyOf({ path }: Pick<EndpointRule, 'path'>): string {
   return path.split('/')[1] ?? '';
 }

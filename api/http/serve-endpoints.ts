@@ -42,7 +42,7 @@ const BODIES: Record<Exclude<EndpointRule['body'], 'batch'>, RequestHandler[]> =
 
 /**
  * Makes the routers of public endpoints from the table: key, scope, suspended tenant, limit, body, idempotency, in the
- * order of contract.md section 3, then the handler; a method that the path does not have is 405.
+ * order of docs/spec/contract.md section 3, then the handler; a method that the path does not have is 405.
  */
 export function createServeEndpoints(guards: Guards): ServeEndpoints {
   const counts: Record<EndpointRule['counts'], RequestHandler[]> = {

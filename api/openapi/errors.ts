@@ -33,7 +33,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** interface.md section 2.4. */
+/** docs/spec/interface.md section 2.4. */
 export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
   ErrorCode: oneOf(
     CODES,

@@ -20,7 +20,7 @@ function rateLimit(what: 'Requests' | 'Tokens', limit: string) {
   };
 }
 
-/** On every answer, whatever it is (contract.md section 2). */
+/** On every answer, whatever it is (docs/spec/contract.md section 2). */
 export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
     description: 'Names the request; the same as `error.request_id`.',

@@ -53,7 +53,7 @@ export function time(description?: string): JsonSchema {
   return { type: 'integer', minimum: 0, description: `${description ?? 'When it was made'}, in Unix seconds.` };
 }
 
-/** An id of contract.md section 2: prefix and 24 base62 characters. */
+/** An id of docs/spec/contract.md section 2: prefix and 24 base62 characters. */
 export function id(prefix: string, description?: string): JsonSchema {
   return {
     type: 'string',
@@ -78,7 +78,7 @@ export function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A page of a list (contract.md section 2). */
+/** A page of a list (docs/spec/contract.md section 2). */
 export function pageSchema(items: JsonSchema, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
   return object({
     object: constant('list'),

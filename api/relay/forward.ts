@@ -9,9 +9,9 @@ import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
 import { errorOf } from './terminal-error.ts';
 
-/** interface.md section 8. */
+/** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
-/** A client that has read nothing for so long has gone (design.md section 4). */
+/** A client that has read nothing for so long has gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 const DEADLINE_MARGIN_MS = 20_000;
 
@@ -40,7 +40,7 @@ export interface ForwardOptions extends RelayTimes {
 export interface Forwarder {
   /**
    * Writes the stream until it ends, the client leaves or `close`. Throws only before the status line is sent: the
-   * first event or the first ping commits to 200 (contract.md section 3).
+   * first event or the first ping commits to 200 (docs/spec/contract.md section 3).
    */
   forward(head: AnswerHead): Promise<void>;
   close(): void;

@@ -49,7 +49,7 @@ export type AdmissionOutcome = { figures: Admission } & (
   | { kind: 'refused'; verdict: Refusal }
 );
 
-/** A prompt's tokens from its bytes: the ingress runs no tokenizer (design.md section 6). */
+/** A prompt's tokens from its bytes: the ingress runs no tokenizer (docs/architecture/facts.md section 6). */
 const BYTES_PER_TOKEN = 4;
 
 function estimatePromptTokens(request: ChatRequest): number {

@@ -1,5 +1,5 @@
 /**
- * Every error a caller can see, one row each. Sources: interface.md section 7, contract.md section 2.
+ * Every error a caller can see, one row each. Sources: docs/spec/interface.md section 7, docs/spec/contract.md section 2.
  * `retry` is for the attempt loop: 'never' ends the request, 'next' lets it try again or take the next target.
  */
 export const ERRORS = {

@@ -7,7 +7,7 @@ export interface ServiceErrorOptions {
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
-  /** A machine-readable detail beside the code: `in_flight` (contract.md section 5). */
+  /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
   reason?: string;
 }
 

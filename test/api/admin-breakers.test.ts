@@ -25,7 +25,7 @@ const list = async () => (await admin.call('get', '/admin/v1/breakers?order=asc'
 const reset = (name: string) => admin.call('post', `/admin/v1/breakers/${name}/reset`);
 
 /** As a worker would. */
-const worker = () => createBreakerStore(admin.redis, admin.keyspace, () => undefined);
+const worker = () => createBreakerStore(admin.redis, admin.keyspace, { emit: () => undefined });
 const refuse = (name: string) =>
   worker().change(name, (breaker, now) =>
     afterReport(breaker, { slices: [], refusal: 'authentication' }, DEFAULT_BREAKER, now),

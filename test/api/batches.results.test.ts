@@ -8,7 +8,7 @@ import { encodeEntry } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';

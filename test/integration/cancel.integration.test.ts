@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import { createCancelChannel } from '../../shared/infra/redis/requests/cancel-channel.ts';
+import { createCancelChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';

@@ -5,13 +5,16 @@ import { createAccountAudit } from '../../shared/infra/redis/accounts/account-au
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
-import { createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../../workers/worker-events.ts';
+import { measureWorker } from '../../workers/worker-metrics.ts';
+import { createReconcileHourly, createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../workers/settlement/reconcile.ts';
-import { createReconcileHourly } from '../../workers/settlement/run-hourly.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { RATE, SHARD, endingOf, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;
@@ -175,11 +178,12 @@ describe('the hourly run', () => {
   it('is made by one worker of many and shows what is left in the gauge', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
     const metrics = createWorkerMetrics();
-    const drift = createLastDrift(lab.redis, lab.keyspace);
-    const log = createRecordingLog();
+    const events = createEventBus<WorkerEvents>(() => undefined);
+    measureWorker(events, metrics, systemClock);
     const hourly = ['first', 'second'].map((name) =>
       createReconcileHourly({
-        ...{ reconciler, outbox: lab.outbox, drift, metrics, log },
+        ...{ reconciler, events, outbox: lab.outbox, log: createRecordingLog() },
+        drift: createLastDrift(lab.redis, lab.keyspace),
         leases: createLeaderLease(lab.redis, lab.keyspace, name),
       }),
     );

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
 import { createRebuildUsage } from '../../shared/infra/mongo/accounts/rebuild-usage.ts';
 import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
+import { createReconcileHourly, createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../workers/settlement/reconcile.ts';
-import { createReconcileHourly } from '../../workers/settlement/run-hourly.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
@@ -179,7 +177,7 @@ describe('a tenant that cannot be reconciled', () => {
       leases: createLeaderLease(lab.redis, lab.keyspace, newId('wrk')),
       outbox: lab.outbox,
       drift: createLastDrift(lab.redis, lab.keyspace),
-      metrics: createWorkerMetrics(),
+      events: { emit: () => undefined },
       log,
     });
 

@@ -51,11 +51,12 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     accounts: lab.accounts,
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
-    onBlocked: (reason) => {
-      blocked.push(reason);
+    events: {
+      emit(event, value) {
+        if (event === 'settlement.blocked') blocked.push(value as BlockReason);
+      },
     },
+    publishBooked: () => Promise.resolve(),
     log,
   });
 }

@@ -69,7 +69,7 @@ beforeAll(async () => {
       return Promise.resolve();
     },
     random: () => 0,
-    onAttempt: () => undefined,
+    telemetry: { emit: () => undefined },
   });
 });
 beforeEach(() => {

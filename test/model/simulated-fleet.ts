@@ -246,7 +246,7 @@ export function comeToRest(fleet: Fleet, guards: Guards): void {
   stepGrant(fleet, guards);
 }
 
-/** The broken promises of design.md section 1, in words; empty when all are kept. */
+/** The broken promises of docs/architecture/facts.md section 1, in words; empty when all are kept. */
 export function brokenPromises(fleet: Fleet): string[] {
   const { request, account } = fleet.world;
   const broken: string[] = [];

@@ -26,7 +26,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-statistics.ts';
+import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
@@ -42,7 +42,7 @@ export interface TestClock {
 export interface TestAdmin {
   app: Express;
   /** Sends a request with the administrator's token. */
-  call(method: Method, path: string, body?: unknown): Promise<request.Response>;
+  call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -119,7 +119,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo, models),
-    breakers: createBreakerStore(redis, keyspace, () => undefined),
+    breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
@@ -140,8 +140,8 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     queues,
     clock,
     errors,
-    call(method, path, body) {
-      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' });
+    call(method, path, body, headers = {}) {
+      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {
@@ -160,7 +160,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   };
 }
 
-/** What every refusal must look like (interface.md section 2.4). */
+/** What every refusal must look like (docs/spec/interface.md section 2.4). */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error: Record<string, unknown> };
   if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');

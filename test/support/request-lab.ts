@@ -8,7 +8,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import type { AccountFigures, AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { createBodyStore } from '../../shared/infra/redis/requests/body-store.ts';
+import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';

@@ -10,9 +10,9 @@ import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cach
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
-import { createBatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
-import { createBodyStore } from '../../shared/infra/redis/requests/body-store.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createBatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';

@@ -12,13 +12,13 @@ import { createRecordEraser } from '../../shared/infra/mongo/compliance/record-e
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
-import { createAcceptanceClock } from '../../shared/infra/redis/requests/acceptance-clock.ts';
+import { createAcceptanceClock, createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import { createOutboxTraces } from '../../shared/infra/redis/requests/outbox-traces.ts';
+import { createOutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createRequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
@@ -28,7 +28,30 @@ import { createEraseRequests } from './erase-requests.ts';
 import { createRunDeletion } from './run-deletion.ts';
 import { createRunExport } from './run-export.ts';
 import { createRunJob } from './run-job.ts';
-import { createSweepJobs } from './sweep-jobs.ts';
+import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
+
+interface SweepJobsDeps {
+  jobs: Pick<ComplianceJobRepository, 'due'>;
+  queue: Pick<ComplianceQueue, 'add'>;
+  leases: Pick<LeaderLease, 'hold'>;
+  clock: Clock;
+}
+
+const TASK = 'compliance';
+const JOBS_MAX = 200;
+
+/**
+ * Queues exports and deletions that nobody has in hand: whose worker has died, whose next try has come, and what Redis
+ * has lost. One worker does so for all.
+ */
+function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => Promise<void> {
+  return async () => {
+    if (!(await leases.hold(FLEET_SHARD, TASK))) return;
+    const due = await jobs.due(clock.now(), JOBS_MAX);
+    await Promise.all(due.map((job) => queue.add(job)));
+  };
+}
 
 export interface ComplianceDeps {
   mongo: Parameters<typeof createRecordEraser>[0];
@@ -55,8 +78,8 @@ const CLOSING_MS = 5_000;
 function eraseRequestsOf(deps: ComplianceDeps) {
   const { models, redis, keyspace, queues, pseudonyms, retentionMs } = deps;
   return createEraseRequests({
-    traces: createRequestTraces(redis, keyspace),
-    outbox: createOutboxTraces(redis, keyspace),
+    traces: createRequestEraser(redis, keyspace),
+    outbox: createOutboxSearch(redis, keyspace),
     records: createRecordStore(redis, keyspace, { retentionMs }),
     known: createConversationEraser(models),
     async removeJob(shard, requestId) {

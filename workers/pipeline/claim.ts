@@ -8,7 +8,8 @@ import type {
   Claimed as ClaimedRequest,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 export interface ClaimDeps {
@@ -25,7 +26,7 @@ export interface ClaimDeps {
   }) => Lease;
   /** Lets a later delivery wait for an attempt that lives. */
   awaitTurn: (delivery: Delivery) => Promise<void>;
-  onClaimed: (run: Claimed) => void;
+  events: WorkerEmitter;
   log: Logger;
 }
 
@@ -41,7 +42,7 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
-export function createClaim({ requests, streams, routing, openLease, awaitTurn, onClaimed, log }: ClaimDeps) {
+export function createClaim({ requests, streams, routing, openLease, awaitTurn, events, log }: ClaimDeps) {
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
     await awaitTurn(delivery);
@@ -83,7 +84,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       answer,
       spendableMicro: claimed.spendableMicro,
     };
-    onClaimed(run);
+    events.emit('request.claimed', run);
     return run;
   };
 }

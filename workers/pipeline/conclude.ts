@@ -2,8 +2,8 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { Stopped } from './stage.ts';
+import { estimateUsage } from './prompt/fit-window.ts';
+import { Interrupted, Stopped } from './stage.ts';
 import type { Claimed, Outcome, StopReason } from './stage.ts';
 
 export interface ConcludeDeps {
@@ -26,6 +26,14 @@ function stopError(reason: StopReason): ServiceError | undefined {
 
 /** The error a failed run ends with; a bug is logged and answered as one generic error, never guessed into a known code. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
+  // docs/spec/contract.md section 7, Worker killed.
+  if (error instanceof Interrupted) {
+    return new ServiceError(
+      'model_unavailable',
+      'The answer was interrupted and cannot be continued; send the request again.',
+      { retryAfterSeconds: 1 },
+    );
+  }
   if (error instanceof ServiceError) {
     if (error.cause !== undefined)
       log.warn('A request failed.', { requestId: run.ref.requestId, code: error.code, error: error.cause });
@@ -39,12 +47,12 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
 }
 
 /**
- * How a run ends that did not come to its own end: with an error, or with what there is of the answer. Undefined: this
- * attempt must not end it, because another one owns the request.
+ * Decides how a failed or stopped run ends: with an error, or with what there is of the answer. Undefined: another
+ * delivery owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
-  /** A failed request stores nothing: neither what an attempt had stored that died before it could finish. */
-  async function forgetEarlier({ envelope, ref }: Claimed): Promise<void> {
+  /** A failed request leaves no turn: neither one of an earlier delivery that died before it could finish. */
+  async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
@@ -61,7 +69,7 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   return async (run: Claimed, error: unknown): Promise<Outcome | undefined> => {
     const stopped = error instanceof Stopped ? error.reason : undefined;
     if (stopped === 'superseded' || stopped === 'shutdown') return undefined;
-    await forgetEarlier(run);
+    await deleteEarlierTurn(run);
     const { text, asked } = run.answer;
     const usage = text === '' ? NO_USAGE : await estimateUsage(asked ?? run.envelope.request.messages, text);
     if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
@@ -69,13 +77,4 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
     const failure = (stopped === undefined ? undefined : stopError(stopped)) ?? toServiceError(error, run, log);
     return { finishReason: 'error', usage, error: toErrorDetail(failure) };
   };
-}
-
-/** For a request whose earlier attempt died after it had sent text (contract.md section 7, Worker killed). */
-export function interruption(): ServiceError {
-  return new ServiceError(
-    'model_unavailable',
-    'The answer was interrupted and cannot be continued; send the request again.',
-    { retryAfterSeconds: 1 },
-  );
 }

@@ -1,26 +1,23 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { isJsonObject } from './attempt/json-answer.ts';
-import { countBytes, countPrompt } from './prompt/fit-window.ts';
+import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-call/caller-error.ts';
+import { TooLongError, countBytes, countPrompt, estimateUsage, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { NotJsonError, noJson, toCallerError } from './attempt/caller-error.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { TooLongError, promptFor } from './attempt/prompt-for.ts';
-import { runAttempt } from './attempt/run-attempt.ts';
-import type { AttemptInput, AttemptResult } from './attempt/run-attempt.ts';
-import { noteVerdict, traceAttempt, traceSkipped } from './attempt/trace-attempt.ts';
-import { BreakerOpenError } from './breakers/breaker-open-error.ts';
+import { runProviderCall } from './provider-call/run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './provider-call/run-provider-call.ts';
+import { noteVerdict, traceProviderCall, traceSkipped } from './provider-call/trace-provider-call.ts';
+import { BreakerOpenError } from './breakers/circuit.ts';
 import type { Breakers } from './breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
-import type { ModerationPolicy, ModerationVerdict } from '../moderation/moderator.ts';
-import type { OutputWindow, WindowListener } from '../moderation/output-window.ts';
+import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import { Stopped } from './stage.ts';
 import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
@@ -29,9 +26,7 @@ export interface GenerateDeps {
   breakers: Pick<Breakers, 'guard' | 'isPassable'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   openWriter: (run: Routed) => ChunkWriter;
-  onAttempt: (provider: string, outcome: string) => void;
-  onFirstText: (run: Routed) => void;
-  onFlagged: (run: Routed, verdict: ModerationVerdict) => void;
+  events: WorkerEmitter;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   clock: Clock;
@@ -42,7 +37,7 @@ export interface GenerateDeps {
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
+/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
 const BYTES_PER_TOKEN = 4;
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
@@ -55,30 +50,32 @@ function endsWithText(error: unknown): boolean {
  * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { adapters, breakers, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } =
-    deps;
+  const { adapters, breakers, openWindow, openWriter, events, betweenTokensMs, clock, log } = deps;
 
   type Route = Routed['targets'][number];
 
   /** One call, noted in the trace; `onBegin` hears of its first text. */
   function ask(
     run: Routed,
-    { target, provider }: Route,
+    route: Route,
     messages: ChatMessage[],
     writer: ChunkWriter | undefined,
     onBegin: () => void,
-  ): Promise<AttemptResult> {
+  ): Promise<ProviderCallResult> {
     const { envelope, answer, lease } = run;
-    const route = { provider: provider.name, model: target.model };
-    Object.assign(answer, { text: '', asked: messages, ...route });
+    const { target, provider } = route;
+    const asked = { provider: provider.name, model: target.model };
+    Object.assign(answer, { text: '', asked: messages, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // Where credits are short, even a complete answer is watched while it grows.
-    const watched = run.spendableMicro < envelope.request.maxTokens * run.rates.completionMicro;
+    // Where credits are short, even a complete answer is watched while it grows; where another target may answer, a
+    // stream shows within the first token's time limit that this one is silent.
+    const watched =
+      run.spendableMicro < envelope.request.maxTokens * run.rates.completionMicro || hasOtherTarget(run, route);
     const promptTokens = Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN);
     let completionBytes = 0;
     const onText = (text: string) => {
       if (answer.text === '') {
-        onFirstText(run);
+        events.emit('answer.first_text', run);
         onBegin();
       }
       answer.text += text;
@@ -87,7 +84,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
     };
-    const call: AttemptInput = {
+    const call: ProviderCallInput = {
       envelope,
       target,
       provider,
@@ -98,7 +95,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
       onText,
     };
-    return traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+    return traceProviderCall(answer.trace, asked, clock.now, () => runProviderCall(adapters[provider.kind], call));
   }
 
   async function attempt(
@@ -110,15 +107,15 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const { provider } = route;
     const call = (onBegin: () => void) => ask(run, route, messages, writer, onBegin);
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
-      if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
+      if (error instanceof ProviderError) events.emit('provider.called', provider.name, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
-    onAttempt(provider.name, 'ok');
+    events.emit('provider.called', provider.name, 'ok');
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
-      onFlagged(run, result.flagged);
+      events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
     const usage = result.usage ?? (await estimateUsage(messages, run.answer.text));
     if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text))
@@ -130,14 +127,19 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     return writer === undefined || run.answer.text === '';
   }
 
+  /** Whether a later target may be asked when this one fails. */
+  function hasOtherTarget(run: Routed, route: Route): boolean {
+    const others = run.targets.slice(run.targets.indexOf(route) + 1);
+    return others.some(({ provider }) => breakers.isPassable(provider));
+  }
+
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
     // History, which admission could not know of, raises hold and token weight before the provider is called.
     lease.need({ promptTokens: Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN), completionTokens: 0 });
     if (run.history.length > 0) await lease.renew();
-    const others = run.targets.slice(run.targets.indexOf(route) + 1);
-    const hasOther = others.some(({ provider }) => breakers.isPassable(provider));
+    const hasOther = hasOtherTarget(run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
@@ -147,7 +149,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       mayRetry: (error) => {
         if (!isReplaceable(run, writer)) return false;
         if (error instanceof NotJsonError) return asksLeft-- > 0;
-        if (!(error instanceof ProviderError) || error.fault !== 'transient') return false;
+        if (!(error instanceof ProviderError)) return false;
+        if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(run, route))) return false;
         return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
       },
       askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
@@ -166,7 +169,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let last: unknown;
     let tooLong: TooLongError | undefined;
     let open: BreakerOpenError | undefined;
+    let windowTokensMin = 0;
     for (const route of run.targets) {
+      if (route.target.contextWindow < windowTokensMin) continue;
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
@@ -184,7 +189,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         last = error;
         if (!(error instanceof ProviderError)) break;
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
-        if (error.fault === 'caller' || !isReplaceable(run, writer)) break;
+        if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
+        // Models count tokens differently, so a window of the same size is worth a try.
+        if (error.fault === 'too_long') windowTokensMin = Math.max(windowTokensMin, route.target.contextWindow);
       }
     }
     // The whole answer has been shown and its usage is known: it ends with the error and costs what it cost.

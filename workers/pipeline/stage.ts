@@ -11,6 +11,14 @@ import type { AttemptRef } from '../../shared/infra/redis/requests/request-store
 /** One step of a request's life; its input has what the steps before it found out. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
 
+/** Runs a stage unless the request must not go on. Throws Interrupted or the Stopped of its lease. */
+export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Output>, run: Input): Promise<Output> {
+  const { signal } = run.lease;
+  if (run.interrupted) throw new Interrupted();
+  if (signal.aborted) throw signal.reason instanceof Stopped ? signal.reason : new Stopped('superseded');
+  return stage(run);
+}
+
 /** One delivery of a job. */
 export interface Delivery {
   shard: number;
@@ -22,9 +30,9 @@ export interface Delivery {
   endOnly?: boolean;
 }
 
-/** A request that this attempt owns. */
+/** A request that this delivery owns. */
 export interface Claimed {
-  /** An earlier attempt died after it had sent text: the request ends, it is not generated again. */
+  /** An earlier delivery died after it had sent text, or there were too many: the request ends, it is not generated again. */
   interrupted: boolean;
   ref: AttemptRef;
   envelope: RequestEnvelope;
@@ -41,7 +49,7 @@ export interface Claimed {
 export interface Lease {
   /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
   signal: AbortSignal;
-  /** Tells what the request will have used, for hold and token weight. */
+  /** Sets what the request will have used, for hold and token weight. */
   need(usage: Usage): void;
   /** Renews at once, for a need that should not wait for the next interval; credits that do not cover it end the request. */
   renew(): Promise<void>;
@@ -64,6 +72,11 @@ export class Stopped extends Error {
   }
 }
 
+/** An earlier delivery died after it had sent text, so the request cannot be generated again. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
 /** What has been generated and sent; shared by the stages so that a failure knows what to charge. */
 export interface AnswerSoFar {
   /** Sequence number of the last event in the stream. */
@@ -77,6 +90,8 @@ export interface AnswerSoFar {
   provider: string;
   model: string;
   trace: RequestTrace;
+  /** The turn was written to its entity, or may have been. */
+  isTurnSaved?: boolean;
 }
 
 export interface WithEntity extends Claimed {

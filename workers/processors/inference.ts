@@ -48,7 +48,7 @@ export interface InferenceWorker {
   close(): Promise<void>;
 }
 
-/** design.md section 5: a killed worker's jobs start again within about 13 s. */
+/** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
 const TIMINGS: InferenceTimings = {
   lockMs: 10_000,
   stallCheckMs: 3_000,
@@ -140,7 +140,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     meanMs: () => meanMs,
     async drain() {
       clearInterval(canary);
-      // BullMQ's own `close` hangs while Redis is away (design.md section 5): what counts is that nothing runs.
+      // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
+      // nothing runs.
       await Promise.race([worker.close(), idle()]);
     },
     async close() {

@@ -20,7 +20,7 @@ const KEPT_MS = 5_000;
 
 /**
  * What this worker has ended in its last seconds before Redis went away. Redis may come back without them
- * (design.md section 3), and then the request would run again, or its charge be lost.
+ * (docs/architecture/facts.md section 3), and then the request would run again, or its charge be lost.
  */
 export function createFinishJournal({ requests, clock, log }: RecentEndingsDeps): FinishJournal {
   let kept: { at: number; ref: AttemptRef; sentSeq: number; ending: Ending }[] = [];

@@ -3,6 +3,10 @@ import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
 import type { AccountStore, PublishedBook } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { LastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
+import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 
 export interface ReconcileDeps {
   books: ReconciliationRepository;
@@ -174,5 +178,38 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
       }
       return done;
     },
+  };
+}
+
+export interface ReconcileEvents {
+  'ledger.reconciled': [shard: number, done: Reconciled];
+}
+
+export interface ReconcileHourlyDeps {
+  reconciler: Reconciler;
+  leases: LeaderLease;
+  /** Dead letters get another try with every turn. */
+  outbox: Pick<Outbox, 'requeue'>;
+  drift: LastDrift;
+  events: Emitter<ReconcileEvents>;
+  log: Logger;
+}
+
+/** Reconciles a shard if no worker has done so within the hour; cheap otherwise. */
+export type ReconcileHourly = (shard: number) => Promise<void>;
+
+const TASK = 'reconcile';
+const EVERY_MS = 3_600_000;
+
+export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourly {
+  const { reconciler, leases, outbox, drift, events, log } = deps;
+  return async (shard) => {
+    if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
+    const { requeued } = await outbox.requeue(shard);
+    if (requeued > 0) log.warn('Dead letters are tried again.', { shard, count: requeued });
+    // A turn that fails is over as well: what is too much for one run must not be begun again every half a minute.
+    const done = await reconciler.reconcileShard(shard, { repair: true });
+    events.emit('ledger.reconciled', shard, done);
+    await drift.keep(shard, { ...done.left });
   };
 }

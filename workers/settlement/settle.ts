@@ -6,6 +6,8 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../worker-events.ts';
 
 export interface SettleDeps {
   outbox: Outbox;
@@ -13,14 +15,13 @@ export interface SettleDeps {
   accounts: AccountStore;
   leases: LeaderLease;
   clock: Clock;
-  onSettled: (count: number) => void;
-  /** Tells of what is booked before it is acknowledged, so perhaps more than once. */
-  onBooked: (records: readonly SettlementRecord[]) => Promise<void>;
-  /** A round booked nothing of what waits: a store does not answer or serve, or MongoDB refuses every record. */
-  onBlocked: (reason: BlockReason) => void;
+  events: Emitter<Pick<WorkerEvents, 'settlement.booked' | 'settlement.blocked'>>;
+  /** Publishes booked records before they are acknowledged, so perhaps more than once. */
+  publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
 }
 
+/** Why a round booked nothing of what waits: a store does not serve, or MongoDB refuses every record. */
 export type BlockReason = 'unavailable' | 'refused';
 
 export const SETTLE_BATCH = 200;
@@ -51,9 +52,8 @@ export function createSettler({
   accounts,
   leases,
   clock,
-  onSettled,
-  onBooked,
-  onBlocked,
+  events,
+  publishBooked,
   log,
 }: SettleDeps): Settler {
   const tries = new Map<string, number>();
@@ -72,13 +72,13 @@ export function createSettler({
       const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
       await accounts.publishBook(shard, tenantId, account, settled);
     }
-    await onBooked(entries.map(({ record }) => record));
+    await publishBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(
       shard,
       entries.map(({ id }) => id),
     );
     booking.add(shard);
-    onSettled(entries.length);
+    events.emit('settlement.booked', entries.length);
   }
 
   async function deadLetter(shard: number, entry: OutboxEntry): Promise<void> {
@@ -131,7 +131,7 @@ export function createSettler({
 
   /** Nothing is given up while this lasts; an operator has to hear of it. */
   function raiseAlarm(shard: number, error: unknown): void {
-    onBlocked(error instanceof RefusedError ? 'refused' : 'unavailable');
+    events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
     const now = clock.now();
     if (now - (alarmedAt.get(shard) ?? -Infinity) < ALARM_MS) return;
     alarmedAt.set(shard, now);

@@ -2,9 +2,9 @@ import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts
 import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { KeyRow } from '../../shared/infra/mongo/rows.ts';
+import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { FLEET_SHARD } from './sweep-deliveries.ts';
 
 export interface AnnounceExpiringKeysDeps {
   webhooks: Pick<WebhookRepository, 'tenantsWith'>;

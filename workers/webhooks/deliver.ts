@@ -10,6 +10,8 @@ import type {
   WebhookRow,
 } from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../worker-events.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { signedHeaders } from '../../shared/webhooks/sign.ts';
 
@@ -24,7 +26,7 @@ export interface DeliverDeps {
   /** From 0 up to 1. */
   random: () => number;
   clock: Clock;
-  onAttempt: (outcome: 'succeeded' | 'failed') => void;
+  telemetry: Emitter<Pick<WorkerEvents, 'webhook.attempted'>>;
   log: Logger;
 }
 
@@ -52,7 +54,7 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 }
 
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
-  const { webhooks, deliveries, client, cipher, events, announce, random, clock, onAttempt, log } = deps;
+  const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
 
   /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
   function readSecrets(encrypted: readonly string[]): string[] | undefined {
@@ -111,7 +113,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const reply = await send(webhook, delivery);
     const now = clock.now();
     const { ok, ...attempt } = toAttempt(reply, at, now);
-    onAttempt(ok ? 'succeeded' : 'failed');
+    telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
     const next = ok || attempt.status === GONE ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
     await deliveries.settle(delivery, {
       attempt,

@@ -11,8 +11,12 @@ import type { AuditTrail } from '../../resources/audit-log/audit-trail.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { findTenant } from '../tenants/route.ts';
 import { pathId } from '../../contract/path-id.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { derivedId } from '../../../shared/lifecycle/ids.ts';
 import { bookCredits } from './book-credits.ts';
-import type { BookCreditsDeps } from './book-credits.ts';
+import type { BookCreditsDeps, Booking } from './book-credits.ts';
 
 const REASON_CHARACTERS_MAX = 500;
 
@@ -27,7 +31,10 @@ export interface AdminCreditsDeps extends BookCreditsDeps {
   clock: Clock;
 }
 
-/** `POST /admin/v1/tenants/{id}/credits`: a grant, or with a negative amount an adjustment. */
+/**
+ * `POST /admin/v1/tenants/{id}/credits`: a grant, or with a negative amount an adjustment. An `Idempotency-Key` is the
+ * ledger entry's for good: a call under it books once, whatever dies and however late it comes again.
+ */
 export function createAdminCreditsRoute(deps: AdminCreditsDeps): Router {
   const { tenants, auditTrail, clock } = deps;
   const router = Router();
@@ -41,18 +48,32 @@ export function createAdminCreditsRoute(deps: AdminCreditsDeps): Router {
       const tenant = await findTenant(tenants, tenantId);
       const type = credits > 0 ? 'grant' : 'adjustment';
       const now = clock.now();
-      const booking = { type, amountMicro: toMicro(credits), reason } as const;
-      const { transactionId, book } = await bookCredits(deps, tenant, booking, now);
+      const key = idempotencyKeyOf(req);
+      const booking: Booking = {
+        type,
+        amountMicro: toMicro(credits),
+        reason,
+        ...(key === undefined ? {} : { transactionId: derivedId('txn', tenantId, 'admin-credits', key) }),
+      };
+      const { entry, isRepeated } = await bookCredits(deps, tenant, booking, now);
+      const { _id: transactionId, balanceAfterMicro } = entry;
+      if (entry.amountMicro !== booking.amountMicro || entry.reason !== reason) {
+        throw new ServiceError(
+          'idempotency_mismatch',
+          'This Idempotency-Key has booked other credits; send a new key.',
+        );
+      }
+      if (isRepeated) res.setHeader('Idempotent-Replayed', 'true');
       const action = type === 'grant' ? 'credits.granted' : 'credits.adjusted';
-      const act = { action, target: transactionId, details: { credits, reason } };
+      const act = { action, target: transactionId, details: { credits, reason }, isOnce: true };
       await auditTrail.byAdministrator(res, tenantId, act);
       res.status(201).json({
         id: transactionId,
         object: 'transaction',
-        created_at: Math.floor(now / 1000),
+        created_at: toSeconds(entry.createdAt),
         type,
         credits,
-        balance_after: toCredits(book.balanceMicro),
+        balance_after: toCredits(balanceAfterMicro),
         reason,
       });
     })

@@ -36,7 +36,7 @@ export const keyFields = {
   ),
 };
 
-/** contract.md section 6, `POST /keys`. */
+/** docs/spec/contract.md section 6, `POST /keys`. */
 export const newKeySchema = Joi.object({
   ...keyFields,
   mode: Joi.string().valid('live', 'test').description('`live` by default.'),

@@ -2,8 +2,7 @@ import Joi from 'joi';
 
 import { creditsSchema } from '../../contract/credits.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
-import { AMOUNT_MAX } from '../../../shared/domain/billing/price-of.ts';
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { NewPriceList } from '../../../shared/infra/mongo/accounts/price-repository.ts';
 
 const PACKAGES_MAX = 100;

@@ -9,7 +9,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ProviderSettings } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 
 const TIMEOUT_DEFAULT_MS = 600_000;
-const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 60_000;
+const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 15_000;
 const RETRIES_DEFAULT = 2;
 const ONE_HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-statistics.ts';
+import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { shardOfQueue } from './lane.ts';

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { AuditEntry, AuditRepository } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { derivedId } from '../../../shared/lifecycle/ids.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 
 /** What happened: `key.revoked`, to which id, and what an auditor wants to know beside it, without secrets. */
@@ -10,6 +11,8 @@ export interface AuditedAct {
   action: string;
   target: string;
   details?: Record<string, unknown>;
+  /** It happens to its target once, however often it is noted. */
+  isOnce?: boolean;
 }
 
 /**
@@ -31,8 +34,9 @@ export interface AuditTrailDeps {
 export function createAuditTrail({ audit, clock, log }: AuditTrailDeps): AuditTrail {
   async function note(res: Response, tenantId: string, actor: string, act: AuditedAct): Promise<void> {
     const { requestId } = contextOf(res);
-    const { action, target, details = {} } = act;
+    const { action, target, details = {}, isOnce = false } = act;
     const entry: AuditEntry = { tenantId, createdAt: clock.now(), actor, action, target, requestId, details };
+    if (isOnce) entry._id = derivedId('aud', tenantId, action, target);
     try {
       await audit.append(entry);
     } catch (error) {

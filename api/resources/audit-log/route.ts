@@ -24,7 +24,7 @@ function toAuditResource(row: AuditRow) {
   };
 }
 
-/** `GET /compliance/audit_log` (contract.md section 6). */
+/** `GET /compliance/audit_log` (docs/spec/contract.md section 6). */
 export function createAuditLogRoute({ serve, audit }: AuditLogRouteDeps): Router {
   return serve({
     listAuditLog: async (req, res) => {

@@ -7,7 +7,7 @@ function statusOf({ status, cancelledAt }: BatchRow): BatchRow['status'] {
   return status === 'validating' && cancelledAt !== undefined ? 'cancelling' : status;
 }
 
-/** `batch` (contract.md section 3). */
+/** `batch` (docs/spec/contract.md section 3). */
 export function toBatchResource(row: BatchRow) {
   return {
     id: row._id,

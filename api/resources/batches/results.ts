@@ -28,7 +28,7 @@ function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): O
   return outcome;
 }
 
-/** One line of the results: `{custom_id, request_id, response | error}` (contract.md section 3). */
+/** One line of the results: `{custom_id, request_id, response | error}` (docs/spec/contract.md section 3). */
 function toResultLine(line: BatchLineRow): string {
   const end = endOf(line);
   const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;

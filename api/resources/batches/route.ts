@@ -27,7 +27,7 @@ function found<T>(value: T | undefined): T {
   return value;
 }
 
-/** `/batches` (contract.md section 3). */
+/** `/batches` (docs/spec/contract.md section 3). */
 export function createBatchesRoute({ serve, batches, auditTrail, relayTimes, clock }: BatchesRouteDeps): Router {
   async function find(req: Request, res: Response) {
     return found(await batches.find(principalOf(res).tenantId, pathId(req, 'batchId', 'batch')));

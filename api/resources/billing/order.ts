@@ -1,5 +1,4 @@
-import { AMOUNT_MAX, priceOf } from '../../../shared/domain/billing/price-of.ts';
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, priceOf, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
 import type { PriceList } from '../../../shared/infra/mongo/accounts/price-repository.ts';

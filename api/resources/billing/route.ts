@@ -1,22 +1,23 @@
-import type { Request, Router } from 'express';
+import type { Request, Response, Router } from 'express';
 
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
 import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { PriceRepository } from '../../../shared/infra/mongo/accounts/price-repository.ts';
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { AuditTrail } from '../audit-log/audit-trail.ts';
-import { principalOf } from '../../http/request-context.ts';
+import { createdBefore, idForNew, principalOf } from '../../http/request-context.ts';
 import type { ServeEndpoints } from '../../http/serve-endpoints.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { readBalance } from '../../admin/tenants/balance.ts';
 import type { BalanceDeps } from '../../admin/tenants/balance.ts';
 import { pathId } from '../../contract/path-id.ts';
 import { readAccountStatus } from './account-status.ts';
-import { assertRoomFor, openCheckout } from './open-checkout.ts';
+import { assertRoomFor, letPay, openCheckout } from './open-checkout.ts';
 import { toOrder } from './order.ts';
 import { toCheckoutResource, toPackageResource, toPurchaseResource, toTransactionResource } from './resource.ts';
 import { parseCheckout, parseTransactionType } from './schema.ts';
@@ -38,9 +39,14 @@ function originOf(req: Request): string {
   return `${req.protocol}://${req.host}`;
 }
 
-/** `/billing` (contract.md section 6). */
+/** `/billing` (docs/spec/contract.md section 6). */
 export function createBillingRoute(deps: BillingRouteDeps): Router {
   const { serve, checkouts, purchases, prices, ledger, payment, auditTrail, clock } = deps;
+
+  async function noteCheckout(res: Response, { _id, creditsMicro, amount, currency }: CheckoutRow): Promise<void> {
+    const details = { credits: toCredits(creditsMicro), amount, currency };
+    await auditTrail.byKey(res, { action: 'checkout.created', target: _id, details, isOnce: true });
+  }
 
   return serve({
     getBilling: async (_req, res) => {
@@ -66,14 +72,21 @@ export function createBillingRoute(deps: BillingRouteDeps): Router {
         throw new ServiceError('conflict', 'This service takes no payments; ask its administrator for credits.');
       }
       const now = clock.now();
+      const checkoutId = idForNew(res, 'cs');
+      const before = await createdBefore(res, () => checkouts.find(principalOf(res).tenantId, checkoutId));
+      if (before !== undefined) {
+        const checkout = await letPay({ checkouts, payment }, before, originOf(req));
+        await noteCheckout(res, checkout);
+        res.status(201).json(toCheckoutResource(checkout, now));
+        return;
+      }
       const order = toOrder(await prices.current(), wanted, now);
       const { tenantId, keyId, shard } = principalOf(res);
       const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
       const buyer = { tenantId, keyId, balanceMicro, origin: originOf(req) };
       assertRoomFor(order, buyer);
-      const checkout = await openCheckout({ checkouts, payment }, order, wanted, buyer, now);
-      const details = { credits: toCredits(order.creditsMicro), amount: order.amount, currency: order.currency };
-      await auditTrail.byKey(res, { action: 'checkout.created', target: checkout._id, details });
+      const checkout = await openCheckout({ checkouts, payment }, order, wanted, buyer, checkoutId, now);
+      await noteCheckout(res, checkout);
       res.status(201).json(toCheckoutResource(checkout, now));
     },
 

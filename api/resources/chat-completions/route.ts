@@ -5,8 +5,8 @@ import { assertScope } from '../../http/require-scope.ts';
 import type { ChatRouteDeps } from '../chat/route.ts';
 
 /**
- * `POST /chat/completions`: the official `openai` client works with `baseURL` alone (contract.md section 3). By
- * `stream` it stands for one of the two chat routes, and takes that one's scope and throttle.
+ * `POST /chat/completions`: the official `openai` client works with `baseURL` alone (docs/spec/contract.md section 3).
+ * By `stream` it stands for one of the two chat routes, and takes that one's scope and throttle.
  */
 export function createChatCompletionsRoute({ serve, respond }: ChatRouteDeps): Router {
   return serve({

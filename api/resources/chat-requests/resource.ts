@@ -34,7 +34,7 @@ function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, sett
   };
 }
 
-/** `chat.request` (contract.md section 3, Look up). `entries`: the whole stream so far. */
+/** `chat.request` (docs/spec/contract.md section 3, Look up). `entries`: the whole stream so far. */
 export function toRequestResource(
   record: RequestRecord,
   entries: readonly StreamEntry[],

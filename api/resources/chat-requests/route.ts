@@ -5,7 +5,7 @@ import type { Response, Router } from 'express';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { principalOf } from '../../http/request-context.ts';
@@ -31,7 +31,7 @@ export interface ChatRequestsDeps {
 const CANCEL_WAIT_MS = 4_000;
 const CANCEL_POLL_MS = 50;
 
-/** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (contract.md section 3). */
+/** `GET /chat/{request_id}` and `POST /chat/{request_id}/cancel` (docs/spec/contract.md section 3). */
 export function createChatRequestsRoute(deps: ChatRequestsDeps): Router {
   const { serve, records, streams, ledger, clock, relayTimes } = deps;
 

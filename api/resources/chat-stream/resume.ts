@@ -29,7 +29,10 @@ function assertReached(position: number, { sentSeq }: RequestRecord): void {
   );
 }
 
-/** `GET /chat/stream/{request_id}`: the same bytes again, from any event, on any ingress (contract.md section 3). */
+/**
+ * `GET /chat/stream/{request_id}`: the same bytes again, from any event, on any ingress
+ * (docs/spec/contract.md section 3).
+ */
 export function createResumeRoute(deps: ResumeDeps): Router {
   const { serve, records, hub, requestTimeoutMs, relayTimes } = deps;
   return serve({

@@ -9,7 +9,7 @@ export interface ChatRouteDeps {
   respond: Respond;
 }
 
-/** `POST /chat`: the complete answer as JSON (interface.md section 4.1), or 202 at once. */
+/** `POST /chat`: the complete answer as JSON (docs/spec/interface.md section 4.1), or 202 at once. */
 export function createChatRoute({ serve, respond }: ChatRouteDeps): Router {
   return serve({ createChat: (req, res) => respond.complete(req, res, parseChatBody(req.body)) });
 }

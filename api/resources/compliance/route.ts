@@ -42,7 +42,7 @@ const OPEN_EXPORTS_MAX = 5;
 
 const TO_RESOURCE = { export: toExportResource, deletion: toDeletionResource } as const;
 
-/** `/compliance/exports` and `/compliance/deletions` (contract.md section 6). */
+/** `/compliance/exports` and `/compliance/deletions` (docs/spec/contract.md section 6). */
 export function createComplianceRoute({
   serve,
   compliance,

@@ -3,7 +3,7 @@ import type { Request, Response, Router } from 'express';
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Entity, EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { AcceptanceClock } from '../../../shared/infra/redis/requests/acceptance-clock.ts';
+import type { AcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { AuditTrail } from '../audit-log/audit-trail.ts';
 import { principalOf } from '../../http/request-context.ts';
@@ -29,7 +29,7 @@ function found<T>(value: T | undefined): T {
   return value;
 }
 
-/** `/entities` (contract.md section 6). */
+/** `/entities` (docs/spec/contract.md section 6). */
 export function createEntitiesRoute(deps: EntitiesRouteDeps): Router {
   const { serve, entities, acceptanceClock, auditTrail, clock } = deps;
 

@@ -31,7 +31,10 @@ export function grantOf(
   };
 }
 
-/** Throws `endpoint_not_allowed` where `wanted` goes beyond what the caller's key allows (contract.md section 6). */
+/**
+ * Throws `endpoint_not_allowed` where `wanted` goes beyond what the caller's key allows
+ * (docs/spec/contract.md section 6).
+ */
 export function assertGranted({ mode, scopes, expiresAt, limits }: Principal, wanted: Grant): void {
   const { rpm, tpm, dailyRequests } = limits;
   const excess = excessOf({ mode, scopes, expiresAt, rpm, tpm, dailyRequests }, wanted);

@@ -48,9 +48,9 @@ function changedFields(changes: KeyChanges): string[] {
 }
 
 /**
- * `/keys` (contract.md section 6). A key never grants scopes, limits, mode or expiry beyond its own: what it creates,
- * widens or rotates must be within what it has. Narrowing and revoking any key of the tenant is open to every key with
- * the scope.
+ * `/keys` (docs/spec/contract.md section 6). A key never grants scopes, limits, mode or expiry beyond its own: what it
+ * creates, widens or rotates must be within what it has. Narrowing and revoking any key of the tenant is open to every
+ * key with the scope.
  */
 export function createKeysRoute(deps: KeysRouteDeps): Router {
   const { serve, keys, tenants, keyPrefix, accessFlags, auditTrail, clock, log } = deps;

@@ -6,7 +6,7 @@ import type { KeyChanges } from '../../../shared/infra/mongo/tenants/key-reposit
 import { expiryOf, keyFields } from '../../admin/keys/schema.ts';
 import { countSchema } from '../../admin/tenants/schema.ts';
 
-/** A week (contract.md section 6). */
+/** A week (docs/spec/contract.md section 6). */
 const GRACE_SECONDS_MAX = 604_800;
 
 /** `PATCH /keys/{id}`. A key keeps its mode. */

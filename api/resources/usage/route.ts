@@ -18,7 +18,7 @@ export interface UsageRouteDeps {
 /** A page with more sums would take megabytes. */
 const RESULTS_MAX = 10_000;
 
-/** `GET /usage` and `GET /usage/requests` (contract.md section 6). */
+/** `GET /usage` and `GET /usage/requests` (docs/spec/contract.md section 6). */
 export function createUsageRoute({ serve, usage, clock }: UsageRouteDeps): Router {
   return serve({
     getUsage: async (req, res) => {

@@ -56,7 +56,7 @@ function toChanges({ status, ...fields }: ReturnType<typeof parseWebhookChanges>
     : { ...fields, status, disabledReason: null, failingSince: null, failures: null, slow: null };
 }
 
-/** `/webhooks` (contract.md section 6). */
+/** `/webhooks` (docs/spec/contract.md section 6). */
 export function createWebhooksRoute({ serve, webhooks, accessFlags, auditTrail, clock }: WebhooksRouteDeps): Router {
   const { repository, deliveries, queue, events, cipher, allowPrivate } = webhooks;
 

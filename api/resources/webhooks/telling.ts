@@ -21,7 +21,7 @@ type Append = Pick<AuditRepository, 'append'>;
 export type Telling = (audit: Append) => Append;
 
 /** Acts that take credits away outside of settlement. */
-const TAKING: ReadonlySet<string> = new Set(['credits.adjusted', 'credits.refunded']);
+const TAKING: ReadonlySet<string> = new Set(['credits.adjusted']);
 
 function toEvents({ tenantId, action, target, requestId, details }: AuditEntry, now: number): RaisedEvent[] {
   switch (action) {
@@ -29,11 +29,6 @@ function toEvents({ tenantId, action, target, requestId, details }: AuditEntry, 
       // Both routes that make keys note these two.
       const { mode, scopes } = details as { mode: KeyMode; scopes: string[] };
       return [{ tenantId, type: action, cause: target, data: { key_id: target, mode, scopes }, now }];
-    }
-    case 'credits.purchased': {
-      // As the booking of a payment notes it.
-      const { credits } = details as { credits: number };
-      return [{ tenantId, type: action, cause: target, data: { purchase_id: target, credits }, now }];
     }
     case 'key.revoked':
       return [{ tenantId, type: action, cause: target, data: { key_id: target }, now }];

@@ -63,6 +63,12 @@ export function createIngressMetrics(openReaders: () => number) {
       registers,
     }),
     breakerChanges: countBreakerChanges(registers),
+    paymentMismatches: new Counter({
+      name: 'parley_payment_mismatches_total',
+      help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
+      labelNames: ['reason'],
+      registers,
+    }),
   };
 }
 

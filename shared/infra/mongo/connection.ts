@@ -13,7 +13,7 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    // A database that is away is a 503, never a hang (contract.md section 2). The driver tries once more.
+    // A database that is away is a 503, never a hang (docs/spec/contract.md section 2). The driver tries once more.
     socketTimeoutMS: callTimeoutMs,
     waitQueueTimeoutMS: callTimeoutMs,
     // A write that a new primary may not have is not done: the outbox forgets what the ledger has taken.
@@ -22,7 +22,7 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     autoCreate: false,
     bufferCommands: false,
   });
-  // A filter on a field that no schema has is a bug, not "match everything" (design.md section 10).
+  // A filter on a field that no schema has is a bug, not "match everything" (docs/architecture/facts.md section 10).
   connection.set('strictQuery', 'throw');
   try {
     return await connection.asPromise();

@@ -228,6 +228,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
     _id: required,
     tenantId: required,
     owner: required,
+    firstOwner: text,
     fingerprint: required,
     claimedAt: count,
     status: number,

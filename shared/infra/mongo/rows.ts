@@ -198,6 +198,8 @@ export interface IdempotencyRow {
   tenantId: string;
   /** The request that runs or ran under the key. */
   owner: string;
+  /** The first request under the key, which may have left its effect: what a later run creates has the same ids. */
+  firstOwner?: string;
   /** Hash of path and body. */
   fingerprint: string;
   claimedAt: number;

@@ -1,4 +1,4 @@
-import type { PhraseGroup } from './lexicon.ts';
+import type { PhraseGroup } from './phrase-lists.ts';
 import type { PhraseEnd } from './phrase-graph.ts';
 import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 

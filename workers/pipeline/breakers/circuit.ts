@@ -12,9 +12,22 @@ import {
   passageOf,
   renewProbe,
 } from '../../../shared/domain/routing/breaker.ts';
-import type { Breaker, BreakerSettings, BreakerState, ProbeResult } from '../../../shared/domain/routing/breaker.ts';
-import type { FailureClass } from '../attempt/classify-failure.ts';
-import { BreakerOpenError } from './breaker-open-error.ts';
+import type { Breaker, BreakerSettings, ProbeResult } from '../../../shared/domain/routing/breaker.ts';
+import type { Emitter } from '../../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../../worker-events.ts';
+import type { FailureClass } from '../provider-call/classify-failure.ts';
+
+/** The provider was not called: its circuit breaker is open, or half open and another request is its probe. */
+export class BreakerOpenError extends Error {
+  override readonly name = 'BreakerOpenError';
+  /** After which it may be worth asking again; milliseconds. */
+  readonly retryInMs: number;
+
+  constructor(provider: string, retryInMs: number) {
+    super(`The circuit breaker of ${provider} is open`);
+    this.retryInMs = retryInMs;
+  }
+}
 
 export interface CircuitDeps {
   provider: string;
@@ -25,7 +38,7 @@ export interface CircuitDeps {
   newHolder(): string;
   /** Redis's clock. */
   now(): number;
-  onState(state: BreakerState): void;
+  events: Emitter<Pick<WorkerEvents, 'breaker.seen'>>;
 }
 
 /** One worker's side of a provider's circuit breaker. */
@@ -70,7 +83,7 @@ const OK: ProbeResult = { kind: 'ok' };
  * A call of a healthy provider costs a look at a variable and a count: its successes stay here, as long as the window,
  * and go to Redis only when something fails, here or in another worker.
  */
-export function createCircuit({ change, judge, newHolder, now, onState, provider }: CircuitDeps): Circuit {
+export function createCircuit({ change, judge, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
   /** Attempts that the fleet has not been told of. */
@@ -86,7 +99,7 @@ export function createCircuit({ change, judge, newHolder, now, onState, provider
   function adopt(breaker: Breaker): void {
     const before = view;
     view = breaker;
-    if (view.state !== before.state) onState(view.state);
+    if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
     if (view.state !== 'closed') {
       // What happened before it opened is no part of the window that begins when it closes.
       untold = nothing();
@@ -173,7 +186,7 @@ export function createCircuit({ change, judge, newHolder, now, onState, provider
     if (verdict !== undefined) reportIn(0);
   }
 
-  onState(view.state);
+  events.emit('breaker.seen', provider, view.state);
   return {
     adopt,
     isPassable: () => passageOf(view, now()).kind !== 'wait',

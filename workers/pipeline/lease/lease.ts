@@ -24,9 +24,10 @@ export interface LeaseOptions {
 }
 
 /**
- * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (design.md section 3).
- * Where the tenant's credits may not last, it also renews as soon as more is used than was asked for: then what is
- * spent beyond them is bounded by tokens, however fast they come and however late a timer is.
+ * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval
+ * (docs/architecture/facts.md section 3). Where the tenant's credits may not last, it also renews as soon as more is
+ * used than was asked for: then what is spent beyond them is bounded by tokens, however fast they come and however late
+ * a timer is.
  */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
   const { ref, rates, maxTokens, remainingMs, credits } = options;

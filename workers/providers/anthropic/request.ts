@@ -1,7 +1,7 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderCall } from '../provider.ts';
-import { isBlank } from './cut-at-blank.ts';
+import { isBlank } from './response.ts';
 
 /** The version of the Messages API that this adapter was written for. */
 const API_VERSION = '2023-06-01';

@@ -1,6 +1,7 @@
-import type { Connection } from 'mongoose';
+import type { ClientSession, Connection } from 'mongoose';
 
 import { newId } from '../../../lifecycle/ids.ts';
+import { isDuplicateKey } from '../connection.ts';
 import type { Models } from '../models.ts';
 import { moveAccount } from './move-account.ts';
 import type { LedgerRow } from '../rows.ts';
@@ -14,6 +15,8 @@ export interface Book {
 }
 
 export interface BookEntry {
+  /** Whoever books with the same id again books nothing; a new one by default. */
+  transactionId?: string;
   tenantId: string;
   type: 'grant' | 'purchase' | 'adjustment';
   /** Signed micro-credits. */
@@ -28,10 +31,18 @@ export interface AccountRepository {
   open(tenantId: string): Promise<void>;
   read(tenantId: string): Promise<Book | undefined>;
   /** Adds one ledger entry and moves the balance by it, both or neither. */
-  book(entry: BookEntry): Promise<{ transactionId: string; book: Book }>;
+  book(entry: BookEntry): Promise<{ entry: LedgerRow; book: Book }>;
+  /** What was booked under an id, and the book as it is now. */
+  booked(tenantId: string, transactionId: string): Promise<{ entry: LedgerRow; book: Book } | undefined>;
 }
 
 export function createAccountRepository(connection: Connection, models: Models): AccountRepository {
+  async function booked(tenantId: string, transactionId: string) {
+    const entry = await models.ledger.findOne({ _id: transactionId, tenantId }).lean();
+    const account = entry === null ? null : await models.accounts.findById(tenantId).lean();
+    return entry === null || account === null ? undefined : { entry, book: toBook(account) };
+  }
+
   return {
     async open(tenantId) {
       const setOnInsert = { balanceMicro: 0, version: 0, tokensByMonth: {} };
@@ -43,10 +54,11 @@ export function createAccountRepository(connection: Connection, models: Models):
       return row === null ? undefined : toBook(row);
     },
 
+    booked,
+
     async book(entry) {
-      const transactionId = newId('txn');
-      const { tenantId, type, amountMicro, reason } = entry;
-      const book = await connection.transaction(async (session) => {
+      const { tenantId, type, amountMicro, reason, transactionId = newId('txn') } = entry;
+      const move = async (session: ClientSession) => {
         const account = await moveAccount(models, { ...entry, transactionId }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
@@ -55,9 +67,15 @@ export function createAccountRepository(connection: Connection, models: Models):
           ...{ tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt },
         };
         await models.ledger.create([line], { session });
-        return toBook(account);
-      });
-      return { transactionId, book };
+        return { entry: line, book: toBook(account) };
+      };
+      try {
+        return await connection.transaction(move);
+      } catch (error) {
+        const before = isDuplicateKey(error) ? await booked(tenantId, transactionId) : undefined;
+        if (before === undefined) throw error;
+        return before;
+      }
     },
   };
 }

@@ -2,6 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection, Model } from 'mongoose';
 
 import type { CheckoutRow, PackageRow, PaymentEventRow, PriceListRow, PurchaseRow } from './billing-rows.ts';
+import type { Dispute } from '../../../domain/billing/reversal.ts';
 import { count, number, options, required, text } from '../schema-parts.ts';
 
 const order = { packageId: text, creditsMicro: count, amount: count, currency: required };
@@ -23,6 +24,10 @@ const checkoutSchema = new Schema<CheckoutRow>(
   options,
 ).index({ tenantId: 1, createdAt: -1 });
 
+const dispute = new Schema<Dispute>(
+  { id: required, amount: count, withdrawals: count, reinstatements: count },
+  { _id: false, id: false },
+);
 const purchaseSchema = new Schema<PurchaseRow>(
   {
     _id: required,
@@ -34,6 +39,8 @@ const purchaseSchema = new Schema<PurchaseRow>(
     ...order,
     refundedAmount: count,
     refundedMicro: count,
+    disputes: { type: [dispute], default: undefined },
+    disputedMicro: number,
     createdAt: count,
   },
   options,

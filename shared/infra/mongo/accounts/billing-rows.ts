@@ -1,3 +1,5 @@
+import type { Dispute } from '../../../domain/billing/reversal.ts';
+
 /** Rows of buying credits, as in rows.ts: ids are the public ones, times are milliseconds since the epoch. */
 export type PaymentName = 'stripe' | 'test';
 
@@ -42,6 +44,9 @@ export interface PurchaseRow extends Order {
   /** What was paid back, and the credits that were taken back for it. */
   refundedAmount: number;
   refundedMicro: number;
+  /** What was disputed, and the credits that are taken back for it beyond the refunds; absent: never. */
+  disputes?: Dispute[];
+  disputedMicro?: number;
   createdAt: number;
 }
 

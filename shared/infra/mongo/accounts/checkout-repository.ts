@@ -8,7 +8,7 @@ export interface CheckoutRepository {
   find(tenantId: string, checkoutId: string): Promise<CheckoutRow | undefined>;
   /** Of any tenant: for whoever shows the unguessable id alone. */
   findAny(checkoutId: string): Promise<CheckoutRow | undefined>;
-  /** The payment waits for the buyer. */
+  /** The payment waits for the buyer, though it may have failed to open before. */
   opened(
     checkoutId: string,
     opened: Required<Pick<CheckoutRow, 'url' | 'expiresAt'>> & Pick<CheckoutRow, 'sessionId'>,
@@ -35,6 +35,7 @@ export function createCheckoutRepository({ checkouts }: Pick<Models, 'checkouts'
 
     async opened(checkoutId, opened) {
       await checkouts.updateOne({ _id: checkoutId }, { $set: opened });
+      await checkouts.updateOne({ _id: checkoutId, status: 'failed' }, { $set: { status: 'open' } });
     },
 
     async failed(checkoutId) {

@@ -1,5 +1,5 @@
 import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../contracts/compliance.ts';
-import { hideName } from '../../../domain/compliance/hide-name.ts';
+import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import type { BatchLineRow } from '../batches/batch-rows.ts';

@@ -1,7 +1,7 @@
 import type { QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
-import { hideName } from '../../../domain/compliance/hide-name.ts';
+import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import type { ComplianceJobRow } from './compliance-rows.ts';
 import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';

@@ -20,7 +20,7 @@ export interface ExportArchiveRepository {
 /** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
 export const CHUNK_BYTES = 512 * 1024;
 
-/** contract.md section 6 leaves it open. */
+/** docs/spec/contract.md section 6 leaves it open. */
 export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
 
 export function archiveNameOf(

@@ -10,7 +10,7 @@ import { listRows } from '../list-rows.ts';
 import type { Models } from '../models.ts';
 import type { KeyRow } from '../rows.ts';
 
-/** contract.md section 6. A key that has expired counts no longer. */
+/** docs/spec/contract.md section 6. A key that has expired counts no longer. */
 const ACTIVE_KEYS_MAX = 100;
 
 export interface KeyRepository {

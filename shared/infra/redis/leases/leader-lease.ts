@@ -12,6 +12,9 @@ export interface LeaderLease {
   takeTurn(shard: number, task: string, everyMs: number): Promise<boolean>;
 }
 
+/** The shard whose lease stands for all shards: for tasks that belong to none. */
+export const FLEET_SHARD = 0;
+
 const LEASE_MS = 5_000;
 
 export function createLeaderLease(client: RedisClient, keyspace: Keyspace, processId: string): LeaderLease {

@@ -7,12 +7,12 @@ import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
-import { acceptedKeys } from './accepted-keys.ts';
+import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
-import { inTime } from '../time-limit.ts';
+import { inTime } from '../timing.ts';
 
 /** Why the script let a request in or not; `load` asks for the tenant's book before another try,
  * `joined` found the request of an earlier call with the same Idempotency-Key. */

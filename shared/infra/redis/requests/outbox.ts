@@ -4,7 +4,7 @@ import { parseSettlement } from '../../../contracts/settlement.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { serverTimeMs } from '../server-time.ts';
+import { serverTimeMs } from '../timing.ts';
 
 export interface OutboxEntry {
   id: string;
@@ -145,6 +145,56 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       // The id begins with the time of Redis at which the record came.
       const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);
       return { outbox, deadLetters, lagSeconds: Math.max(0, (now - waitingSince) / 1000) };
+    },
+  };
+}
+
+/** Finds and rewrites settlement records that wait in the outbox or are dead letters, for deletions. */
+export interface OutboxSearch {
+  /**
+   * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
+   * entries are added at the end only.
+   */
+  find(shard: number, isMeant: (record: SettlementRecord) => boolean, from?: string): Promise<string | undefined>;
+  /**
+   * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
+   * how many were changed. Safe to repeat.
+   */
+  rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number>;
+}
+
+export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
+  async function* entriesOf(stream: string, start = '-'): AsyncGenerator<{ id: string; raw: string }> {
+    for (let from = start; ;) {
+      const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
+      for (const [id, fields] of entries) yield { id, raw: fields[1] ?? '' };
+      const last = entries.at(-1)?.[0];
+      if (entries.length < PAGE || last === undefined) return;
+      from = `(${last}`;
+    }
+  }
+
+  return {
+    async find(shard, isMeant, from) {
+      for await (const { id, raw } of entriesOf(keyspace.shard(shard).outbox, from)) {
+        const record = parseSettlement(raw);
+        if (record !== undefined && isMeant(record)) return id;
+      }
+      return undefined;
+    },
+
+    async rewriteDeadLetters(shard, rewrite) {
+      const { deadLetters } = keyspace.shard(shard);
+      let changed = 0;
+      for await (const { id, raw } of entriesOf(deadLetters)) {
+        const text = rewrite(raw);
+        if (text === undefined) continue;
+        // The new one first: at worst there are two, and the ledger takes a request once.
+        await client.xadd(deadLetters, '*', 's', text);
+        await client.xdel(deadLetters, id);
+        changed += 1;
+      }
+      return changed;
     },
   };
 }

@@ -6,7 +6,7 @@ import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-import { serverTimeMs } from '../server-time.ts';
+import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
@@ -45,7 +45,7 @@ export interface Ending {
   costMicro: number;
   /** How long answer and record are kept. */
   retentionMs: number;
-  /** Absent: nothing is charged, no ledger entry (contract.md section 5). */
+  /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
 }
 

@@ -1,5 +1,5 @@
--- Admission of one chat request, whole or not at all (design.md section 3): a 429 takes nothing, a 402 or 503 only
--- the request count. Numbers only: the body is stored after this.
+-- Admission of one chat request, whole or not at all (docs/architecture/facts.md section 3): a 429 takes nothing, a 402
+-- or 503 only the request count. Numbers only: the body is stored after this.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
 --       14 lane statistics, 15 idempotency record (the record where there is none),
@@ -10,7 +10,8 @@
 --       15 channel of the ingress, 16 tenant id, 17 key id, 18 lifetime of the record in ms,
 --       19 tier, 20 metadata as JSON ('' none), 21 what happens without a reader (cancel, finish),
 --       22 fingerprint of the body ('' without an Idempotency-Key),
---       23 lane: a line of a batch takes nothing of the limits on requests a minute (contract.md section 3, Batches)
+--       23 lane: a line of a batch takes nothing of the limits on requests a minute
+--          (docs/spec/contract.md section 3, Batches)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000

@@ -8,7 +8,7 @@ if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
--- Nobody reads any more, and nobody came back within the grace (contract.md section 3, Disconnect).
+-- Nobody reads any more, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
 local function is_abandoned(now)
   if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end
   local fields, latest = redis.call('HGETALL', KEYS[1]), 0

@@ -1,6 +1,7 @@
--- Sliding windows (design.md section 6). Request counts: an exact log, a sorted set of request ids scored with the
--- server's clock, so the worst true minute is the limit itself. Tokens: the same log beside a hash of weights and their
--- sum. Days: one counter a minute, dropped only when the whole minute has left, so it errs on the strict side.
+-- Sliding windows (docs/architecture/facts.md section 6). Request counts: an exact log, a sorted set of request ids
+-- scored with the server's clock, so the worst true minute is the limit itself. Tokens: the same log beside a hash of
+-- weights and their sum. Days: one counter a minute, dropped only when the whole minute has left, so it errs on the
+-- strict side.
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 

@@ -1,0 +1,43 @@
+import type { ClientSession, Connection } from 'mongoose';
+
+import { isDuplicateKey } from '../connection.ts';
+import type { Models } from '../models.ts';
+
+/** Longer than any payment sends an event again. */
+const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
+
+/** What the payment has said; its effect and this event's id are written together, or neither. */
+export interface PaymentNotice {
+  id: string;
+  type: string;
+}
+
+/** Runs `effect` in a transaction unless the notice has had its effect: then it resolves with undefined. */
+export type Once = <Result>(
+  notice: PaymentNotice | undefined,
+  now: number,
+  effect: (session: ClientSession) => Promise<Result>,
+) => Promise<Result | undefined>;
+
+export function createOnce(connection: Connection, { paymentEvents }: Pick<Models, 'paymentEvents'>): Once {
+  async function isKnown({ id }: PaymentNotice): Promise<boolean> {
+    return (await paymentEvents.exists({ _id: id })) !== null;
+  }
+
+  return async (notice, now, effect) => {
+    if (notice !== undefined && (await isKnown(notice))) return undefined;
+    try {
+      return await connection.transaction(async (session) => {
+        if (notice !== undefined) {
+          const row = { _id: notice.id, type: notice.type, createdAt: now, expiresAt: new Date(now + EVENT_KEPT_MS) };
+          await paymentEvents.create([row], { session });
+        }
+        return effect(session);
+      });
+    } catch (error) {
+      // Another process may hear the same at the same time.
+      if (notice !== undefined && isDuplicateKey(error) && (await isKnown(notice))) return undefined;
+      throw error;
+    }
+  };
+}
