@@ -8,12 +8,26 @@ import { createAccountAudit } from '../../shared/infra/redis/accounts/account-au
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { createReconciler, isDrifting } from '../../workers/settlement/reconcile.ts';
 
+/** `requeue`: dead letters go back to the outbox. */
+export type ReconcileTask = 'check' | 'repair' | 'requeue';
+
+/** Dead letters that can be read get another try; those that cannot stay. */
+async function requeue(outbox: Outbox, shards: readonly number[]): Promise<number> {
+  for (const shard of shards) {
+    const { requeued, left } = await outbox.requeue(shard);
+    console.log(`shard ${shard}: ${requeued} dead letters go back to the outbox, ${left} cannot be read and stay`);
+  }
+  return 0;
+}
+
 /** Goes through every shard once and says what it found; returns the exit code. Safe beside a running service. */
-export async function runReconcile(config: Config, { repair }: { repair: boolean }): Promise<number> {
+export async function runReconcile(config: Config, task: ReconcileTask): Promise<number> {
   const closer = createCloser((name, error) => {
     console.error(`Closing ${name} failed: ${String(error)}`);
   });
@@ -28,6 +42,8 @@ export async function runReconcile(config: Config, { repair }: { repair: boolean
     closer.defer('mongo', () => mongo.close());
     const models = createModels(mongo);
     const keyspace = createKeyspace();
+    const shards = await createShardDirectory(models, config.queue.shards).list();
+    if (task === 'requeue') return await requeue(createOutbox(redis, keyspace), shards);
     const reconciler = createReconciler({
       books: createReconciliationRepository(mongo, models),
       audit: createAccountAudit(redis, keyspace),
@@ -36,8 +52,11 @@ export async function runReconcile(config: Config, { repair }: { repair: boolean
       log: createLogger('reconcile', config.logLevel),
     });
     let isRight = true;
-    for (const shard of await createShardDirectory(models, config.queue.shards).list()) {
-      const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, { repair, full: true });
+    for (const shard of shards) {
+      const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, {
+        repair: task === 'repair',
+        full: true,
+      });
       const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
       console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);
       if (isDrifting(found)) console.table({ found, left });
