@@ -39,7 +39,7 @@ export interface ReconciliationRepository {
 
 const TENANTS_AT_ONCE = 500;
 /** Entries that one call adds up. */
-const ENTRIES_AT_ONCE = 50_000;
+const ENTRIES_AT_ONCE = 10_000;
 
 interface Found {
   comparison: AccountComparison;
