@@ -5,13 +5,13 @@ import type { Claimed, Outcome } from './pipeline/stage.ts';
 import type { ProviderFault } from './providers/provider.ts';
 import type { Backlog } from '../shared/infra/redis/requests/outbox.ts';
 import type { ReconcileEvents } from './settlement/reconcile.ts';
-import type { BlockReason } from './settlement/settle.ts';
+import type { SettleEvents } from './settlement/settle.ts';
 
 /**
  * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). Nothing that
  * a request depends on goes this way.
  */
-export interface WorkerEvents extends BreakerEvents, ReconcileEvents {
+export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEvents {
   'request.claimed': [run: Claimed];
   /** The first text of a provider has come; another provider may yet be asked. */
   'answer.first_text': [run: Claimed];
@@ -23,10 +23,7 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents {
   /** A breaker's state as this worker sees it, whoever has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
-  'settlement.booked': [records: number];
   'settlement.waiting': [shard: number, backlog: Backlog];
-  /** A round booked nothing of what waits. */
-  'settlement.blocked': [reason: BlockReason];
 }
 
 export type WorkerEmitter = Emitter<WorkerEvents>;

@@ -7,7 +7,12 @@ import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outb
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import type { WorkerEvents } from '../worker-events.ts';
+
+export interface SettleEvents {
+  'settlement.booked': [records: number];
+  /** A round booked nothing of what waits. */
+  'settlement.blocked': [reason: BlockReason];
+}
 
 export interface SettleDeps {
   outbox: Outbox;
@@ -15,7 +20,7 @@ export interface SettleDeps {
   accounts: AccountStore;
   leases: LeaderLease;
   clock: Clock;
-  events: Emitter<Pick<WorkerEvents, 'settlement.booked' | 'settlement.blocked'>>;
+  events: Emitter<SettleEvents>;
   /** Publishes booked records before they are acknowledged, so perhaps more than once. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
