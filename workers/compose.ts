@@ -5,12 +5,11 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
@@ -66,7 +65,7 @@ export interface WorkerComposeOptions {
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
-const FLEET_CLOSING_MS = 5_000;
+const SHARDS_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -85,12 +84,11 @@ export async function composeWorker(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, models, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
@@ -116,7 +114,6 @@ export async function composeWorker(
   const { events, publishBooked } = await startWebhooks({
     config,
     mongo,
-    models,
     redis,
     subscriber,
     keyspace,
@@ -174,7 +171,7 @@ export async function composeWorker(
     ledger: stores.ledger,
     accounts: accountStore,
     events: telemetry,
-    publishBooked: async (records) => publishBooked(await gate.cover(records)),
+    publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -192,7 +189,6 @@ export async function composeWorker(
   closer.defer('queues', () => queues.close());
   startCompliance({
     mongo,
-    models,
     redis,
     keyspace,
     queues,
@@ -207,7 +203,7 @@ export async function composeWorker(
   });
 
   const reconciler = createReconciler({
-    books: createReconciliationRepository(mongo, models),
+    books: createReconciliationRepository(mongo),
     audit: createAccountAudit(redis, keyspace),
     accounts: accountStore,
     clock: systemClock,
@@ -230,7 +226,7 @@ export async function composeWorker(
       log,
     });
   const supervisor = createShardSupervisor({
-    directory: createShardDirectory(models, config.queue.shards),
+    directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
     reconcile: createReconcileHourly({
@@ -248,7 +244,6 @@ export async function composeWorker(
     },
     dispatcher: openDispatcher({
       mongo,
-      models,
       redis,
       keyspace,
       queues,
@@ -269,7 +264,7 @@ export async function composeWorker(
     },
   });
   await supervisor.start();
-  closer.defer('supervisor', () => supervisor.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
   closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({

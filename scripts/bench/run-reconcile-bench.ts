@@ -5,11 +5,11 @@ import { monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up.ts';
 import type { RollUp } from '../../shared/domain/usage/roll-up.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createSettlementRepository, ledgerIdOf } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import { ledgerIdOf } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
+import { createModels, prepareDatabase } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { SupervisedTask } from '../service/run-supervised.ts';
 import { openMongo } from '../service/start-stores.ts';
@@ -140,8 +140,8 @@ export async function runReconcileBench(
   const filled = await fill(models, rows);
   log(`${rows} ledger entries are there after ${((performance.now() - fillingAt) / 1000).toFixed(0)} s`);
 
-  const settlement = createSettlementRepository(connection, models);
-  const books = createReconciliationRepository(connection, models);
+  const settlement = createSettlementRepository(connection);
+  const books = createReconciliationRepository(connection);
   const book = async () => {
     const records = Array.from({ length: BOOKED_AT_ONCE }, (_, at) => recordOf(filled, at, Date.now()));
     await settlement.settle(records, Date.now());

@@ -1,9 +1,8 @@
 import type { Config } from '../../shared/config/load-config.ts';
 import { createLogger } from '../../shared/infra/logging/logger.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createShardDirectory } from '../../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
@@ -40,12 +39,11 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
     await connectRedis(redis);
     const mongo = await connectMongo(config.mongodbUri);
     closer.defer('mongo', () => mongo.close());
-    const models = createModels(mongo);
     const keyspace = createKeyspace();
-    const shards = await createShardDirectory(models, config.queue.shards).list();
+    const shards = await createShardDirectory(mongo, config.queue.shards).list();
     if (task === 'requeue') return await requeue(createOutbox(redis, keyspace), shards);
     const reconciler = createReconciler({
-      books: createReconciliationRepository(mongo, models),
+      books: createReconciliationRepository(mongo),
       audit: createAccountAudit(redis, keyspace),
       accounts: createAccountStore(redis, keyspace),
       clock: systemClock,

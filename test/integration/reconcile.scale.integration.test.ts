@@ -121,7 +121,7 @@ describe('a ledger that was added up before', () => {
 });
 
 it('makes a day with many requests anew an hour at a time', async () => {
-  const rebuild = createRebuildUsage(book.connection, book.models, { requestsAtOnce: 1 });
+  const rebuild = createRebuildUsage(book.connection, { requestsAtOnce: 1 });
   for (const hour of [0, 0, 5, 23]) await settle({ acceptedAt: Date.UTC(2026, 10, 20, hour, 59, 59) });
   const before = await book.models.usageRollUps.find({ tenantId }).sort({ _id: 1 }).lean();
   await book.models.usageRollUps.updateMany({ tenantId, width: { $ne: '1m' } }, { $inc: { requests: 3 } });

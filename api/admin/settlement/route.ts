@@ -1,6 +1,6 @@
 import { Router } from 'express';
 
-import type { ShardDirectory } from '../../../shared/infra/mongo/tenants/shard-directory.ts';
+import type { ShardDirectory } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { LastDrift } from '../../../shared/infra/redis/accounts/last-drift.ts';
 import type { Outbox } from '../../../shared/infra/redis/requests/outbox.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';

@@ -1,10 +1,21 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
+/** What every repository is made of. */
+export type MongoConnection = Connection;
+
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** MongoDB's code for a violated unique index. */
 const DUPLICATE_KEY = 11_000;
+
+/**
+ * Whether the URI leaves a write with less than a majority. Such a write is rolled back when another server becomes the
+ * primary, and whoever wrote it has gone on: settlement deletes what it has booked from Redis.
+ */
+function allowsMinority(uri: string): boolean {
+  return /^[01]?$/.test(/[?&]w=([^&]*)/.exec(uri)?.[1] ?? '');
+}
 
 /**
  * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
@@ -16,8 +27,9 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     // A database that is away is a 503, never a hang (docs/spec/contract.md section 2). The driver tries once more.
     socketTimeoutMS: callTimeoutMs,
     waitQueueTimeoutMS: callTimeoutMs,
-    // A write that a new primary may not have is not done: the outbox forgets what the ledger has taken.
-    writeConcern: { w: 'majority' },
+    // MongoDB journals what a majority has, by default. A stricter setting of the URI stays.
+    ...(allowsMinority(uri) ? { w: 'majority' } : {}),
+    readPreference: 'primary',
     autoIndex: false,
     autoCreate: false,
     bufferCommands: false,

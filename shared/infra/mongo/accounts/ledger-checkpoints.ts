@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose';
-import type { Connection, Model } from 'mongoose';
+import type { Connection } from 'mongoose';
 
 import type { LedgerGroup } from '../../../domain/usage/compare-book.ts';
-import { count, options, required, text } from '../schema-parts.ts';
+import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
 /**
@@ -42,19 +42,11 @@ const checkpointSchema = new Schema<LedgerCheckpointRow>(
   options,
 );
 
-export interface LedgerCheckpointModels {
-  ledgerCheckpoints: Model<LedgerCheckpointRow>;
-}
-
-export function createLedgerCheckpointModels(connection: Connection): LedgerCheckpointModels {
-  return {
-    ledgerCheckpoints: connection.model<LedgerCheckpointRow>(
-      'LedgerCheckpoint',
-      checkpointSchema,
-      'ledger_checkpoints',
-    ),
-  };
-}
+export const ledgerCheckpointModel = collection<LedgerCheckpointRow>(
+  'LedgerCheckpoint',
+  'ledger_checkpoints',
+  checkpointSchema,
+);
 
 export const NO_CHECKPOINT: LedgerCheckpoint = { throughMs: -1, groups: [], uncheckedDaysMs: [] };
 
@@ -66,7 +58,8 @@ export interface LedgerCheckpoints {
   discard(tenantId: string): Promise<void>;
 }
 
-export function createLedgerCheckpoints({ ledgerCheckpoints }: LedgerCheckpointModels): LedgerCheckpoints {
+export function createLedgerCheckpoints(connection: Connection): LedgerCheckpoints {
+  const ledgerCheckpoints = ledgerCheckpointModel(connection);
   return {
     async read(tenantId) {
       const row = await ledgerCheckpoints.findById(tenantId).lean();

@@ -1,10 +1,11 @@
-import type { ClientSession } from 'mongoose';
+import type { ClientSession, Connection } from 'mongoose';
 
 import { addCounts } from '../../../domain/usage/compare-book.ts';
 import type { LedgerGroup, RollUpGroup } from '../../../domain/usage/compare-book.ts';
 import { BUCKET_MS } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth, UsageCounts } from '../../../domain/usage/roll-up.ts';
-import type { Models } from '../models.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import { usageRollUpModel } from './usage-repository.ts';
 
 const DAY_MS = BUCKET_MS['1d'];
 const WIDTHS: readonly BucketWidth[] = ['1d', '1h', '1m'];
@@ -30,7 +31,10 @@ export interface LedgerSums {
   rolledUpDays(tenantId: string): Promise<number[]>;
 }
 
-export function createLedgerSums({ ledger, usageRollUps }: Pick<Models, 'ledger' | 'usageRollUps'>): LedgerSums {
+export function createLedgerSums(connection: Connection): LedgerSums {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+
   async function rollUpsBetween(
     tenantId: string,
     startMs: { $gte: number; $lt: number },

@@ -2,9 +2,9 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import { BUCKET_MS, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
 import type { BookedRequest, BucketWidth, RollUpKey, UsageCounts } from '../../../domain/usage/roll-up.ts';
-import type { Models } from '../models.ts';
-import type { LedgerRow } from '../rows.ts';
-import { addUsage } from './usage-roll-ups.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
 /** Entries in memory at a time. */
 const READ_AT_ONCE = 500;
@@ -31,12 +31,9 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
 /** Makes a day's usage roll-ups anew from the ledger; `requests`: how many the day has. Safe to repeat. */
 export type RebuildUsage = (tenantId: string, dayMs: number, requests: number) => Promise<void>;
 
-export function createRebuildUsage(
-  connection: Connection,
-  models: Models,
-  { requestsAtOnce = REQUESTS_AT_ONCE } = {},
-): RebuildUsage {
-  const { ledger, usageRollUps } = models;
+export function createRebuildUsage(connection: Connection, { requestsAtOnce = REQUESTS_AT_ONCE } = {}): RebuildUsage {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
 
   /** The rows of these widths that begin within the time. */
   async function rebuildFromLedger(
@@ -55,10 +52,10 @@ export function createRebuildUsage(
       const booked = toBooked(row);
       if (booked !== undefined) page.push(booked);
       if (page.length < READ_AT_ONCE) continue;
-      await addUsage(models, page, session, widths);
+      await addUsage(usageRollUps, page, session, widths);
       page = [];
     }
-    if (page.length > 0) await addUsage(models, page, session, widths);
+    if (page.length > 0) await addUsage(usageRollUps, page, session, widths);
   }
 
   /** The rows of a day as the sums of its hours. */

@@ -2,14 +2,14 @@ import type { Connection } from 'mongoose';
 
 import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../../domain/usage/compare-book.ts';
 import type { AccountComparison } from '../../../domain/usage/compare-book.ts';
-import type { Models } from '../models.ts';
-import { toBook } from './account-repository.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { accountModel, toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
 import { createLedgerCheckpoints, NO_CHECKPOINT } from './ledger-checkpoints.ts';
 import type { LedgerCheckpoint } from './ledger-checkpoints.ts';
 import { createLedgerSums } from './ledger-sums.ts';
 import { createRebuildUsage } from './rebuild-usage.ts';
-import { ledgerIdOf } from './settlement-repository.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 
 /** One tenant's account and usage held against its ledger. */
 export interface CheckedBook extends Omit<AccountComparison, 'correct'> {
@@ -52,16 +52,19 @@ interface Found {
 const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
   balanceDriftMicro + budgetDriftTokens + usageDriftTokens > 0;
 
-export function createReconciliationRepository(connection: Connection, models: Models): ReconciliationRepository {
-  const sums = createLedgerSums(models);
-  const checkpoints = createLedgerCheckpoints(models);
-  const rebuildUsage = createRebuildUsage(connection, models);
+export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+  const tenants = tenantModel(connection);
+  const sums = createLedgerSums(connection);
+  const checkpoints = createLedgerCheckpoints(connection);
+  const rebuildUsage = createRebuildUsage(connection);
 
   /** Adds to the checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
   async function catchUp(tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> {
     let isKept = keep;
     for (let at = start; ;) {
-      const account = await models.accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
+      const account = await accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
       // Every later entry gets a later time, so the ledger up to here does not change any more.
       const closedMs = account?.lastEntryAt ?? at.throughMs;
       const sliceEndMs = await sums.endOfSlice(tenantId, at.throughMs, ENTRIES_AT_ONCE);
@@ -83,13 +86,13 @@ export function createReconciliationRepository(connection: Connection, models: M
   /** The account against the ledger, in one snapshot. */
   const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { repair }: { repair: boolean }) =>
     connection.transaction(async (session) => {
-      const account = await models.accounts.findById(tenantId, null, { session }).lean();
+      const account = await accounts.findById(tenantId, null, { session }).lean();
       if (account === null) return undefined;
       const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
       const comparison = compareAccount(all, account);
       const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
       if (!repair || !isWrong) return { comparison, book: toBook(account) };
-      const row = await models.accounts
+      const row = await accounts
         .findOneAndUpdate(
           { _id: tenantId },
           { $set: { ...comparison.correct }, $inc: { version: 1 } },
@@ -152,7 +155,7 @@ export function createReconciliationRepository(connection: Connection, models: M
   return {
     async *tenantsOf(shard) {
       for (let after = ''; ;) {
-        const rows = await models.tenants
+        const rows = await tenants
           .find({ shard, _id: { $gt: after } }, { _id: 1 })
           .sort({ _id: 1 })
           .limit(TENANTS_AT_ONCE)
@@ -177,12 +180,12 @@ export function createReconciliationRepository(connection: Connection, models: M
     },
 
     async booked(requestIds) {
-      const rows = await models.ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
+      const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
     },
 
     async supersede(tenantId, version) {
-      const row = await models.accounts
+      const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })
         .lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
