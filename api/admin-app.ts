@@ -20,6 +20,8 @@ import type { AdminProvidersDeps } from './admin/providers/route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues-board/board.ts';
 import { createAdminQueuesRoute } from './admin/queues/route.ts';
 import type { AdminQueuesDeps } from './admin/queues/route.ts';
+import { createAdminSettlementRoute } from './admin/settlement/route.ts';
+import type { AdminSettlementDeps } from './admin/settlement/route.ts';
 import { createAdminSignInRoute } from './admin/sign-in/route.ts';
 import { createAdminTenantsRoute } from './admin/tenants/route.ts';
 import type { AdminTenantsDeps } from './admin/tenants/route.ts';
@@ -33,7 +35,8 @@ export type AdminDeps = AdminTenantsDeps &
   AdminProvidersDeps &
   AdminTiersDeps &
   AdminBreakersDeps &
-  AdminQueuesDeps & {
+  AdminQueuesDeps &
+  AdminSettlementDeps & {
     /** `ADMIN_TOKEN`. */
     adminToken: string;
     metrics: { contentType: string; render(): Promise<string> };
@@ -101,11 +104,12 @@ export function createAdminApp(deps: AdminDeps): Express {
 
   app.use(createAdminSignInRoute(authentication));
   app.use(BOARD_PATH, authentication.requirePageAccess, createQueuesBoard(deps.queues));
-  // A reset of a breaker has no body, so its route comes before what insists on one.
+  // A reset of a breaker and a requeue have no body, so their routes come before what insists on one.
   app.use(
     '/admin/v1',
     authentication.requireToken,
     createAdminBreakersRoute(deps),
+    createAdminSettlementRoute(deps),
     readBody(),
     createAdminInterface(deps),
   );

@@ -31,6 +31,8 @@ import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repo
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
 import { createAccessFlags, listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
+import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
@@ -242,7 +244,8 @@ export async function composeIngress(
     log,
   });
 
-  const shards = await createShardDirectory(mongo, config.queue.shards).list();
+  const shardDirectory = createShardDirectory(mongo, config.queue.shards);
+  const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
@@ -256,6 +259,9 @@ export async function composeIngress(
     auditTrail,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
+    shardDirectory,
+    outbox: createOutbox(redis, keyspace),
+    lastDrift: createLastDrift(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),

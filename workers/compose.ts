@@ -11,6 +11,7 @@ import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
@@ -228,7 +229,11 @@ export async function composeWorker(
     directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
-    reconcile: createReconcileHourly({ reconciler, leases, events: telemetry }),
+    reconcile: createReconcileHourly({
+      ...{ reconciler, leases, outbox, log },
+      drift: createLastDrift(redis, keyspace),
+      events: telemetry,
+    }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
@@ -239,7 +244,7 @@ export async function composeWorker(
     },
     dispatcher: openDispatcher({
       mongo,
-        redis,
+      redis,
       keyspace,
       queues,
       routing,
@@ -255,7 +260,7 @@ export async function composeWorker(
       log,
     }),
     measureOutbox: async (shard) => {
-      telemetry.emit('settlement.waiting', shard, await outbox.length(shard));
+      telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },
   });
   await supervisor.start();

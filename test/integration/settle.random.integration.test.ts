@@ -124,7 +124,7 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
     await last.settleShard(SHARD).catch(() => undefined);
   }
 
-  expect(await lab.redis.xlen(lab.keys.parked)).toBe(0);
+  expect(await lab.redis.xlen(lab.keys.deadLetters)).toBe(0);
   expect(await book.models.ledger.countDocuments({ type: 'usage' })).toBe(RECORDS);
   for (const tenantId of tenants) {
     const spent = records.reduce((sum, record) => sum + (record.tenantId === tenantId ? record.costMicro : 0), 0);

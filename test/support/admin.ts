@@ -19,6 +19,9 @@ import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
+import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -105,6 +108,9 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accessFlags: createAccessFlags(redis, keyspace),
     auditTrail: createAuditTrail({ audit: createAuditRepository(mongo), clock, log }),
     laneStatistics: createLaneStatistics(redis, keyspace),
+    shardDirectory: createShardDirectory(mongo, 2),
+    outbox: createOutbox(redis, keyspace),
+    lastDrift: createLastDrift(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),

@@ -17,6 +17,7 @@ import { mongoUri, openTestMongo, uniqueName } from './stores.ts';
 
 /** The book in a database of its own. */
 export interface BookLab {
+  connection: Connection;
   models: Models;
   ledger: SettlementRepository;
   accounts: AccountRepository;
@@ -72,6 +73,7 @@ export async function openBookLab(): Promise<BookLab> {
   const models = createModels(connection);
   const accounts = createAccountRepository(connection);
   return {
+    connection,
     models,
     accounts,
     reconciliation: createReconciliationRepository(connection),

@@ -120,8 +120,8 @@ export async function openDeletionCase(service: TestService): Promise<DeletionCa
       await receiver.next('moderation.flagged');
       await exportAll();
       await beginEndless();
-      const parked = JSON.stringify({ tenantId: tenant.tenantId, entityId: entity, requestId: 'req_parked' });
-      await service.redis.xadd(service.keyspace.shard(0).parked, '*', 's', parked);
+      const deadLetter = JSON.stringify({ tenantId: tenant.tenantId, entityId: entity, requestId: 'req_dead' });
+      await service.redis.xadd(service.keyspace.shard(0).deadLetters, '*', 's', deadLetter);
     },
 
     async delete(subject, headers = {}) {

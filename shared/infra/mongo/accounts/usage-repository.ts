@@ -126,13 +126,15 @@ export function createUsageRepository(connection: Connection): UsageRepository {
   };
 }
 
-/** Adds requests that were booked in the same transaction to the tenants' usage. */
+/** Adds requests that were booked in the same transaction to the tenants' usage, in buckets of the given widths. */
 export async function addUsage(
   usageRollUps: Model<UsageRollUpRow>,
   records: readonly BookedRequest[],
   session: ClientSession,
+  widths: readonly BucketWidth[] = ['1m', '1h', '1d'],
 ): Promise<void> {
-  const updates = rollUp(records).map(({ key, counts }) => {
+  const rows = rollUp(records).filter(({ key }) => widths.includes(key.width));
+  const updates = rows.map(({ key, counts }) => {
     const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
     return {
       updateOne: {

@@ -20,8 +20,8 @@ async function afterDeletion(texts: readonly string[], entityId?: string): Promi
   const requests = createEraseRequests({
     traces: {} as never,
     outbox: {
-      holds: () => Promise.resolve(false),
-      rewriteParked: (_shard, rewrite) => {
+      find: () => Promise.resolve(undefined),
+      rewriteDeadLetters: (_shard, rewrite) => {
         left = texts.map((raw) => rewrite(raw) ?? raw);
         return Promise.resolve(0);
       },
@@ -37,7 +37,7 @@ async function afterDeletion(texts: readonly string[], entityId?: string): Promi
 }
 
 it.each(['chat', 'live', 'requestId', 'stop', 'mobius', 'costMicro', 'a "b" \\c'])(
-  'a record that was put aside can be booked after the deletion of an entity called %s',
+  'a dead letter can be booked after the deletion of an entity called %s',
   async (entity) => {
     const texts = [record(entity), record('another'), record(undefined), record(entity, 'ten_b')];
     const [own, ...others] = await afterDeletion(texts, entity);
