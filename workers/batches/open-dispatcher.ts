@@ -73,7 +73,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     fillLane: createFillLane({
       ...{ work, lane, lines, clock },
       principals: createPrincipalRepository(mongo),
-      sendLine: createSendLine({ admit, enqueue }),
+      sendLine: createSendLine({ admit, enqueue, log }),
     }),
     collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
     closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
