@@ -18,7 +18,7 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { Claimed } from '../../shared/infra/redis/requests/claimed-request.ts';
+import type { ClaimedRequest } from '../../shared/infra/redis/requests/claimed-request.ts';
 import type { AttemptRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 
@@ -70,7 +70,7 @@ export interface RequestLab {
   /** Asks for admission, and stores the body where it is granted. */
   admit(options?: AdmitOptions): Promise<LabRequest>;
   /** Claims; throws where the delivery is dropped. */
-  run(request: LabRequest, attempt: number): Promise<Claimed>;
+  run(request: LabRequest, attempt: number): Promise<ClaimedRequest>;
   figures(principal: Principal): Promise<AccountFigures>;
   /** Every key of the namespace with its value, to show that nothing has changed. */
   snapshot(): Promise<Record<string, string>>;

@@ -71,12 +71,18 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   return createDispatcher({
     work,
     fillLane: createFillLane({
-      ...{ work, lane, lines, clock },
+      work,
+      lane,
+      lines,
+      clock,
       principals: createPrincipalRepository(mongo),
       sendLine: createSendLine({ admit, enqueue, log }),
     }),
     collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
     closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
-    ...{ leases, hasReconnectedRecently, clock, log },
+    leases,
+    hasReconnectedRecently,
+    clock,
+    log,
   });
 }

@@ -3,7 +3,7 @@ import { parseEnvelope, UnreadableError } from '../../../contracts/stored-reques
 import type { Rates } from '../../../domain/routing/routing.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
-export interface Claimed {
+export interface ClaimedRequest {
   kind: 'run';
   shard: number;
   fence: number;
@@ -42,7 +42,12 @@ function toRates(rates: string): Rates | undefined {
   return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
 }
 
-export function toClaimed(shard: number, fence: number, envelope: RequestEnvelope, reply: readonly string[]): Claimed {
+export function toClaimed(
+  shard: number,
+  fence: number,
+  envelope: RequestEnvelope,
+  reply: readonly string[],
+): ClaimedRequest {
   const [, , remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
   return {
     kind: 'run',

@@ -8,12 +8,12 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { readEnvelope, toClaimed, toHeld } from './claimed-request.ts';
-import type { Claimed, Held } from './claimed-request.ts';
+import type { ClaimedRequest, Held } from './claimed-request.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
 
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = Claimed | Unreadable | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
 
 /** This attempt owns the request and cannot read its body: it can only end it. */
 export interface Unreadable {
