@@ -39,7 +39,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
-import { createInferenceWorker } from './processors/inference.ts';
+import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
@@ -214,11 +214,12 @@ export async function composeWorker(
     batchConcurrency.stop();
   });
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
-    createInferenceWorker({
+    PROCESSORS[lane]({
       client: redis,
       keyspace,
       shard,
       concurrency,
+      lane,
       queue: queues.queue(shard, lane),
       runPipeline,
       workerId,

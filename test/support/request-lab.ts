@@ -15,13 +15,8 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type {
-  AttemptRef,
-  ClaimedRequest,
-  Ending,
-  Needed,
-  RequestStore,
-} from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest } from '../../shared/infra/redis/requests/claimed-request.ts';
+import type { AttemptRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
@@ -247,7 +242,10 @@ export async function openRequestLab(): Promise<RequestLab> {
     },
     async run({ requestId, principal }, attempt) {
       const claim = await requests.claim(SHARD, requestId, principal.tenantId, attempt);
-      if (claim.kind !== 'run') throw new Error(`Attempt ${attempt} was dropped: ${claim.reason}`);
+      if (claim.kind !== 'run')
+        throw new Error(
+          `Attempt ${attempt} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`,
+        );
       return claim;
     },
     figures: ({ tenantId }) => accounts.read(SHARD, tenantId, monthOf(Date.now())),

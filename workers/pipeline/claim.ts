@@ -3,13 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
+import { toErrorDetail } from '../../shared/errors/error-body.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type {
-  AttemptRef,
-  ClaimedRequest,
-  Held,
-  RequestStore,
-} from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/claimed-request.ts';
+import type { AttemptRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
@@ -23,7 +21,7 @@ export interface AwaitTurnDeps {
 }
 
 export interface ClaimDeps extends AwaitTurnDeps {
-  requests: Pick<RequestStore, 'claim' | 'leaseLeftMs'>;
+  requests: Pick<RequestStore, 'claim' | 'finish' | 'leaseLeftMs'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
   openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
@@ -55,6 +53,18 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
   return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence: claimed.fence };
 }
 
+/** Without its body a request has no price either: what it holds is given back. */
+function endOf({ retentionMs }: Unreadable): Ending {
+  const error = toErrorDetail(
+    new ServiceError(
+      'internal_error',
+      'The service failed unexpectedly; try again, and name the request id if it stays.',
+    ),
+  );
+  const terminal = { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error } as const;
+  return { status: 'failed', deltas: [], terminal, costMicro: 0, retentionMs };
+}
+
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
 export function createClaim(deps: ClaimDeps) {
   const { requests, streams, routing, openLease, events, log } = deps;
@@ -64,6 +74,11 @@ export function createClaim(deps: ClaimDeps) {
     const claimed = await requests.claim(shard, requestId, tenantId, attempt);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
+      return undefined;
+    }
+    if (claimed.kind === 'unreadable') {
+      log.error('A request cannot be read and is ended.', { requestId, tenantId, error: claimed.error });
+      await requests.finish(claimed.ref, claimed.sent, endOf(claimed));
       return undefined;
     }
     const { envelope, seq, sent, remainingMs, held, promptTokens } = claimed;

@@ -2,7 +2,8 @@ import type { Usage } from '../../../shared/contracts/events.ts';
 import type { Rates } from '../../../shared/domain/routing/routing.ts';
 import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { AttemptRef, Held, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { Held } from '../../../shared/infra/redis/requests/claimed-request.ts';
+import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
 

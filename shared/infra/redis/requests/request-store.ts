@@ -1,45 +1,29 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
+import type { QueueName } from '../../../contracts/jobs.ts';
+import { UnreadableError } from '../../../contracts/stored-request.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
-import type { Rates } from '../../../domain/routing/routing.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
+import { readEnvelope, toClaimed, toHeld } from './claimed-request.ts';
+import type { ClaimedRequest, Held } from './claimed-request.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
 
-/** An attempt's right to write: a higher fence shuts out every lower one. */
-export interface ClaimedRequest {
-  kind: 'run';
-  shard: number;
-  fence: number;
-  envelope: RequestEnvelope;
-  /** Milliseconds until the request's deadline; negative when it has passed. */
-  remainingMs: number;
-  /** Sequence number of the last event that an earlier attempt sent; 0: nothing was sent. */
-  sent: number;
-  cancelled: boolean;
-  seq: number;
-  held: Held;
-  /** The prices of its acceptance. Undefined: a record without them. */
-  rates: Rates | undefined;
-  /** What an earlier attempt asked, as it counted; 0: not known. */
-  promptTokens: number;
-  /** Redis's clock minus this process's is not known: all times of a request are Redis's. */
-  now: number;
-}
-
-/** What a request holds of each bound; Infinity where the bound does not apply to it. */
-export interface Held {
-  micro: number;
-  /** Of the monthly budget, or of the test allowance. */
-  tokens: number;
-}
-
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
+
+/** This attempt owns the request and cannot read its body: it can only end it. */
+export interface Unreadable {
+  kind: 'unreadable';
+  ref: AttemptRef;
+  sent: number;
+  /** For how long its end is kept; milliseconds. */
+  retentionMs: number;
+  error: Error;
+}
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
@@ -109,37 +93,6 @@ export interface RequestStoreSettings {
   disconnectGraceMs: number;
 }
 
-/** As raise_holds of account.lua answers it: -1 where a bound does not apply. */
-function toHeld(micro: unknown, tokens: unknown): Held {
-  const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
-  return { micro: amountOf(micro), tokens: amountOf(tokens) };
-}
-
-/** `rates`: micro-credits a token of prompt and completion, as admit.lua wrote them. */
-function toRates(rates: string): Rates | undefined {
-  const [promptMicro, completionMicro] = rates.split(' ').map(Number);
-  return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
-}
-
-function toClaimed(shard: number, fence: number, reply: readonly string[]): ClaimedRequest {
-  const [, body = '', remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
-  return {
-    kind: 'run',
-    shard,
-    fence,
-    // Written by the ingress, in this repository, as a RequestEnvelope.
-    envelope: JSON.parse(body) as RequestEnvelope,
-    remainingMs: Number(remainingMs),
-    sent: Number(sent),
-    cancelled: cancel !== '',
-    seq: Number(seq),
-    held: toHeld(micro, tokens),
-    rates: toRates(rates),
-    promptTokens: Number(promptTokens),
-    now: Number(now),
-  };
-}
-
 /** What each finish reason means for the look-up of a request. */
 export function statusOf(reason: FinishReason): FinalStatus {
   if (reason === 'error') return 'failed';
@@ -171,6 +124,16 @@ export function createRequestStore(
   const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
   const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+
+  /** Whose request it is, by its record. */
+  async function identify(shard: number, requestId: string, fence: number) {
+    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life');
+    const [tenantId, keyId, laneName, life] = values.map((value) => value ?? '');
+    // Written by admit.lua, for batches only.
+    const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
+    const ref = { shard, requestId, tenantId: tenantId ?? '', keyId: keyId ?? '', lane, fence };
+    return { ref, retentionMs: Number(life) };
+  }
 
   /** Returns what finish.lua says. */
   function end(
@@ -223,7 +186,15 @@ export function createRequestStore(
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
-      return toClaimed(shard, attempt, reply.map(String));
+      const values = reply.map(String);
+      const envelope = readEnvelope(values[1] ?? '');
+      if (!(envelope instanceof UnreadableError)) return toClaimed(shard, attempt, envelope, values);
+      return {
+        kind: 'unreadable',
+        error: envelope,
+        sent: Number(values[3]),
+        ...(await identify(shard, requestId, attempt)),
+      };
     },
 
     async append(ref, lastSeq, deltas, promptTokens = 0) {
