@@ -1,5 +1,5 @@
-import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
-import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { LOST, decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -70,17 +70,6 @@ const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
 
-/** What a reader hears when Redis has come back without its request, whose worker can write nothing any more either. */
-const LOST: Terminal = {
-  finishReason: 'error',
-  usage: { promptTokens: 0, completionTokens: 0 },
-  error: {
-    code: 'model_unavailable',
-    message: 'The request was lost before its answer was complete; send it again.',
-    retryAfterSeconds: 1,
-  },
-};
-
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
@@ -146,6 +135,7 @@ export function createRelayHub(deps: {
   });
   channel.onReady(() => {
     fillAll(0);
+    renewAll();
   });
   const poll = setInterval(() => {
     fillAll(POLL_MS);
@@ -166,9 +156,11 @@ export function createRelayHub(deps: {
     for (const lost of open) deliver(lost, { lastSeq: lost.nextSeq, deltas: [], terminal: LOST });
   }
 
-  const renewal = setInterval(() => {
+  function renewAll(): void {
     for (const group of readers.values()) renew(group).catch(ignore);
-  }, RENEW_READERS_MS);
+  }
+
+  const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
   function close(reader: OpenReader): void {

@@ -20,6 +20,17 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
+/** What whoever reads is told of a request that nobody will answer: it was lost, or taken back before it was queued. */
+export const LOST: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: {
+    code: 'model_unavailable',
+    message: 'The request was lost before its answer was complete; send it again.',
+    retryAfterSeconds: 1,
+  },
+};
+
 /**
  * One entry of a request's stream: text increments, then perhaps the end. On the wire it is lines: each increment a
  * JSON string, the end a JSON object, so that a reader tells them apart by the first character and can forward an

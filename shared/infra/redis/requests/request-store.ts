@@ -107,6 +107,8 @@ export interface RequestStoreSettings {
   leaseMs: number;
   /** Time in which a client that left may come back. */
   disconnectGraceMs: number;
+  /** Redis came back a moment ago: readers could not renew their leases meanwhile, and they may still be there. */
+  hasReconnectedRecently?: () => boolean;
 }
 
 /** As raise_holds of account.lua answers it: -1 where a bound does not apply. */
@@ -264,8 +266,11 @@ export function createRequestStore(
         ],
       );
       const [outcome, micro, tokens] = Array.isArray(reply) ? reply : [];
-      if (outcome !== 'ok' && outcome !== 'cancelled') return { outcome: 'superseded' };
-      return { outcome, held: toHeld(micro, tokens) };
+      const held = toHeld(micro, tokens);
+      if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
+      if (outcome !== 'abandoned') return { outcome: 'superseded' };
+      // Asked when the answer is there: ioredis sends a command again that was under way when the connection broke.
+      return { outcome: settings.hasReconnectedRecently?.() === true ? 'ok' : 'cancelled', held };
     },
 
     finish: async (...ending) => (await end(...ending)) === 'finished',
