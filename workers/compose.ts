@@ -147,7 +147,7 @@ export async function composeWorker(
     retentionMs,
   });
 
-  const { runPipeline, checkNow } = openPipeline({
+  const { runPipeline, checkNow, checkAll } = openPipeline({
     redis,
     keyspace,
     http,
@@ -164,6 +164,7 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
+  redis.on('ready', checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);

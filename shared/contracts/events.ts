@@ -42,6 +42,8 @@ export interface StreamEntry {
   /** JSON string literals, quotes included. */
   deltas: string[];
   terminal?: Terminal;
+  /** Names the attempt that wrote it; absent on an end without an attempt, and in answers that were put back. */
+  writer?: string;
 }
 
 /** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec/contract.md section 3). */
@@ -57,6 +59,13 @@ export function encodeEntry(deltas: readonly string[], terminal?: Terminal): str
   const lines = deltas.map((delta) => JSON.stringify(delta));
   if (terminal !== undefined) lines.push(JSON.stringify(terminal));
   return lines.join('\n');
+}
+
+/** `head`: last sequence number and, perhaps, the attempt that wrote the entry (emit.lua). */
+export function decodeMessage(head: string, payload: string): StreamEntry {
+  const [lastSeq, writer] = head.split(' ');
+  const entry = decodeEntry(Number(lastSeq), payload);
+  return writer === undefined ? entry : { ...entry, writer };
 }
 
 /** Throws on text that `encodeEntry` did not write. */

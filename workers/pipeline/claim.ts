@@ -31,7 +31,8 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 
 function refOf(claimed: ClaimedRequest): AttemptRef {
   const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
-  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence: claimed.fence };
+  const { fence, owner } = claimed;
+  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence, owner };
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
@@ -55,6 +56,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       sentSeq: sent,
       text,
       unsent: [],
+      sent: [],
       asked: undefined,
       promptTokens,
       provider: '',

@@ -6,6 +6,8 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Has a request learn at once what has changed; nothing where it does not run here. */
   check(requestId: string): Promise<void>;
+  /** Has all of them say at once that they run. */
+  checkAll(): Promise<unknown>;
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
@@ -26,5 +28,6 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       return open;
     },
     check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
+    checkAll: () => Promise.allSettled([...running.values()].map((lease) => lease.check())),
   };
 }

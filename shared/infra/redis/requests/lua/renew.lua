@@ -2,10 +2,12 @@
 -- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
 --      6 micro-credits and 7 tokens that it must hold in all, 8 and 9 what it asks ahead, 10 and 11 how far it may go
---      beyond a bound of which nobody else holds anything
--- Returns 'superseded', or 'cancelled', 'abandoned' (nobody reads any more) or 'ok' with the micro-credits and tokens held then, -1 where not bounded.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel')
+--      beyond a bound of which nobody else holds anything, 12 name of the claim ('' not compared)
+-- Returns 'superseded', 'accepted' (Redis came back without the claim), or 'cancelled', 'abandoned' (nobody reads any more) or 'ok' with the micro-credits and tokens held then, -1 where not bounded.
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner')
+if values[1] == 'accepted' then return { 'accepted', 0, 0 } end
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end
+if ARGV[12] ~= '' and values[4] ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
