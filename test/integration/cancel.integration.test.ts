@@ -4,13 +4,12 @@ import { createCancelChannel } from '../../shared/infra/redis/requests/request-c
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createLease } from '../../workers/pipeline/lease/lease.ts';
-import { createOpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
-import type { OpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
+import { createLease, createOpenLeases } from '../../workers/pipeline/lease/lease.ts';
+import type { OpenLeases } from '../../workers/pipeline/lease/lease.ts';
 import { Stopped } from '../../workers/pipeline/stage.ts';
 import type { Lease } from '../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { RETENTION_MS, SHARD, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;

@@ -6,7 +6,7 @@ import { Worker } from 'bullmq';
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { createAwaitTurn } from '../../workers/pipeline/lease/await-turn.ts';
+import { awaitTurn } from '../../workers/pipeline/claim.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
@@ -191,11 +191,10 @@ describe('a delivery after the first', () => {
     let isOver = false;
     const leaseLeftMs = (shard: number, id: string) =>
       isOver ? Promise.resolve(0) : lab.requests.leaseLeftMs(shard, id);
-    const awaitTurn = createAwaitTurn({
-      requests: { leaseLeftMs },
-      hasReconnectedRecently: () => !isOver && hasReconnectedRecently(),
-    });
-    const turn = awaitTurn(delivery(requestId, attempt));
+    const turn = awaitTurn(
+      { requests: { leaseLeftMs }, hasReconnectedRecently: () => !isOver && hasReconnectedRecently() },
+      delivery(requestId, attempt),
+    );
     const outcome = await Promise.race([turn.then(() => true), pause(600, false)]);
     isOver = true;
     await turn;
@@ -210,9 +209,7 @@ describe('a delivery after the first', () => {
 
     expect(await hasTurn(requestId, 1)).toBe(true);
     expect(await hasTurn(requestId, 2)).toBe(false);
-    const turn = createAwaitTurn({ requests: lab.requests, hasReconnectedRecently: () => false })(
-      delivery(requestId, 2),
-    );
+    const turn = awaitTurn({ requests: lab.requests, hasReconnectedRecently: () => false }, delivery(requestId, 2));
     await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
     await turn;
     await lab.requests.renew(request.ref(1), needs(0));

@@ -20,7 +20,7 @@ import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type {
   AttemptRef,
-  Claimed,
+  ClaimedRequest,
   Ending,
   Needed,
   RequestStore,
@@ -75,7 +75,7 @@ export interface RequestLab {
   /** Asks for admission, and stores the body where it is granted. */
   admit(options?: AdmitOptions): Promise<LabRequest>;
   /** Claims; throws where the delivery is dropped. */
-  run(request: LabRequest, attempt: number): Promise<Claimed>;
+  run(request: LabRequest, attempt: number): Promise<ClaimedRequest>;
   figures(principal: Principal): Promise<AccountFigures>;
   /** Every key of the namespace with its value, to show that nothing has changed. */
   snapshot(): Promise<Record<string, string>>;

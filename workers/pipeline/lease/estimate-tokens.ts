@@ -1,7 +1,6 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+import { BYTES_PER_TOKEN } from '../../../shared/domain/pricing/pricing.ts';
 
-/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
-const BYTES_PER_TOKEN = 4;
 /** What chat formats add to each message and to the whole. */
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_PER_PROMPT = 3;

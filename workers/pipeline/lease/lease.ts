@@ -145,3 +145,34 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     },
   };
 }
+
+/** The leases of the requests that run in this process. */
+export interface OpenLeases {
+  open(options: LeaseOptions): Lease;
+  /** Checks a request's lease at once; does nothing where the request does not run here. */
+  check(requestId: string): Promise<void>;
+  /** Checks all of them at once: then Redis knows what runs here. */
+  checkAll(): Promise<unknown>;
+}
+
+export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
+  const running = new Map<string, Lease>();
+  return {
+    open(options) {
+      const { requestId } = options.ref;
+      const lease = create(options);
+      const open: Lease = {
+        ...lease,
+        release() {
+          // A later attempt at the same request may have taken its place.
+          if (running.get(requestId) === open) running.delete(requestId);
+          lease.release();
+        },
+      };
+      running.set(requestId, open);
+      return open;
+    },
+    check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
+    checkAll: () => Promise.allSettled([...running.values()].map((lease) => lease.check())),
+  };
+}

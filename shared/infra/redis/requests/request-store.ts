@@ -12,7 +12,7 @@ export { statusOf } from './running-request.ts';
 export type {
   AttemptRef,
   Claim,
-  Claimed,
+  ClaimedRequest,
   Ending,
   FinalStatus,
   Held,
@@ -39,11 +39,11 @@ export interface RequestStore {
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
-   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `told`: it
+   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `replayed`: it
    * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
    * `superseded`: it knows another attempt, which ends the request.
    */
-  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'told' | 'superseded'>;
+  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
 
 export interface RequestStoreSettings {
@@ -245,10 +245,10 @@ export function createRequestStore(
       const state = await client.hget(record(ref.requestId), 'state');
       if (state === 'done') return 'known';
       const outcome = await endWhole(ref, sentSeq, ending);
-      if (outcome === 'finished') return 'told';
+      if (outcome === 'finished') return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
-      return 'told';
+      return 'replayed';
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Rates } from '../../../domain/routing/routing.ts';
 import type { ScriptReply } from '../scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
-export interface Claimed {
+export interface ClaimedRequest {
   kind: 'run';
   shard: number;
   fence: number;
@@ -35,7 +35,7 @@ export interface Held {
 }
 
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = Claimed | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
@@ -102,7 +102,10 @@ export function knownSeq(outcome: ScriptReply): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
 
-export function toClaimed(claim: Pick<Claimed, 'shard' | 'fence' | 'owner'>, reply: readonly string[]): Claimed {
+export function toClaimed(
+  claim: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
+  reply: readonly string[],
+): ClaimedRequest {
   const [, body = '', remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
   return {
     kind: 'run',
