@@ -67,8 +67,8 @@ function takeRefill(reader: OpenReader): boolean {
  */
 function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
-  const isEnd = entry.terminal !== undefined && entry.deltas.length === 0;
-  return !isEnd || firstSeqOf(entry) !== nextSeq;
+  const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
+  return !isInterruption || firstSeqOf(entry) !== nextSeq;
 }
 
 /** An entry without the increments that were handed on: what is sent again may be cut elsewhere. */
