@@ -5,7 +5,7 @@ import { fromJoi } from '../../../../api/openapi/from-joi.ts';
 import { createDocument } from '../../../../api/openapi/document.ts';
 import { OPERATIONS } from '../../../../api/openapi/operations.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
-import { createChance } from '../../../../scripts/service/chance.ts';
+import { createChance } from '../../../../scripts/harness/chance.ts';
 import { createValueMaker } from '../../../fuzz/make-value.ts';
 import { pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedDocument } from '../../../fuzz/read-document.ts';
