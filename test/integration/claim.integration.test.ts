@@ -117,8 +117,8 @@ describe('claiming', () => {
   it('tells what the attempt before had asked', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
-    await lab.requests.append(request.ref(1), 1, ['a'], 1_234);
-    await lab.requests.append(request.ref(1), 2, ['b'], 9);
+    await lab.requests.append(request.ref(1), 1, ['a'], { promptTokens: 1_234 });
+    await lab.requests.append(request.ref(1), 2, ['b'], { promptTokens: 9 });
 
     expect((await lab.run(request, 2)).promptTokens).toBe(1_234);
   });

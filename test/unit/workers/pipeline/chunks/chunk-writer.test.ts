@@ -28,6 +28,7 @@ function open(sentSeq = 0) {
     sentSeq,
     text: '',
     unsent: [] as string[],
+    sent: [],
     asked: undefined,
     promptTokens: 0,
     provider: '',

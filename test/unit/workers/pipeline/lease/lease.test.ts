@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { Held } from '../../../../../shared/infra/redis/requests/claimed-request.ts';
+import type { Held } from '../../../../../shared/infra/redis/requests/running-request.ts';
 import type { Needed, Renewal } from '../../../../../shared/infra/redis/requests/request-store.ts';
 import { createLease } from '../../../../../workers/pipeline/lease/lease.ts';
 import { openReleaseGate } from '../../../../../workers/pipeline/lease/release-gate.ts';
