@@ -58,7 +58,7 @@ import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
-import { createAuditTrail } from './resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openBatches } from './resources/batches/open-batches.ts';
 import { openCompliance } from './resources/compliance/open-compliance.ts';
 import { createAuthenticate } from './http/authenticate.ts';
@@ -66,6 +66,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
+import { createTenantEvents } from './tenant-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -171,7 +172,7 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo, models);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(models);
-  const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
+  const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
 
   const checkouts = createCheckoutRepository(models);
   const purchases = createPurchaseRepository(mongo, models);
@@ -187,11 +188,15 @@ export async function composeIngress(
     usage: createUsageRepository(models),
     entities: createEntityRepository(models),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
-    auditTrail,
+    events,
     webhooks: webhooks.parts,
     batches: await openBatches(config.mongodbUri, models, closer),
     compliance,
-    ...{ accounts, accountStore, checkouts, purchases, prices },
+    accounts,
+    accountStore,
+    checkouts,
+    purchases,
+    prices,
     payment: opened?.payment,
     paymentRoute:
       opened &&
@@ -200,7 +205,7 @@ export async function composeIngress(
         purchases,
         tenants,
         accountStore,
-        audit: webhooks.telling(audit),
+        events,
         clock,
         log,
       }),
@@ -255,7 +260,7 @@ export async function composeIngress(
     providers: createProviderRepository(models, cipher),
     tiers: createTierRepository(mongo, models),
     accessFlags,
-    auditTrail,
+    events,
     breakers: createBreakerStore(redis, keyspace, (change) => {
       metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
       logBreakerChange(log, change);

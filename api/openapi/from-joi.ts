@@ -2,7 +2,7 @@ import type Joi from 'joi';
 import joiToJson from 'joi-to-json';
 
 import { codePointLimitOf } from '../../shared/contracts/chat-request.ts';
-import type { JsonSchema } from './schema.ts';
+import type { JsonSchema } from '../contract/json-schema.ts';
 
 /** The package's types name its function `parse`; what it exports is the function itself. */
 const convert = joiToJson as unknown as typeof joiToJson.parse;

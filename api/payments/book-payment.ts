@@ -1,7 +1,6 @@
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { AuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import type {
   Moved,
   PaidCheckout,
@@ -12,12 +11,13 @@ import type {
 import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { TenantEvents } from '../tenant-events.ts';
 
 export interface BookPaymentDeps {
   purchases: PurchaseRepository;
   tenants: Pick<TenantRepository, 'find'>;
   accountStore: AccountStore;
-  audit: Pick<AuditRepository, 'append'>;
+  events: TenantEvents;
   clock: Clock;
   log: Logger;
 }
@@ -37,7 +37,7 @@ export interface BookPayment {
 const ACTOR = 'payment';
 
 export function createBookPayment(deps: BookPaymentDeps): BookPayment {
-  const { purchases, tenants, accountStore, audit, clock, log } = deps;
+  const { purchases, tenants, accountStore, events, clock, log } = deps;
 
   async function publish({ purchase: { tenantId }, book }: Pick<Moved, 'purchase' | 'book'>): Promise<void> {
     const tenant = await tenants.find(tenantId);
@@ -45,20 +45,20 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
     await accountStore.publishBook(tenant.shard, tenantId, book);
   }
 
-  async function note({ purchase, amountMicro }: Moved, requestId: string, action: string): Promise<void> {
-    const { tenantId, _id: target, amount, currency } = purchase;
+  function emit(
+    type: 'credits.purchased' | 'credits.refunded',
+    { purchase, amountMicro }: Moved,
+    requestId: string,
+  ): Promise<void> {
+    const { tenantId, _id: purchaseId, amount, currency } = purchase;
     const details = { credits: toCredits(amountMicro), amount, currency };
-    await audit
-      .append({ tenantId, createdAt: clock.now(), actor: ACTOR, action, target, requestId, details })
-      .catch((error: unknown) => {
-        log.error(`The audit log lacks a line: ${action} of ${target}.`, { requestId, tenantId, error });
-      });
+    return events.emit({ tenantId, id: ACTOR, requestId }, type, purchaseId, details);
   }
 
   return {
     async complete(paid, requestId, notice) {
       const moved = await purchases.complete(paid, clock.now(), notice);
-      if (moved !== undefined) await note(moved, requestId, 'credits.purchased');
+      if (moved !== undefined) await emit('credits.purchased', moved, requestId);
       const booked = moved ?? (await purchases.completed(paid.checkoutId));
       if (booked === undefined) return false;
       try {
@@ -76,7 +76,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
       const moved = await purchases.refund(refund, clock.now(), notice);
       if (moved === 'unpaid') return 'unpaid';
       if (moved === undefined) return 'heard';
-      await note(moved, requestId, 'credits.refunded');
+      await emit('credits.refunded', moved, requestId);
       await publish(moved).catch((error: unknown) => {
         const { tenantId } = moved.purchase;
         log.error('A refund is booked but Redis does not know it yet; npm run reconcile repairs it.', {

@@ -6,7 +6,8 @@ import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
-import { createAuditTrail } from '../../api/resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
+import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
@@ -123,7 +124,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accounts: createAccountRepository(mongo, models),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
-    auditTrail: createAuditTrail({ audit: createAuditRepository(models), clock, log }),
+    events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(models), clock, log })], log),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },

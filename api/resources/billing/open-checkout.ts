@@ -4,7 +4,7 @@ import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/bi
 import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { Payment } from '../../payments/payment.ts';
-import { BALANCE_MICRO_MAX } from '../../admin/credits/book-credits.ts';
+import { BALANCE_MICRO_MAX } from './read-balance.ts';
 
 /** As long as Stripe lets a session live. */
 const OPEN_MS = 24 * 3_600_000;
@@ -39,7 +39,10 @@ export async function openCheckout(
   const { successUrl, cancelUrl } = urls;
   const row: CheckoutRow = {
     _id: newId('cs'),
-    ...{ tenantId, keyId, successUrl, cancelUrl },
+    tenantId,
+    keyId,
+    successUrl,
+    cancelUrl,
     ...order,
     status: 'open',
     payment: payment.name,

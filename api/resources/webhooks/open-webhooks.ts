@@ -14,9 +14,9 @@ import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import { createWatchAccount } from '../../../shared/webhooks/account-watch.ts';
 import { createEventSink } from '../../../shared/webhooks/event-sink.ts';
 import { createSubscriptions } from '../../../shared/webhooks/subscriptions.ts';
-import type { WebhookParts } from './route.ts';
-import { createTelling } from './telling.ts';
-import type { Telling } from './telling.ts';
+import type { TenantEventListener } from '../../tenant-events.ts';
+import type { WebhookParts } from './webhooks-deps.ts';
+import { createPublishTenantEvents } from './publish-tenant-events.ts';
 
 export interface OpenWebhooksDeps {
   mongo: Parameters<typeof createWebhookRepository>[0];
@@ -32,13 +32,13 @@ export interface OpenWebhooksDeps {
 }
 
 export interface IngressWebhooks {
-  /** For the route. */
+  /** For the endpoints. */
   parts: WebhookParts;
-  /** An audit log that also tells receivers of what is noted in it. */
-  telling: Telling;
+  /** Publishes what is done in a tenant's account. */
+  publish: TenantEventListener;
 }
 
-/** What the ingress needs of webhooks: their resources, and telling what its routes do. Workers deliver. */
+/** What the ingress needs of webhooks: their resources, and publishing its own events. Workers deliver. */
 export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
   const { mongo, models, redis, keyspace, cipher, clock, closer, log } = deps;
   const repository = createWebhookRepository(mongo, models);
@@ -53,6 +53,6 @@ export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebho
   const watchAccount = createWatchAccount({ events, accounts: createAccountStates(models) });
   return {
     parts: { repository, deliveries, queue, events, cipher, allowPrivate: deps.config.allowPrivate },
-    telling: createTelling({ events, watchAccount, clock, log }),
+    publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
   };
 }

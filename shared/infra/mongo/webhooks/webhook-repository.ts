@@ -8,7 +8,7 @@ import type { Models } from '../models.ts';
 import type { WebhookRow } from './webhook-rows.ts';
 
 /** Disabled ones count as well. */
-const WEBHOOKS_MAX = 20;
+export const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { SpecData } from '@seriousme/openapi-schema-validator';
 
-import { createDocument } from '../../../../api/openapi/document.ts';
+import { createDocument } from '../../../../api/openapi/public-api.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
 import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
-import { ENDPOINTS } from '../../../../api/contract/endpoints.ts';
-import type { EndpointRule } from '../../../../api/contract/endpoints.ts';
+import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
+import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';
 import { ERRORS } from '../../../../shared/errors/codes.ts';
 import { isRecord } from '../../../support/is-record.ts';
@@ -52,7 +52,7 @@ describe('the document', () => {
   });
 
   it('has every endpoint of the table and, with a key, no other', () => {
-    const inTable = Object.entries<EndpointRule>(ENDPOINTS).map(([name, { method, path }]) => {
+    const inTable = Object.entries<Endpoint>(ENDPOINTS).map(([name, { method, path }]) => {
       const template = path.replaceAll(
         /:(\w+)/g,
         (_whole, param: string) => `{${param.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`,
@@ -68,7 +68,7 @@ describe('the document', () => {
 
   it('asks for the scopes that the guards ask for', () => {
     for (const { id, scopes } of endpointsOf(document).filter(({ needsKey }) => needsKey)) {
-      const rule: EndpointRule | undefined = Object.entries<EndpointRule>(ENDPOINTS).find(([name]) => name === id)?.[1];
+      const rule = Object.entries<Endpoint>(ENDPOINTS).find(([name]) => name === id)?.[1];
       expect([id, scopes]).toEqual([id, rule?.scopes === 'any' ? [] : rule?.scopes]);
     }
   });
