@@ -1,4 +1,4 @@
-import express from 'express';
+import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
@@ -9,6 +9,9 @@ import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { storeFault } from './http/store-fault.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
+import { servedAdminDocument } from './openapi/served-document.ts';
+import { createDocsRoute } from './resources/docs/docs-route.ts';
+import { createOpenapiRoute } from './resources/docs/openapi-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues-board/board.ts';
 import { createAdminSignInRoute } from './admin/sign-in/route.ts';
 
@@ -26,6 +29,17 @@ const setSafeHeaders: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store');
   next();
 };
+
+/** The OpenAPI document of the administration and its page, at `/admin/openapi.json` and `/admin/docs/`. */
+function createAdminDocs(): Router {
+  const prepare: RequestHandler = (_req, _res, next) => {
+    next();
+  };
+  return Router().use(
+    createOpenapiRoute(servedAdminDocument, { cacheControl: 'no-store', prepare }),
+    createDocsRoute({ title: 'Parley administration API', prepare }),
+  );
+}
 
 /** What `ADMIN_PORT` serves (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics and deep health. */
 export function createAdminApp(deps: AdminDeps): Express {
@@ -53,6 +67,8 @@ export function createAdminApp(deps: AdminDeps): Express {
   app.use(createAdminSignInRoute(authentication));
   app.use(BOARD_PATH, authentication.requirePageAccess, createQueuesBoard(deps.queues));
   app.use('/admin/v1', authentication.requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps));
+  app.use(['/admin/docs', '/admin/openapi.json'], authentication.requirePageAccess);
+  app.use('/admin', createAdminDocs());
   app.use(notFound);
   app.use(storeFault, createErrorHandler({ log: deps.log }));
   return app;

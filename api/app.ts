@@ -23,9 +23,10 @@ import { storeFault } from './http/store-fault.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
+import { servedDocument } from './openapi/served-document.ts';
 import { createDocsRoute } from './resources/docs/docs-route.ts';
 import { createHealthRoute } from './resources/health/health-route.ts';
-import { createOpenapiRoute } from './resources/docs/openapi-route.ts';
+import { createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/openapi-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -55,6 +56,12 @@ const describePreflight: RequestHandler = (req, res, next) => {
   next();
 };
 
+/** Sets the headers of a caller without a key. */
+const describeAddress: RequestHandler = (_req, res, next) => {
+  setAddressHeaders(res);
+  next();
+};
+
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
   const { http, authenticate, metrics, log } = deps;
@@ -66,8 +73,9 @@ export function createApp(deps: AppDeps): Express {
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 
-  const openapi = createOpenapiRoute();
-  app.use(openapi, createDocsRoute());
+  // Neither needs a key nor takes from a limit.
+  const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
+  app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));
   app.use('/platform/v1', openapi);
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);

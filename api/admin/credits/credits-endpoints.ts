@@ -17,11 +17,14 @@ import type { BookCreditsDeps } from './book-credits.ts';
 
 const REASON_CHARACTERS_MAX = 500;
 
+const notZero: Joi.CustomValidator<number> = (value, helpers) =>
+  value === 0 ? helpers.message({ custom: '{{#label}} must not be 0' }) : value;
+
 const newCreditsSchema = Joi.object<{ credits: number; reason?: string }, true>({
   credits: creditsSchema
-    .invalid(0)
+    .custom(notZero)
+    .meta({ rule: 'At most six decimals, and not 0.' })
     .required()
-    .messages({ 'any.invalid': '{{#label}} must not be 0' })
     .description('A grant, or with a negative amount an adjustment.'),
   reason: Joi.string().allow('').custom(codePoints(REASON_CHARACTERS_MAX)).description('Shown to the tenant.'),
 }).required();

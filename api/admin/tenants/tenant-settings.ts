@@ -26,21 +26,29 @@ const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers
 
 const settings = {
   name: Joi.string().custom(codePoints(NAME_CHARACTERS_MAX)).description('For people.'),
-  default_model: tierSchema,
+  default_model: tierSchema.description('The tier of requests that name none.'),
   rpm: requestsPerMinuteSchema.description('Requests per minute of a key.'),
   tpm: tokensPerMinuteSchema.description('Tokens per minute of a key.'),
   daily_requests: requestsPerDaySchema.description('Requests of a key in any 24 hours; 0 means unlimited.'),
   chat_rpm: requestsPerMinuteSchema.description('Complete chat requests per minute.'),
   stream_rpm: requestsPerMinuteSchema.description('Streamed chat requests per minute.'),
-  monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX).allow(null),
+  monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX)
+    .allow(null)
+    .description('Tokens a calendar month; null: no budget.'),
   subject: contextTextSchema.allow(null),
   grade: contextTextSchema.allow(null),
-  on_disconnect: Joi.string().valid('cancel', 'finish'),
+  on_disconnect: Joi.string()
+    .valid('cancel', 'finish')
+    .description('What happens to a request whose caller disconnects.'),
   moderation: moderationSettingsSchema
     .custom(checkCategories)
-    .meta({ rule: 'Categories are named in lower-case letters, digits, -, _ and /.' })
-    .allow(null),
-  test_daily_tokens: countSchema(0, TOKENS_PER_MONTH_MAX),
+    .meta({
+      reads: Joi.object({ disabled: Joi.array().items(Joi.string()), thresholds: Joi.object().unknown() }).allow(null),
+      rule: 'Thresholds are from 0 to 1; their categories are named in lower-case letters, digits, -, _ and /.',
+    })
+    .allow(null)
+    .description('Categories that never flag, and the scores at which others do; null: the settings of the service.'),
+  test_daily_tokens: countSchema(0, TOKENS_PER_MONTH_MAX).description('Tokens a day of test keys.'),
 };
 
 export interface TenantSettingsBody {

@@ -11,12 +11,13 @@ export const DOCS_POLICY = [
 ].join('; ');
 
 /** Relative addresses throughout, so that it works behind any host and prefix. */
-export const DOCS_PAGE = `<!doctype html>
+export function renderDocs(title: string): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Parley API</title>
+<title>${title}</title>
 <link rel="icon" type="image/png" href="favicon-32x32.png">
 <link rel="stylesheet" href="swagger-ui.css">
 </head>
@@ -28,6 +29,7 @@ export const DOCS_PAGE = `<!doctype html>
 </body>
 </html>
 `;
+}
 
 /** `validatorUrl`: Swagger UI would otherwise send the document to a validator on the Internet. */
 export const DOCS_INITIALIZER = `SwaggerUIBundle({

@@ -4,9 +4,8 @@ import { dirname } from 'node:path';
 import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
 
-import { setAddressHeaders } from '../../admission/limit-headers.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { DOCS_INITIALIZER, DOCS_PAGE, DOCS_POLICY } from './docs-page.ts';
+import { DOCS_INITIALIZER, DOCS_POLICY, renderDocs } from './docs-page.ts';
 
 /** Of the package, these alone are served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
@@ -14,7 +13,6 @@ const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] a
 const ASSET_SECONDS = 3_600;
 
 const setSafeHeaders: RequestHandler = (_req, res, next) => {
-  setAddressHeaders(res);
   res.setHeader('Content-Security-Policy', DOCS_POLICY);
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Referrer-Policy', 'no-referrer');
@@ -35,12 +33,12 @@ function findPackage(): { root: string; etag: string } {
   return { root: dirname(file), etag: `"${version}"` };
 }
 
-/** `GET /docs/`: the document to read and to try out, without anything from outside (decision 0036). No key is needed. */
-export function createDocsRoute(): Router {
+/** `GET /docs/`: the document of an API to read and to try out, without anything from outside (decision 0036). */
+export function createDocsRoute({ title, prepare }: { title: string; prepare: RequestHandler }): Router {
   const { root, etag } = findPackage();
   const router = Router({ strict: true });
   const serve = (path: string, handler: RequestHandler) => {
-    router.route(path).get(setSafeHeaders, handler).all(methodNotAllowed('GET'));
+    router.route(path).get(prepare, setSafeHeaders, handler).all(methodNotAllowed('GET'));
   };
 
   // Relative: behind a proxy's prefix it stays there.
@@ -48,7 +46,7 @@ export function createDocsRoute(): Router {
     res.redirect(308, 'docs/');
   });
   serve('/docs/', (_req, res) => {
-    sendText(res, 'html', DOCS_PAGE);
+    sendText(res, 'html', renderDocs(title));
   });
   serve('/docs/initializer.js', (_req, res) => {
     sendText(res, 'js', DOCS_INITIALIZER);

@@ -1,23 +1,24 @@
 import { Router } from 'express';
 import type { RequestHandler } from 'express';
 
-import { setAddressHeaders } from '../../admission/limit-headers.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { servedDocument } from '../../openapi/served-document.ts';
+import type { ServedDocument } from '../../openapi/served-document.ts';
 
-/** It changes with a new version of the service only; who asks again is told so by the ETag. */
-const CACHE_CONTROL = 'public, max-age=300';
+/** A document changes with a new version of the service only; the ETag tells a client that it has the current one. */
+export const DOCUMENT_CACHE = 'public, max-age=300';
 
-/** `GET /openapi.json`: the document of the public API, made once. It needs no key and takes from no limit. */
-export function createOpenapiRoute(): Router {
+/** `GET /openapi.json`: the document of an API, made once. */
+export function createOpenapiRoute(
+  document: () => Promise<ServedDocument>,
+  { cacheControl, prepare }: { cacheControl: string; prepare: RequestHandler },
+): Router {
   const send: RequestHandler = async (_req, res) => {
-    const { text, etag } = await servedDocument();
-    setAddressHeaders(res);
-    res.setHeader('Cache-Control', CACHE_CONTROL);
+    const { text, etag } = await document();
+    res.setHeader('Cache-Control', cacheControl);
     res.setHeader('ETag', etag);
     res.type('json').send(text);
   };
   const router = Router();
-  router.route('/openapi.json').get(send).all(methodNotAllowed('GET'));
+  router.route('/openapi.json').get(prepare, send).all(methodNotAllowed('GET'));
   return router;
 }
