@@ -2,7 +2,7 @@ import prettier from 'eslint-config-prettier';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (style guide, section 3).';
+const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (docs/architecture.md, import rules).';
 
 export default defineConfig(
   { ignores: ['dist/', '.data/', 'coverage/', 'bench-results/', 'node_modules/'] },

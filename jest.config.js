@@ -1,15 +1,11 @@
-/** ES modules throughout: jest runs with --experimental-vm-modules (see scripts/launch.mjs). */
-const swc = {
-  jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
-  module: { type: 'nodenext' },
-};
-
+/** Node.js runs TypeScript itself, and loads the product once for all test files of a process (test/runtime). */
 export const project = (displayName, testMatch, extra = {}) => ({
   displayName,
   testMatch,
-  testEnvironment: 'node',
-  extensionsToTreatAsEsm: ['.ts'],
-  transform: { '^.+\\.ts$': ['@swc/jest', swc] },
+  testEnvironment: '<rootDir>/test/runtime/shared-environment.ts',
+  runtime: '<rootDir>/test/runtime/shared-runtime.ts',
+  injectGlobals: false,
+  transform: {},
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.data'],
   ...extra,
 });
@@ -23,9 +19,11 @@ export default {
   testTimeout: 20_000,
   // One more than cores: many tests wait for leases and time limits, and two left a third of two cores idle.
   maxWorkers: 3,
+  // Files share what is loaded and leave their traces; it also keeps a single file out of the watching process.
+  workerIdleMemoryLimit: '1GB',
   projects: [
     project('unit', ['<rootDir>/test/{unit,model}/**/*.test.ts']),
-    project('stores', ['<rootDir>/test/{integration,api}/**/*.test.ts'], withStores),
+    project('stores', ['<rootDir>/test/{integration,api,guide}/**/*.test.ts'], withStores),
     project('e2e', ['<rootDir>/test/e2e/**/*.test.ts'], withStores),
   ],
 };

@@ -3,7 +3,6 @@ import type { Express } from 'express';
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import { logBreakerChange } from '../shared/infra/logging/log-breaker-change.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
@@ -18,34 +17,30 @@ import { createEntityRepository } from '../shared/infra/mongo/entities/entity-re
 import { createIdempotencyRepository } from '../shared/infra/mongo/requests/idempotency-repository.ts';
 import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../shared/infra/mongo/accounts/price-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createProviderRepository } from '../shared/infra/mongo/routing/provider-repository.ts';
 import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createAcceptanceClock } from '../shared/infra/redis/requests/acceptance-clock.ts';
-import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-channel.ts';
-import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
+import { createAccessFlags, listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
-import { createBodyStore } from '../shared/infra/redis/requests/body-store.ts';
-import { createChunkChannel } from '../shared/infra/redis/requests/chunk-channel.ts';
-import { openRedis } from '../shared/infra/redis/open-redis.ts';
+import { createBodyStore, createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../shared/infra/redis/requests/lane-statistics.ts';
-import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
-import { inTime } from '../shared/infra/redis/time-limit.ts';
+import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
+import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
@@ -66,6 +61,7 @@ import { openPayment, pricesUnset } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
+import { createIngressEvents } from './ingress-events.ts';
 import { createTenantEvents } from './tenant-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
@@ -104,20 +100,19 @@ export async function composeIngress(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
 
-  const principalRepository = createPrincipalRepository(models);
+  const principalRepository = createPrincipalRepository(mongo);
   const principals = createPrincipalCache(principalRepository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
-  const stores = { mongo, models, redis, subscriber, keyspace };
+  const stores = { mongo, redis, subscriber, keyspace };
   const webhooks = await openWebhooks({ ...stores, cipher, config: config.webhooks, clock, closer, log });
-  const compliance = openCompliance({ models, redis, keyspace, credentialsKey: config.credentialsKey, closer, log });
+  const compliance = openCompliance({ mongo, redis, keyspace, credentialsKey: config.credentialsKey, closer, log });
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -139,6 +134,7 @@ export async function composeIngress(
     hub.close();
   });
   const metrics = createIngressMetrics(hub.size);
+  const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
@@ -147,9 +143,9 @@ export async function composeIngress(
     retentionMs,
   });
   const accountStore = createAccountStore(redis, keyspace, inTime);
-  const accounts = createAccountRepository(mongo, models);
+  const accounts = createAccountRepository(mongo);
   const recall = createRecall({
-    answers: createAnswerRepository(models),
+    answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
     retentionMs,
     clock,
@@ -168,15 +164,15 @@ export async function composeIngress(
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
   });
 
-  const tenants = createTenantRepository(models);
-  const keys = createKeyRepository(mongo, models);
+  const tenants = createTenantRepository(mongo);
+  const keys = createKeyRepository(mongo);
   const accessFlags = createAccessFlags(redis, keyspace);
-  const audit = createAuditRepository(models);
+  const audit = createAuditRepository(mongo);
   const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
 
-  const checkouts = createCheckoutRepository(models);
-  const purchases = createPurchaseRepository(mongo, models);
-  const prices = createPriceRepository(models, pricesUnset(config));
+  const checkouts = createCheckoutRepository(mongo);
+  const purchases = createPurchaseRepository(mongo);
+  const prices = createPriceRepository(mongo, pricesUnset(config));
   const opened = await openPayment(config, log, options.stripeApiUrl);
 
   const app = createApp({
@@ -185,12 +181,12 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
-    usage: createUsageRepository(models),
-    entities: createEntityRepository(models),
+    usage: createUsageRepository(mongo),
+    entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     events,
     webhooks: webhooks.parts,
-    batches: await openBatches(config.mongodbUri, models, closer),
+    batches: await openBatches(config.mongodbUri, mongo, closer),
     compliance,
     accounts,
     accountStore,
@@ -205,11 +201,15 @@ export async function composeIngress(
         purchases,
         tenants,
         accountStore,
-        events,
+        events: webhooks.events,
+        watchAccount: webhooks.watchAccount,
+        countMismatch: (reason) => {
+          metrics.paymentMismatches.inc({ reason });
+        },
         clock,
         log,
       }),
-    idempotency: createIdempotencyRepository(models),
+    idempotency: createIdempotencyRepository(mongo),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
@@ -217,7 +217,7 @@ export async function composeIngress(
     countRequest: createCountRequest(admissionStore),
     records,
     streams,
-    ledger: createLedgerRepository(models),
+    ledger: createLedgerRepository(mongo),
     recall,
     clock,
     accept: createAccept({
@@ -236,9 +236,7 @@ export async function composeIngress(
       records,
       recall,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
-      onVerdict: (verdict) => {
-        metrics.admissions.inc({ verdict });
-      },
+      events: telemetry,
     }),
     hub,
     readiness,
@@ -249,7 +247,7 @@ export async function composeIngress(
     log,
   });
 
-  const shards = await createShardDirectory(models, config.queue.shards).list();
+  const shards = await createShardDirectory(mongo, config.queue.shards).list();
   const adminApp = createAdminApp({
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
@@ -257,14 +255,11 @@ export async function composeIngress(
     tenants,
     keys,
     prices,
-    providers: createProviderRepository(models, cipher),
-    tiers: createTierRepository(mongo, models),
+    providers: createProviderRepository(mongo, cipher),
+    tiers: createTierRepository(mongo),
     accessFlags,
     events,
-    breakers: createBreakerStore(redis, keyspace, (change) => {
-      metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });
-      logBreakerChange(log, change);
-    }),
+    breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,

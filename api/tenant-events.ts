@@ -2,7 +2,7 @@ import type { ComplianceScope } from '../shared/contracts/compliance.ts';
 import type { KeyMode } from '../shared/contracts/jobs.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 
-/** Who did it: the id of an API key, `administrator` or `payment`, and in which request. */
+/** Who did it: the id of an API key or `administrator`, and in which request. */
 export interface Actor {
   tenantId: string;
   id: string;
@@ -40,14 +40,22 @@ export interface TenantEventDetails {
   'checkout.created': Money;
   'credits.granted': { credits: number; reason: string };
   'credits.adjusted': { credits: number; reason: string };
-  'credits.purchased': Money;
-  'credits.refunded': Money;
   'compliance.export_requested': AboutEntity;
   'compliance.export_downloaded': Nothing;
   'compliance.deletion_requested': AboutEntity;
 }
 
 export type TenantEventType = keyof TenantEventDetails;
+
+/** What happens to its target once, however often a repeated call emits it. */
+export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
+  'key.created',
+  'webhook.created',
+  'batch.created',
+  'checkout.created',
+  'credits.granted',
+  'credits.adjusted',
+]);
 
 /** `target` is the id of what it was done to. */
 export type TenantEvent = {

@@ -21,6 +21,11 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 /** Type stripping is experimental by name in the oldest Node.js that can run this. */
 const QUIET = '--disable-warning=ExperimentalWarning';
 const SOURCES = ['api', 'workers', 'shared'];
+/** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */
+const DATA = ['.lua', '.txt'];
+/** What Node.js has compiled, for the next process that loads the same files: that halves the time of a start. */
+const CACHE =
+  process.env.NODE_ENV === 'production' ? {} : { NODE_COMPILE_CACHE: join(ROOT, '.data', 'cache', 'compiled') };
 
 const TASKS = {
   start: (args) => script('scripts/start.ts', args, { isOwner: true }),
@@ -79,7 +84,7 @@ function run(command, args, { env = {}, isOwner = false } = {}) {
       cwd: ROOT,
       detached: true,
       stdio: isOwner ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-      env: { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...env },
+      env: { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...CACHE, ...env },
     });
     current.once('error', (error) => reject(new Failure(`${command} could not be run: ${error.message}.`)));
     current.once('exit', (code, signal) => {
@@ -196,17 +201,17 @@ async function build(args) {
   let count = 0;
   for (const folder of SOURCES) {
     for (const file of readdirSync(join(ROOT, folder), { recursive: true })) {
-      if (!file.endsWith('.lua')) continue;
+      if (!DATA.some((ending) => file.endsWith(ending))) continue;
       cpSync(join(ROOT, folder, file), join(ROOT, 'dist', folder, file));
       count += 1;
     }
   }
-  console.log(`Built dist/ (and copied ${count} Lua scripts).`);
+  console.log(`Built dist/ (and copied ${count} Lua scripts and phrase lists).`);
   return 0;
 }
 
 async function check() {
-  const jestOptions = { env: { NODE_OPTIONS: `--experimental-vm-modules ${QUIET}` } };
+  const jestOptions = { env: { NODE_OPTIONS: QUIET } };
   const steps = [
     ['prettier', ['--check', '.']],
     ['eslint', ['.']],

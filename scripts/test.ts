@@ -19,11 +19,7 @@ await rm(dataDir, { recursive: true, force: true });
 
 /** `node` of the PATH is not asked: jest's own child processes are started with the program that runs jest. */
 function runJest(args: readonly string[]): Promise<number> {
-  const nodeOptions = [
-    process.env['NODE_OPTIONS'],
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-  ];
+  const nodeOptions = [process.env['NODE_OPTIONS'], '--disable-warning=ExperimentalWarning'];
   const jest = spawn(process.execPath, [JEST, ...args], {
     cwd: ROOT,
     stdio: 'inherit',

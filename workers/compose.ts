@@ -5,42 +5,41 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
-import { listenForBreakers } from '../shared/infra/redis/routing/breaker-channel.ts';
-import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
+import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createCancelChannel } from '../shared/infra/redis/requests/cancel-channel.ts';
+import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
-import { openRedis } from '../shared/infra/redis/open-redis.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/reconnect-watch.ts';
+import { watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
-import { withErasureGate } from './compliance/with-erasure-gate.ts';
+import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
-import { createPipelineMeter } from './pipeline-meter.ts';
+import type { WorkerEvents } from './worker-events.ts';
+import { logWorker, measureWorker } from './worker-metrics.ts';
 import { createInferenceWorker } from './processors/inference.ts';
-import { createReconciler } from './settlement/reconcile.ts';
-import { createReconcileHourly } from './settlement/run-hourly.ts';
+import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './settlement/sweep.ts';
@@ -58,11 +57,14 @@ export interface WorkerComposeOptions {
   betweenTokensMs?: number;
 }
 
-/** A running request's lease: a worker that is silent for so long has died (contract.md section 7: 15 s in all). */
+/**
+ * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
+ * all).
+ */
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
-const FLEET_CLOSING_MS = 5_000;
+const SHARDS_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -81,12 +83,11 @@ export async function composeWorker(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, models, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
@@ -94,21 +95,24 @@ export async function composeWorker(
   closer.defer('http', () => http.close());
 
   const metrics = createWorkerMetrics();
-  const meter = createPipelineMeter(metrics, systemClock, log);
+  const telemetry = createEventBus<WorkerEvents>((name, error) => {
+    log.error(`A listener of ${name} failed.`, { error });
+  });
+  measureWorker(telemetry, metrics, systemClock);
+  logWorker(telemetry, systemClock, log);
   const breakers = await createBreakers({
-    store: createBreakerStore(redis, keyspace, meter.onBreakerChange),
+    store: createBreakerStore(redis, keyspace, telemetry),
     listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
     workerId,
-    onState: meter.onBreakerState,
+    events: telemetry,
     clock: systemClock,
     log,
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, chatEvents } = await startWebhooks({
+  const { events, publishBooked } = await startWebhooks({
     config,
     mongo,
-    models,
     redis,
     subscriber,
     keyspace,
@@ -116,9 +120,7 @@ export async function composeWorker(
     leases,
     gate,
     clock: systemClock,
-    onAttempt: (outcome) => {
-      metrics.webhookAttempts.inc({ outcome });
-    },
+    telemetry,
     closer,
     log,
   });
@@ -127,10 +129,10 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
   });
   const { hasReconnectedRecently } = watchReconnects(redis);
-  const endings = createFinishJournal({ requests, clock: systemClock, log });
+  const journal = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
-    endings.replay().catch((error: unknown) => {
-      log.error('Redis could not be told what was finished before it went away.', { error });
+    journal.replay().catch((error: unknown) => {
+      log.error('What was finished before Redis went away could not be replayed.', { error });
     });
   });
   const admissions = createAdmissionStore(redis, keyspace, {
@@ -140,19 +142,16 @@ export async function composeWorker(
   });
 
   const { runPipeline, checkNow } = openPipeline({
-    ...{
-      redis,
-      keyspace,
-      http,
-      routing,
-      breakers,
-      requests,
-      endings,
-      stores,
-      chatEvents,
-      meter,
-      hasReconnectedRecently,
-    },
+    redis,
+    keyspace,
+    http,
+    routing,
+    breakers,
+    requests,
+    journal,
+    stores,
+    events: telemetry,
+    hasReconnectedRecently,
     moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
     retentionMs,
@@ -170,10 +169,8 @@ export async function composeWorker(
     clock: systemClock,
     ledger: stores.ledger,
     accounts: accountStore,
-    onSettled: (count) => {
-      metrics.settled.inc(count);
-    },
-    onBooked: async (records) => chatEvents.onBooked(await gate.cover(records)),
+    events: telemetry,
+    publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -190,12 +187,22 @@ export async function composeWorker(
   });
   closer.defer('queues', () => queues.close());
   startCompliance({
-    ...{ mongo, models, redis, keyspace, queues, pseudonyms, erasures, retentionMs, events, leases, closer, log },
+    mongo,
+    redis,
+    keyspace,
+    queues,
+    pseudonyms,
+    erasures,
+    retentionMs,
+    events,
+    leases,
     clock: systemClock,
+    closer,
+    log,
   });
 
   const reconciler = createReconciler({
-    books: createReconciliationRepository(mongo, models),
+    books: createReconciliationRepository(mongo),
     audit: createAccountAudit(redis, keyspace),
     accounts: accountStore,
     clock: systemClock,
@@ -208,15 +215,20 @@ export async function composeWorker(
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
     createInferenceWorker({
       client: redis,
-      ...{ keyspace, shard, workerId, runPipeline, concurrency, log },
+      keyspace,
+      shard,
+      concurrency,
       queue: queues.queue(shard, lane),
+      runPipeline,
+      workerId,
       onLockLost: checkNow,
+      log,
     });
   const supervisor = createShardSupervisor({
-    directory: createShardDirectory(models, config.queue.shards),
+    directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
-    reconcile: createReconcileHourly({ reconciler, leases, metrics, log }),
+    reconcile: createReconcileHourly({ reconciler, leases, events: telemetry }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
@@ -226,16 +238,28 @@ export async function composeWorker(
       return [interactive, batch];
     },
     dispatcher: openDispatcher({
-      ...{ mongo, models, redis, keyspace, queues, routing, admissions, accountStore, leases, events, log },
-      ...{ hasReconnectedRecently, requestTimeoutMs, retentionMs, pseudonyms },
+      mongo,
+        redis,
+      keyspace,
+      queues,
+      routing,
+      admissions,
+      accountStore,
+      leases,
+      events,
+      hasReconnectedRecently,
+      requestTimeoutMs,
+      retentionMs,
+      pseudonyms,
       clock: systemClock,
+      log,
     }),
-    onOutboxLength: async (shard) => {
-      metrics.unsettled.set({ shard: String(shard) }, await outbox.length(shard));
+    measureOutbox: async (shard) => {
+      telemetry.emit('settlement.waiting', shard, await outbox.length(shard));
     },
   });
   await supervisor.start();
-  closer.defer('supervisor', () => supervisor.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
   closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({

@@ -1,6 +1,5 @@
 import { environment } from '../shared/config/environment.ts';
-import { listen } from '../shared/lifecycle/listen.ts';
-import { runProcess } from '../shared/lifecycle/run-process.ts';
+import { listen, runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeWorker } from './compose.ts';
 import type { WorkerProcess } from './compose.ts';
 import { createHealthServer } from './health-server.ts';
@@ -12,7 +11,7 @@ await runProcess({
   kind: 'worker',
   name: 'worker',
   env: environment,
-  // A worker finishes what it runs, up to the request's time limit (contract.md section 1).
+  // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
   graceMs: ({ limits }) => limits.requestTimeoutSeconds * 1000 + CLOSING_MS,
   async start(config, log, closer) {
     const { host, workerPort } = config.http;

@@ -2,35 +2,40 @@ import type { Config } from '../shared/config/load-config.ts';
 import type { HttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { RoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import type { RequestStore } from '../shared/infra/redis/requests/request-store.ts';
-import { createStreamReader } from '../shared/infra/redis/requests/stream-reader.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
 import { createChunkWriter } from './pipeline/chunks/chunk-writer.ts';
-import type { ErasureGatedStores } from './compliance/with-erasure-gate.ts';
-import { createAwaitTurn } from './pipeline/lease/await-turn.ts';
-import { createLease } from './pipeline/lease/lease.ts';
-import { createOpenLeases } from './pipeline/lease/open-leases.ts';
+import type { ErasureGatedStores } from './compliance/erasure-gate.ts';
+import { createClaim } from './pipeline/claim.ts';
+import { createLease, createOpenLeases } from './pipeline/lease/lease.ts';
 import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
-import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
-import { createKeep } from './pipeline/keep.ts';
+import { createStoreAnswer } from './pipeline/store-answer.ts';
 import { createLoadContext } from './pipeline/load-context.ts';
 import { createModerate } from './pipeline/moderate.ts';
-import { createRemember } from './pipeline/remember.ts';
+import { createDeleteTurn, createSaveTurn } from './pipeline/save-turn.ts';
 import { createPipeline } from './pipeline/run-pipeline.ts';
 import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
-import type { PipelineMeter } from './pipeline-meter.ts';
-import { createAdapters } from './providers/adapters.ts';
 import type { FinishJournal } from './settlement/finish-journal.ts';
-import type { ChatEvents } from './webhooks/chat-events.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+import type { ProviderKind } from '../shared/domain/routing/routing.ts';
+import { createAnthropicAdapter } from './providers/anthropic/index.ts';
+import { createOpenAiAdapter } from './providers/openai/index.ts';
+import type { ProviderAdapter } from './providers/provider.ts';
+
+/** One adapter per kind. The simulated provider speaks OpenAI's protocol, so that the HTTP path is the real one. */
+export function createAdapters(http: HttpClient): Record<ProviderKind, ProviderAdapter> {
+  const openai = createOpenAiAdapter(http);
+  return { openai, simulated: openai, anthropic: createAnthropicAdapter(http) };
+}
 
 export interface OpenPipelineDeps {
   redis: RedisClient;
@@ -40,10 +45,9 @@ export interface OpenPipelineDeps {
   breakers: Breakers;
   moderation: Config['moderation'];
   requests: RequestStore;
-  endings: Pick<FinishJournal, 'finish'>;
+  journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
-  chatEvents: Pick<ChatEvents, 'onFinished'>;
-  meter: PipelineMeter;
+  events: WorkerEmitter;
   hasReconnectedRecently: () => boolean;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
@@ -54,56 +58,52 @@ export interface OpenPipelineDeps {
 
 export interface Pipeline {
   runPipeline: RunPipeline;
-  /** Has a request that runs here learn at once whether it is still owned and wanted. */
+  /** Checks at once, not with its next renewal, whether a request that runs here is still owned and wanted. */
   checkNow(requestId: string): void;
 }
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
 export function openPipeline(deps: OpenPipelineDeps): Pipeline {
-  const { redis, keyspace, http, routing, requests, stores, meter, clock, log } = deps;
+  const { redis, keyspace, http, routing, requests, stores, events, clock, log } = deps;
   const { conversations } = stores;
-  const { moderator, openWindow } = createModeration(deps.moderation, http, meter.onModerated);
+  const { moderator, openWindow } = createModeration(deps.moderation, http, events);
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
 
-  const runPipeline = createPipeline(
-    {
-      claim: createClaim({
-        ...{ requests, routing, log },
-        streams: createStreamReader(redis, keyspace),
-        openLease: openLeases.open,
-        awaitTurn: createAwaitTurn({ requests, hasReconnectedRecently: deps.hasReconnectedRecently }),
-        onClaimed: meter.onClaimed,
-      }),
-      moderate: createModerate({ moderator, clock, onFlagged: meter.onInputFlagged, log }),
-      loadContext: createLoadContext(conversations),
-      assemblePrompt: createAssemblePrompt(),
-      selectRoute: createSelectRoute({ routing, random: Math.random, log }),
-      generate: createGenerate({
-        ...{ breakers: deps.breakers, openWindow, betweenTokensMs: deps.betweenTokensMs, clock, log },
-        adapters: createAdapters(http),
-        openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
-        onAttempt: meter.onAttempt,
-        onFirstText: meter.onFirstText,
-        onFlagged: meter.onOutputFlagged,
-      }),
-      remember: createRemember({ conversations, clock, log }),
-      finish: createFinish({
-        ...{ requests: deps.endings, clock, log },
-        onFinished: (run, outcome) => {
-          meter.onFinished(run, outcome);
-          deps.chatEvents.onFinished(run, outcome);
-        },
-      }),
-      keep: createKeep({
-        answers: stores.answers,
-        cache: createAnswerCache(redis, keyspace),
-        retentionMs: deps.retentionMs,
-        log,
-      }),
-      conclude: createConclude({ conversations, log }),
-    },
-    conversations,
-  );
+  const runPipeline = createPipeline({
+    claim: createClaim({
+      requests,
+      routing,
+      streams: createStreamReader(redis, keyspace),
+      openLease: openLeases.open,
+      hasReconnectedRecently: deps.hasReconnectedRecently,
+      events,
+      log,
+    }),
+    moderate: createModerate({ moderator, clock, events }),
+    loadContext: createLoadContext(conversations),
+    assemblePrompt: createAssemblePrompt(),
+    selectRoute: createSelectRoute({ routing, random: Math.random, log }),
+    generate: createGenerate({
+      adapters: createAdapters(http),
+      breakers: deps.breakers,
+      openWindow,
+      openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
+      events,
+      betweenTokensMs: deps.betweenTokensMs,
+      clock,
+      log,
+    }),
+    saveTurn: createSaveTurn({ conversations, clock, log }),
+    finish: createFinish({ journal: deps.journal, clock, events, log }),
+    storeAnswer: createStoreAnswer({
+      answers: stores.answers,
+      cache: createAnswerCache(redis, keyspace),
+      retentionMs: deps.retentionMs,
+      log,
+    }),
+    deleteTurn: createDeleteTurn({ conversations }),
+    conclude: createConclude({ conversations, log }),
+  });
 
   return {
     runPipeline,

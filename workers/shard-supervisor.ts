@@ -1,5 +1,5 @@
 import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { ShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import type { ShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
 import type { Dispatcher } from './batches/dispatcher.ts';
@@ -18,7 +18,7 @@ export interface ShardSupervisorDeps {
   openWorkers: (shard: number, shards: number) => InferenceWorker[];
   dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;
-  onOutboxLength: (shard: number) => Promise<void>;
+  measureOutbox: (shard: number) => Promise<void>;
   log: Logger;
 }
 
@@ -55,7 +55,7 @@ interface ShardTasks {
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
-  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, onOutboxLength, log } = deps;
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, measureOutbox, log } = deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -84,7 +84,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
         warn('The sweep', shard),
       ),
       watching: repeat(
-        () => onOutboxLength(shard),
+        () => measureOutbox(shard),
         () => SWEEP_MS,
         warn('Reading the outbox length', shard),
       ),

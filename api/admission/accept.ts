@@ -8,7 +8,8 @@ import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { inTime } from '../../shared/infra/redis/time-limit.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import { inTime } from '../../shared/infra/redis/timing.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
@@ -18,6 +19,10 @@ import { ignoredFieldsHeader } from './ignored-fields.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
 
+export interface AdmissionEvents {
+  'admission.decided': [verdict: string];
+}
+
 export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
@@ -25,7 +30,7 @@ export interface AcceptDeps {
   records: Pick<RecordStore, 'attach'>;
   recall: Recall;
   retention: { ordinaryMs: number; keptMs: number };
-  onVerdict: (verdict: string) => void;
+  events: Emitter<AdmissionEvents>;
 }
 
 /** What a route knows of a call beside its body. */
@@ -64,7 +69,7 @@ export type Accept = ReturnType<typeof createAccept>;
  * request that is there: running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueue, hub, records, recall, retention, onVerdict } = deps;
+  const { admit, enqueue, hub, records, recall, retention, events } = deps;
 
   async function join<R>(
     admitted: AdmissionOutcome & { kind: 'joined' },
@@ -120,7 +125,7 @@ export function createAccept(deps: AcceptDeps) {
       retentionMs: isKept ? retention.keptMs : retention.ordinaryMs,
     });
     setKeyHeaders(res, principal, admitted.figures);
-    onVerdict(admitted.figures.verdict);
+    events.emit('admission.decided', admitted.figures.verdict);
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);

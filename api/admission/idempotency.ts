@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** contract.md section 3. */
+/** docs/spec/contract.md section 3. */
 const KEY_LENGTH_MAX = 255;
 
 /** The `Idempotency-Key` of a call, undefined where there is none. Throws `invalid_request` for a bad one. */

@@ -1,4 +1,4 @@
-/** contract.md section 2. */
+/** docs/spec/contract.md section 2. */
 const BYTES_MAX = 512;
 
 /** The value of `X-Ignored-Fields`: the names, percent-encoded, as many as there is room for. */

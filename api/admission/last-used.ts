@@ -10,7 +10,7 @@ export interface LastUsed {
   close(): Promise<void>;
 }
 
-/** Collects `last_used_at` of keys and writes it in batches (design.md section 6). */
+/** Collects `last_used_at` of keys and writes it in batches (docs/architecture/facts.md section 6). */
 export function createLastUsed(repository: Pick<PrincipalRepository, 'touch'>): LastUsed {
   let noted = new Map<string, number>();
 

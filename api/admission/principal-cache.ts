@@ -1,7 +1,7 @@
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 
-/** design.md section 6. */
+/** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
 /** While MongoDB is away; revocations still count, their flags are in Redis. */

@@ -2,7 +2,7 @@ import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 /** Brings answers back that Redis has let go and MongoDB keeps: readers have one way to read, from Redis. */

@@ -18,7 +18,7 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
 export interface ParsedChatBody {
   request: ChatRequest;
-  /** Names of the fields that nobody reads, for the header `X-Ignored-Fields` (contract.md section 2). */
+  /** Names of the fields that nobody reads, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
   ignoredFields: string[];
 }
 

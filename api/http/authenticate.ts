@@ -43,7 +43,7 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
   }
 }
 
-/** Accepts or refuses the key. Scope and tenant status are checked after it (contract.md section 3). */
+/** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec/contract.md section 3). */
 export function createAuthenticate({ principals, keyPrefix, clock, onUse }: AuthenticateDeps): RequestHandler {
   return async (req, res, next) => {
     const token = bearerToken(req.headers.authorization);

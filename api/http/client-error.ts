@@ -33,7 +33,9 @@ function answerTo(code: string): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Gives the refusals that Node makes by itself the form of all others (interface.md section 7), and closes. */
+/**
+ * Gives the refusals that Node makes by itself the form of all others (docs/spec/interface.md section 7), and closes.
+ */
 export function refuseMalformed(server: Server): void {
   const underWay = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();

@@ -50,7 +50,7 @@ function toServiceError(error: unknown, req: Request, res: Response, log: Logger
   );
 }
 
-/** Every 503 says when to try again (contract.md section 2). */
+/** Every 503 says when to try again (docs/spec/contract.md section 2). */
 function retryAfterOf(error: ServiceError): number | undefined {
   return error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined);
 }

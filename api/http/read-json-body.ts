@@ -8,7 +8,10 @@ import { readBody } from './read-body.ts';
 
 export interface BodyRules {
   limitBytes: number;
-  /** `chat`: every refused body is `invalid_request` (contract.md section 2); else 413 and 415 have their own codes. */
+  /**
+   * `chat`: every refused body is `invalid_request` (docs/spec/contract.md section 2); else 413 and 415 have their own
+   * codes.
+   */
   family: 'chat' | 'other';
   /** No body at all stands for an empty object. */
   optional?: boolean;

@@ -27,6 +27,10 @@ const SHOWN_ONCE: ReadonlySet<string> = new Set(['value', 'secret']);
 const WAIT_MS = 3_000;
 const POLL_MS = 50;
 
+/** A third of the time after which a claim is over, and how long a handler may run at most. */
+const RENEW_MS = 15_000;
+const RUN_MS_MAX = 15 * 60_000;
+
 function withoutSecrets(body: unknown): string {
   if (typeof body !== 'object' || body === null) return JSON.stringify(body);
   return JSON.stringify(Object.fromEntries(Object.entries(body).filter(([name]) => !SHOWN_ONCE.has(name))));
@@ -49,8 +53,10 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
 }
 
 /**
- * `Idempotency-Key` on the routes outside chat (contract.md section 3): a call runs once, and its success is given
- * again for 24 hours. Refusals are not remembered, so that a retry runs. It goes behind the body's reader, and in front
+ * `Idempotency-Key` on the routes outside chat (docs/spec/contract.md section 3): a call runs once, and its success is given
+ * again for 24 hours. Refusals (4xx) have changed nothing and are not remembered, so that a retry runs. What a 5xx has
+ * changed is not known: the key stays claimed until the claim lapses, and then a retry runs that finds what the first
+ * has created, by the id that both derive (`idForNew`). It goes behind the body's reader, and in front
  * of a handler that answers with `res.json`.
  */
 export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: string) => RequestHandler {
@@ -69,11 +75,28 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
     res.status(status).type('json').send(bodyJson);
   }
 
+  /** Renews the claim until it is told to stop. */
+  function keepClaim(tenantId: string, claimed: IdempotencyClaim): () => void {
+    const end = clock.now() + RUN_MS_MAX;
+    const timer = setInterval(() => {
+      const now = clock.now();
+      if (now > end) clearInterval(timer);
+      // One that fails is followed by another.
+      idempotency.renew(tenantId, claimed, now).catch(() => undefined);
+    }, RENEW_MS).unref();
+    return () => {
+      clearInterval(timer);
+    };
+  }
+
   function keepAnswer(res: Response, tenantId: string, claimed: IdempotencyClaim): void {
+    const stopRenewing = keepClaim(tenantId, claimed);
     beforeAnswer(res, async (body) => {
+      stopRenewing();
       const { statusCode: status } = res;
       const location = res.getHeader('Location');
       try {
+        if (status >= 500) return;
         if (status >= 300) await idempotency.release(tenantId, claimed);
         else {
           const answer = {
@@ -105,6 +128,10 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
     if (verdict.kind !== 'mine') await contextOf(res).undo?.();
     switch (verdict.kind) {
       case 'mine':
+        contextOf(res).run = {
+          name: `${wanted.name} ${verdict.firstOwner}`,
+          isRepeat: verdict.firstOwner !== wanted.owner,
+        };
         keepAnswer(res, tenantId, wanted);
         next();
         return;

@@ -1,7 +1,16 @@
 import type { RequestHandler, Response } from 'express';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { newId } from '../../shared/lifecycle/ids.ts';
+import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
+import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
+
+/** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
+export interface KeyedRun {
+  /** The same for every run that is to have one effect together; no other has it. */
+  name: string;
+  /** Another one has run before, and may have had its effect. */
+  isRepeat: boolean;
+}
 
 /** What a request carries from middleware to route. */
 export interface RequestContext {
@@ -10,6 +19,8 @@ export interface RequestContext {
   principal?: Principal;
   /** Whether the request has been counted against the key's rpm; each is counted once. */
   counted: boolean;
+  /** Set where the request runs under an `Idempotency-Key`. */
+  run?: KeyedRun;
   /** Takes back what the reader of the body has stored; for a request that turns out not to run. Safe to repeat. */
   undo?: () => Promise<void>;
 }
@@ -35,4 +46,18 @@ export function principalOf(res: Response): Principal {
   const { principal } = contextOf(res);
   if (principal === undefined) throw new Error('authenticate must run before this handler');
   return principal;
+}
+
+/** The id of what the request creates: every run under one `Idempotency-Key` has the same, so that it exists once. */
+export function idForNew(res: Response, prefix: IdPrefix): string {
+  const { run } = contextOf(res);
+  return run === undefined ? newId(prefix) : derivedId(prefix, run.name);
+}
+
+/** What an earlier run under the same `Idempotency-Key` has created, by the id that both have. */
+export async function createdBefore<Row>(
+  res: Response,
+  find: () => Promise<Row | undefined>,
+): Promise<Row | undefined> {
+  return contextOf(res).run?.isRepeat === true ? find() : undefined;
 }

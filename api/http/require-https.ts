@@ -10,8 +10,8 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * Refuses plain HTTP unless it comes from this machine (contract.md section 1). Express believes `X-Forwarded-Proto`
- * and `X-Forwarded-For` of trusted proxies only, so `secure` and `ip` can be relied on.
+ * Refuses plain HTTP unless it comes from this machine (docs/spec/contract.md section 1). Express believes
+ * `X-Forwarded-Proto` and `X-Forwarded-For` of trusted proxies only, so `secure` and `ip` can be relied on.
  */
 export const requireHttps: RequestHandler = (req, _res, next) => {
   if (req.secure || isLoopback(req.ip ?? '')) {

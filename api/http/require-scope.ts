@@ -16,7 +16,7 @@ export function assertScope(res: Response, ...accepted: readonly Scope[]): void 
   );
 }
 
-/** Refuses keys that have none of the scopes, then suspended tenants: the order of contract.md section 3. */
+/** Refuses keys that have none of the scopes, then suspended tenants: the order of docs/spec/contract.md section 3. */
 export function requireScope(...accepted: readonly Scope[]): RequestHandler {
   return (_req, res, next) => {
     assertScope(res, ...accepted);

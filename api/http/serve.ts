@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 
 import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
-import { listen } from '../../shared/lifecycle/listen.ts';
+import { listen } from '../../shared/lifecycle/run-process.ts';
 import { refuseMalformed } from './client-error.ts';
 
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
@@ -48,8 +48,8 @@ const IDLE_CHECK_MS = 50;
 const LAST_WORDS_MS = 300;
 
 /**
- * `server.close()` alone never ends while streams are open (design.md section 4): they get the grace, then they are
- * cut. A connection that a client would keep is closed as soon as its answer is there.
+ * `server.close()` alone never ends while streams are open (docs/architecture/facts.md section 4): they get the grace,
+ * then they are cut. A connection that a client would keep is closed as soon as its answer is there.
  */
 async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => {

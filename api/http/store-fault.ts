@@ -31,7 +31,7 @@ function isStoreFault(error: unknown): boolean {
   return FAULT_NAMES.has(error.name) || FAULT_MESSAGES.test(error.message);
 }
 
-/** A store that is away is 503 (contract.md section 2); mount it before the handler that answers. */
+/** A store that is away is 503 (docs/spec/contract.md section 2); mount it before the handler that answers. */
 export const storeFault: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
   next(
     isStoreFault(error)

@@ -1,91 +1,100 @@
+import type { PaymentMismatch } from '../../shared/domain/billing/payment-mismatch.ts';
+import type { Reversal } from '../../shared/domain/billing/reversal.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import type { PurchaseRow } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
 import type {
-  Moved,
   PaidCheckout,
-  PaymentNotice,
+  PurchaseReference,
   PurchaseRepository,
-  Refund,
 } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { TenantEvents } from '../tenant-events.ts';
+import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
+import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 
 export interface BookPaymentDeps {
   purchases: PurchaseRepository;
   tenants: Pick<TenantRepository, 'find'>;
   accountStore: AccountStore;
-  events: TenantEvents;
+  events: Pick<EventSink, 'publish'>;
+  watchAccount: WatchAccount;
+  countMismatch: (reason: PaymentMismatch) => void;
   clock: Clock;
   log: Logger;
 }
 
-/** Books what a payment says, exactly once, and brings the new book to Redis. `requestId` is for the audit log. */
+/**
+ * Books what a payment says, exactly once, then brings the new book to Redis and tells the tenant's receivers. What
+ * comes again does the latter two again, each without harm: so a call that fails or dies after the booking has its whole
+ * effect once the payment repeats its word. `requestId` is for the audit log.
+ */
 export interface BookPayment {
-  /**
-   * Whether this call was the one that credited. One that comes again brings the book to Redis again, so a payment
-   * whose book did not get there is answered 503, and counts once the payment repeats its word.
-   */
-  complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<boolean>;
-  /** `unpaid`: the payment is to say it again later. */
-  refund(refund: Refund, requestId: string, notice: PaymentNotice): Promise<'unpaid' | 'heard'>;
+  complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<void>;
+  /** `unpaid`: the payment is to say it again later. `unknown`: nothing that was sold here. */
+  reverse(
+    reference: PurchaseReference,
+    reversal: Reversal,
+    requestId: string,
+    notice: PaymentNotice,
+  ): Promise<'unpaid' | 'unknown' | 'heard'>;
 }
 
-/** What the audit log calls whoever paid. */
-const ACTOR = 'payment';
-
 export function createBookPayment(deps: BookPaymentDeps): BookPayment {
-  const { purchases, tenants, accountStore, events, clock, log } = deps;
+  const { purchases, tenants, accountStore, events, watchAccount, countMismatch, clock, log } = deps;
 
-  async function publish({ purchase: { tenantId }, book }: Pick<Moved, 'purchase' | 'book'>): Promise<void> {
-    const tenant = await tenants.find(tenantId);
-    if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
-    await accountStore.publishBook(tenant.shard, tenantId, book);
+  async function publish({ tenantId }: PurchaseRow, book: Book): Promise<void> {
+    try {
+      const tenant = await tenants.find(tenantId);
+      if (tenant === undefined) throw new Error(`There is no tenant ${tenantId}`);
+      await accountStore.publishBook(tenant.shard, tenantId, book);
+    } catch (cause) {
+      throw new ServiceError('model_unavailable', 'This is booked but does not count yet; send it again.', {
+        cause,
+        retryAfterSeconds: 1,
+      });
+    }
   }
 
-  function emit(
-    type: 'credits.purchased' | 'credits.refunded',
-    { purchase, amountMicro }: Moved,
-    requestId: string,
-  ): Promise<void> {
-    const { tenantId, _id: purchaseId, amount, currency } = purchase;
-    const details = { credits: toCredits(amountMicro), amount, currency };
-    return events.emit({ tenantId, id: ACTOR, requestId }, type, purchaseId, details);
+  async function raisePurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
+    const data = { purchase_id: _id, credits: toCredits(creditsMicro) };
+    await events.publish([{ tenantId, type: 'credits.purchased', cause: _id, data, now: createdAt }]);
   }
 
   return {
     async complete(paid, requestId, notice) {
-      const moved = await purchases.complete(paid, clock.now(), notice);
-      if (moved !== undefined) await emit('credits.purchased', moved, requestId);
-      const booked = moved ?? (await purchases.completed(paid.checkoutId));
-      if (booked === undefined) return false;
-      try {
-        await publish(booked);
-      } catch (cause) {
-        throw new ServiceError('model_unavailable', 'The payment is booked but does not count yet; send it again.', {
-          cause,
-          retryAfterSeconds: 1,
+      const { checkoutId } = paid;
+      const mismatch = await purchases.complete(paid, {
+        now: clock.now(),
+        requestId,
+        ...(notice === undefined ? {} : { notice }),
+      });
+      if (mismatch !== undefined) {
+        countMismatch(mismatch);
+        log.error(`A paid notice does not fit the checkout ${checkoutId} (${mismatch}); nothing is booked.`, {
+          requestId,
         });
+        return;
       }
-      return moved !== undefined;
+      const booked = await purchases.find({ checkoutId });
+      if (booked === undefined) return;
+      await publish(booked.purchase, booked.book);
+      await raisePurchased(booked.purchase);
     },
 
-    async refund(refund, requestId, notice) {
-      const moved = await purchases.refund(refund, clock.now(), notice);
-      if (moved === 'unpaid') return 'unpaid';
-      if (moved === undefined) return 'heard';
-      await emit('credits.refunded', moved, requestId);
-      await publish(moved).catch((error: unknown) => {
-        const { tenantId } = moved.purchase;
-        log.error('A refund is booked but Redis does not know it yet; npm run reconcile repairs it.', {
-          tenantId,
-          requestId,
-          error,
-        });
-      });
-      return 'heard';
+    async reverse(reference, reversal, requestId, notice) {
+      const now = clock.now();
+      const outcome = await purchases.reverse(reference, reversal, { now, requestId, notice });
+      if (outcome !== 'heard') return outcome;
+      const booked = await purchases.find(reference);
+      if (booked === undefined) return outcome;
+      await publish(booked.purchase, booked.book);
+      await events.publish(await watchAccount(booked.purchase.tenantId, now));
+      return outcome;
     },
   };
 }

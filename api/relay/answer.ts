@@ -41,8 +41,8 @@ function metadataOf({ metadataJson }: AnswerHead): string {
 }
 
 /**
- * Writes the events of a stream as SSE (interface.md section 6.1). The text depends on head, sequence number and entry
- * only, so every ingress writes the same bytes. `deltas` are JSON string literals and are not decoded.
+ * Writes the events of a stream as SSE (docs/spec/interface.md section 6.1). The text depends on head, sequence number
+ * and entry only, so every ingress writes the same bytes. `deltas` are JSON string literals and are not decoded.
  */
 export function createSseWriter(head: AnswerHead) {
   const start = `data: ${headOf(head, 'chat.completion.chunk')},"choices":[{"index":0,"delta":{`;
@@ -62,7 +62,7 @@ export function createSseWriter(head: AnswerHead) {
   return {
     /**
      * The events of an entry from `fromSeq` on. An end is the final chunk, then `[DONE]`; a failed stream ends without
-     * it (contract.md section 3).
+     * it (docs/spec/contract.md section 3).
      */
     events(entry: StreamEntry, fromSeq: number): string {
       let seq = firstSeqOf(entry);
@@ -81,7 +81,9 @@ export function createSseWriter(head: AnswerHead) {
 
 export const SSE_PING = ': ping\n\n';
 
-/** The JSON text of a complete answer (interface.md section 2.2), joined from literals without decoding them. */
+/**
+ * The JSON text of a complete answer (docs/spec/interface.md section 2.2), joined from literals without decoding them.
+ */
 export function completeAnswer(head: AnswerHead, literals: readonly string[], terminal: Terminal): string {
   const content = literals.map((literal) => literal.slice(1, -1)).join('');
   const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${terminal.finishReason}"}`;

@@ -1,14 +1,14 @@
 import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
-import type { ChunkChannel } from '../../shared/infra/redis/requests/chunk-channel.ts';
+import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
 /**
  * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text
  * itself; whatever the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages
- * in one reconnect (design.md section 4).
+ * in one reconnect (docs/architecture/facts.md section 4).
  */
 export interface RelayHub {
   /** Where workers send the entries of requests admitted here. */

@@ -14,8 +14,8 @@ export interface PacedWriter {
 }
 
 /**
- * A client that never read made Node queue 91 MB in 3 s (design.md section 4): once its socket is full, `onBlocked`
- * must stop what comes next until `onDrained`. A client that takes longer than `drainMs` is dropped.
+ * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
+ * full, `onBlocked` must stop what comes next until `onDrained`. A client that takes longer than `drainMs` is dropped.
  */
 export function createPacedWriter(
   res: ServerResponse,

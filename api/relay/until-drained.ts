@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 /**
  * Resolves when the client has taken what was written; false: its connection is over. A client that takes longer than
- * `drainMs` is dropped (design.md section 4).
+ * `drainMs` is dropped (docs/architecture/facts.md section 4).
  */
 export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {

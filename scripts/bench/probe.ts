@@ -38,7 +38,7 @@ async function send(system: System, mode: 'complete' | 'stream'): Promise<string
 }
 
 function choiceOf(json: string): Choice {
-  // interface.md sections 2.2 and 2.3; a server that sends something else fails on its way here.
+  // docs/spec/interface.md sections 2.2 and 2.3; a server that sends something else fails on its way here.
   const { choices } = JSON.parse(json) as { choices: Choice[] };
   return choices[0] ?? {};
 }

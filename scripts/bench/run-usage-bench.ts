@@ -3,7 +3,7 @@ import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up
 import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts';
 import { monthStart } from '../../api/resources/usage/buckets.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 import { startProvider } from '../service/start-provider.ts';
 import type { SupervisedTask } from '../service/run-supervised.ts';
 import { figure, formatTable } from './format-table.ts';
@@ -85,7 +85,7 @@ async function timeQuery({ url, headers }: Parley, name: string, query: string):
   for (let call = 0; call < CALLS; call += 1) {
     const startedAt = performance.now();
     const response = await fetch(`${url}/usage?${query}`, { headers });
-    // As contract.md section 6 describes it.
+    // As docs/spec/contract.md section 6 describes it.
     const page = (await response.json()) as { data?: { results: { requests: number }[] }[] };
     times.push(performance.now() - startedAt);
     if (!response.ok) throw new Error(`GET /usage?${query} answered ${response.status}.`);

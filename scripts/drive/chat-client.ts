@@ -44,10 +44,10 @@ export interface ChatClient {
 /** Longer than any window of the service's limits but the day's. */
 const WAITING_MAX_MS = 15 * 60_000;
 
-/** interface.md section 6.1. */
+/** docs/spec/interface.md section 6.1. */
 const END_OF_STREAM = '[DONE]';
 
-/** The parts of interface.md sections 2.2 to 2.4 that are read here. */
+/** The parts of docs/spec/interface.md sections 2.2 to 2.4 that are read here. */
 interface WireAnswer {
   id?: string;
   model?: string;

@@ -68,7 +68,9 @@ async function* converse(
   }
 }
 
-/** interface.md section 2.1 allows 256 characters; the place in the file keeps two lines with one id apart. */
+/**
+ * docs/spec/contract.md section 4 allows 256 characters; the place in the file keeps two lines with one id apart.
+ */
 function entityIdFor(runId: string, index: number, id: string): string {
   return `drive-${runId}-${index + 1}-${id}`.slice(0, 256);
 }

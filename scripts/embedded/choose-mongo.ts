@@ -19,7 +19,7 @@ export interface ChoiceOptions {
   finders: Record<MongoKind, MongoFinder>;
 }
 
-/** contract.md section 1. */
+/** docs/spec/contract.md section 1. */
 const ORDER: readonly MongoKind[] = ['mongod', 'mongodb-memory-server', 'secantus-py'];
 
 const NAMES: Record<MongoKind, string> = {

@@ -50,7 +50,9 @@ const DATA_FOLDERS: Record<MongoKind, string> = {
   'secantus-rs': 'secantus-rs',
 };
 
-/** Starts a MongoDB server or its stand-in, in the order of contract.md section 1. Rejects with one sentence. */
+/**
+ * Starts a MongoDB server or its stand-in, in the order of docs/spec/contract.md section 1. Rejects with one sentence.
+ */
 export async function startMongo(options: MongoOptions): Promise<EmbeddedMongo> {
   const { env, log, signal } = options;
   const base = resolve(options.dataDir);
@@ -111,7 +113,7 @@ function serverArguments(kind: MongoKind, port: number, dbPath: string): string[
     return [...['--port', String(port), '--bind_ip', '127.0.0.1'], '--dbpath', dbPath, '--replSet', REPLICA_SET];
   }
   const common = ['--host', '127.0.0.1', '--port', String(port), '--storage-path', dbPath];
-  // Without the flag the Rust build loses acknowledged writes on kill -9 (contract.md section 1).
+  // Without the flag the Rust build loses acknowledged writes on kill -9 (docs/spec/contract.md section 1).
   return kind === 'secantus-rs' ? [...common, '--sync-on-commit'] : common;
 }
 

@@ -1,7 +1,7 @@
 import { prepareVenv } from './python-venv.ts';
 import type { VenvCommand, VenvOptions } from './python-venv.ts';
 
-/** contract.md section 1. */
+/** docs/spec/contract.md section 1. */
 const SECANTUS = {
   requirement: 'SecantusDB==0.7.0b3',
   name: 'SecantusDB',

@@ -52,7 +52,7 @@ export function createBatchClient({ url, key, signal }: BatchCaller): BatchClien
   }
 
   async function call(path: string, init?: RequestInit): Promise<BatchState> {
-    // As docs/batches.md describes it.
+    // As docs/guide/batches.md describes it.
     return (await (await send(path, init)).json()) as BatchState;
   }
   const find = (id: string) => call(`/${id}`);

@@ -5,7 +5,7 @@ import type { AdminApi } from './admin-api.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 
-/** The default rates of contract.md section 5, in credits a token. */
+/** The default rates of docs/spec/contract.md section 5, in credits a token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 type DemoTier = keyof typeof RATES;
 

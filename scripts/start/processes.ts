@@ -79,7 +79,7 @@ export async function startService(
       prefix: `worker${number}`,
       env: { ...env, WORKER_PORT: String(port) },
       ready: () => (port === 0 ? Promise.resolve() : assertReady(`http://${reachable(host)}:${port}/health/ready`)),
-      // A worker finishes what it runs, up to the request's time limit (contract.md section 1).
+      // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
       stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + STOP_MARGIN_MS,
     };
     return supervisor.start('service', optionsFor(worker, print));

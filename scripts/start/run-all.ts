@@ -40,7 +40,7 @@ export async function runAll(given: Environment, args: string[], print: Log): Pr
   return exitCode;
 }
 
-/** The order of design.md: what is used comes before what uses it, and closing goes the other way. */
+/** What is used comes before what uses it, and closing goes the other way. */
 async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log, print: Log): Promise<void> {
   const lock = await lockDataDir(settings.dataDir);
   supervisor.defer('the lock', () => lock.release());

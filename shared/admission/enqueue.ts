@@ -7,7 +7,7 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { ChatQueues } from '../infra/queue/chat-queue.ts';
 import type { AdmissionStore } from '../infra/redis/requests/admission-store.ts';
-import type { BodyStore } from '../infra/redis/requests/body-store.ts';
+import type { BodyStore } from '../infra/redis/requests/record-store.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 
 import Joi from 'joi';
 
-/** Settings of contract.md section 1, nested by subject. Times end in their unit. */
+/** Settings of docs/spec/contract.md section 1, nested by subject. Times end in their unit. */
 export interface Config {
   http: {
     host: string;

@@ -1,11 +1,11 @@
-/** `failed`: its lines never arrived whole. The other words are those of contract.md section 3. */
+/** `failed`: its lines never arrived whole. The other words are those of docs/spec/contract.md section 3. */
 export type BatchStatus =
   'validating' | 'in_progress' | 'completed' | 'failed' | 'expired' | 'cancelling' | 'cancelled';
 
 /** What keeps a batch from sending its next line. */
 export type BatchWait = 'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue';
 
-/** contract.md section 3. */
+/** docs/spec/contract.md section 3. */
 export const BATCH_LIMITS = {
   linesMax: 10_000,
   bytesMax: 50 * 1024 * 1024,

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-/** The two model tiers of interface.md section 1. */
+/** The two model tiers of docs/spec/interface.md section 1. */
 export const TIERS = ['mobius', 'oloid'] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -36,7 +36,7 @@ export interface ChatRequest {
   sampling?: Sampling;
 }
 
-/** interface.md section 2.1 and section 8; lengths are in code points (contract.md section 2). */
+/** docs/spec/interface.md section 2.1 and section 8; lengths are in code points (docs/spec/contract.md section 2). */
 export const CHAT_LIMITS = {
   messagesMax: 100,
   contentMax: 16_000,
@@ -78,6 +78,14 @@ export function codePoints(max: number): Joi.CustomValidator<string> {
 export function codePointLimitOf(rule: unknown): number | undefined {
   return typeof rule === 'function' ? codePointLimits.get(rule) : undefined;
 }
+
+/**
+ * For names: MongoDB keeps UTF-8, in which every lone surrogate becomes the same replacement character, so that two
+ * names would be one.
+ */
+export const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
+  value.isWellFormed() ? value : helpers.error('text.malformed');
+export const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
 
 type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.tooLarge' | undefined;
 
@@ -132,6 +140,8 @@ export const maxTokensSchema = answerTokensSchema
 export const contextTextSchema = Joi.string().allow('').custom(codePoints(CHAT_LIMITS.contextTextMax));
 export const entityIdSchema = Joi.string()
   .custom(codePoints(CHAT_LIMITS.entityIdMax))
+  .custom(wellFormed)
+  .meta({ rule: WELL_FORMED_RULE })
   .description("The caller's own id of the entity; with it the conversation is remembered.");
 export const metadataSchema = Joi.object()
   .unknown(true)
@@ -169,6 +179,7 @@ export const chatBodySchema = Joi.object<ChatBody, true>({
 /** Sentences for the schema's own error types; joi has the rest. */
 export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'text.tooLong': '{{#label}} must not be longer than {{#limit}} characters (Unicode code points)',
+  'text.malformed': '{{#label}} must not have half a surrogate pair',
   'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,
   'metadata.poisoned': '{{#label}} must not contain the keys __proto__, constructor or prototype',
   'metadata.tooLarge': `{{#label}} must not exceed ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON`,

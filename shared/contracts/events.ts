@@ -1,7 +1,7 @@
 import type { ErrorDetail } from '../errors/error-body.ts';
 import type { RequestTrace } from './request-trace.ts';
 
-/** contract.md section 3. */
+/** docs/spec/contract.md section 3. */
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'cancelled' | 'error';
 
 export interface Usage {
@@ -33,7 +33,7 @@ export interface StreamEntry {
   terminal?: Terminal;
 }
 
-/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (contract.md section 3). */
+/** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec/contract.md section 3). */
 export function eventsOf(terminal: Terminal): number {
   return terminal.finishReason === 'error' ? 1 : 2;
 }

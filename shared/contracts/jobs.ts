@@ -29,7 +29,7 @@ export interface RequestEnvelope {
   request: ChatRequest;
 }
 
-/** Job data are ids only: queues are watched by people (contract.md section 7). */
+/** Job data are ids only: queues are watched by people (docs/spec/contract.md section 7). */
 export interface ChatJob {
   tenantId: string;
 }

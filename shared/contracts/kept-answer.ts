@@ -16,7 +16,7 @@ export interface IdempotencyName {
   fingerprint: string;
 }
 
-/** An answer that may be asked for again for a day (contract.md section 3). */
+/** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */
 export interface KeptAnswer extends EndedAnswer {
   entityId?: string;
   /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
@@ -25,5 +25,5 @@ export interface KeptAnswer extends EndedAnswer {
   expiresAt: number;
 }
 
-/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (contract.md section 7). */
+/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (docs/spec/contract.md section 7). */
 export const KEPT_MS = 24 * 3_600_000;

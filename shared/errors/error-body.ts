@@ -1,7 +1,10 @@
 import { ERRORS } from './codes.ts';
 import type { ErrorCode } from './codes.ts';
 
-/** The error object of interface.md section 2.4; `param` and `reason` are additions of contract.md section 2. */
+/**
+ * The error object of docs/spec/interface.md section 2.4; `param` and `reason` are additions of
+ * docs/spec/contract.md section 2.
+ */
 export interface ErrorObject {
   code: ErrorCode;
   message: string;

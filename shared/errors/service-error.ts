@@ -7,7 +7,7 @@ export interface ServiceErrorOptions {
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
-  /** A machine-readable detail beside the code: `in_flight` (contract.md section 5). */
+  /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
   reason?: string;
 }
 
@@ -26,4 +26,9 @@ export class ServiceError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.reason = options.reason;
   }
+}
+
+/** A wait as `Retry-After` says it: whole seconds, at least one. */
+export function toRetrySeconds(waitMs: number): number {
+  return Math.max(1, Math.ceil(waitMs / 1000));
 }

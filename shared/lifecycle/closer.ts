@@ -1,4 +1,4 @@
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from './clock.ts';
 
 /** Collects what was opened and closes it in reverse order, once, going on past a step that fails or hangs. */
 export interface Closer {

@@ -25,7 +25,7 @@ const list = async () => (await admin.call('get', '/admin/v1/breakers?order=asc'
 const reset = (name: string) => admin.call('post', `/admin/v1/breakers/${name}/reset`);
 
 /** As a worker would. */
-const worker = () => createBreakerStore(admin.redis, admin.keyspace, () => undefined);
+const worker = () => createBreakerStore(admin.redis, admin.keyspace, { emit: () => undefined });
 const refuse = (name: string) =>
   worker().change(name, (breaker, now) =>
     afterReport(breaker, { slices: [], refusal: 'authentication' }, DEFAULT_BREAKER, now),
@@ -44,7 +44,7 @@ describe('the settings of a breaker', () => {
       breaker: { open_ms: 90_000, failure_ratio: 0.25 },
     });
     expect(put.body.breaker).toMatchObject({ open_ms: 90_000, max_open_ms: 90_000, failure_ratio: 0.25 });
-    const routing = await createRoutingRepository(admin.models, createCredentialCipher(CREDENTIALS_KEY)).load();
+    const routing = await createRoutingRepository(admin.mongo, createCredentialCipher(CREDENTIALS_KEY)).load();
     expect(routing.providers.get('sim')?.breaker).toEqual({
       windowMs: 30_000,
       minAttempts: 10,

@@ -71,6 +71,47 @@ it('a balance that could not be exact is refused', async () => {
   expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param: 'credits' });
 });
 
+describe('a booking under an Idempotency-Key', () => {
+  const bookAs = (id: string, key: string, body: object) =>
+    admin.call('post', `/admin/v1/tenants/${id}/credits`, body, { 'Idempotency-Key': key });
+
+  it('is booked once, however often and however late it comes, and is answered as it was', async () => {
+    const id = await createTenant();
+    const grant = { credits: 5, reason: 'Welcome' };
+    const answers = await Promise.all(Array.from({ length: 4 }, () => bookAs(id, 'welcome', grant)));
+    await book(id, { credits: 1 });
+    admin.clock.advance(48 * 3_600_000);
+    answers.push(await bookAs(id, 'welcome', grant));
+
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(answers.at(-1)?.headers['idempotent-replayed']).toBe('true');
+    expect(await ledgerSum(id)).toBe(6_000_000);
+    expect(await admin.models.audit.countDocuments({ tenantId: id, action: 'credits.granted' })).toBe(2);
+  });
+
+  it('has its audit line and its book in Redis though the first call died once it was booked', async () => {
+    const id = await createTenant();
+    await bookAs(id, 'died', { credits: 5 });
+    await admin.models.audit.deleteMany({ tenantId: id });
+    const tenant = await admin.models.tenants.findById(id).lean();
+    const account = admin.keyspace.shard(tenant?.shard ?? -1).account(id);
+    await admin.redis.del(account);
+
+    expect((await bookAs(id, 'died', { credits: 5 })).status).toBe(201);
+    expect(await admin.models.audit.countDocuments({ tenantId: id, action: 'credits.granted' })).toBe(1);
+    expect(await admin.redis.hget(account, 'book')).toBe('5000000');
+  });
+
+  it('is 422 for other credits, and another booking for another tenant', async () => {
+    const [id, other] = [await createTenant(), await createTenant()];
+    await bookAs(id, 'same', { credits: 5 });
+    expect(errorOf(await bookAs(id, 'same', { credits: 6 }))).toMatchObject({ code: 'idempotency_mismatch' });
+    expect((await bookAs(other, 'same', { credits: 6 })).status).toBe(201);
+    expect([await ledgerSum(id), await ledgerSum(other)]).toEqual([5_000_000, 6_000_000]);
+  });
+});
+
 describe('a booking', () => {
   it.each([
     ['credits', {}],

@@ -22,7 +22,7 @@ afterEach(async () => {
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const putProvider = (name: string, body: object = PROVIDER) => admin.call('put', `/admin/v1/providers/${name}`, body);
 const putTier = (body: object, tier = 'mobius') => admin.call('put', `/admin/v1/tiers/${tier}`, body);
-const routing = () => createRoutingRepository(admin.models, createCredentialCipher(CREDENTIALS_KEY)).load();
+const routing = () => createRoutingRepository(admin.mongo, createCredentialCipher(CREDENTIALS_KEY)).load();
 
 describe('a provider', () => {
   it('is created with the defaults, then replaced', async () => {
@@ -38,9 +38,9 @@ describe('a provider', () => {
       base_url: 'http://127.0.0.1:8090/v1',
       has_api_key: false,
       timeout_ms: 600_000,
-      first_token_timeout_ms: 60_000,
+      first_token_timeout_ms: 15_000,
       max_retries: 2,
-      breaker: { window_ms: 30_000, min_attempts: 10, failure_ratio: 0.5, open_ms: 10_000, max_open_ms: 60_000 },
+      breaker: { window_ms: 30_000, min_attempts: 10, failure_ratio: 0.5, open_ms: 10_000, max_open_ms: 15_000 },
       breaker_state: 'closed',
       updated_at: now,
     });

@@ -8,7 +8,7 @@ import { encodeEntry } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { createAnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
@@ -54,7 +54,7 @@ async function makeBatch(count: number): Promise<string> {
 }
 
 async function end(batchId: string, ...ends: LineEnd[]): Promise<void> {
-  await createBatchWorkRepository(service.models).end(tenant.tenantId, batchId, ends);
+  await createBatchWorkRepository(service.mongo).end(tenant.tenantId, batchId, ends);
 }
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
@@ -135,7 +135,7 @@ describe('GET /batches/{id}/results', () => {
     const answer = await createAnswerCache(service.redis, service.keyspace).read(0, requestId);
     if (answer === undefined) throw new Error('The request has not ended');
     const id = await makeBatch(1);
-    await createBatchWorkRepository(service.models).renumber(tenant.tenantId, id, 0, requestId);
+    await createBatchWorkRepository(service.mongo).renumber(tenant.tenantId, id, 0, requestId);
 
     await end(id, { index: 0, status: 'completed', answer });
 

@@ -45,8 +45,7 @@ it.each(['MongoDB', 'Redis'] as const)(
     const tenant = await service.startTenant({ credits: 0 });
     const { body } = await buy(service, tenant, { credits: 2_000_000 });
     expect(await balanceOf(service, tenant)).toBe(0);
-    const session = { client_reference_id: body.id, payment_status: 'paid', payment_intent: null };
-    const event = eventOf('checkout.session.completed', session);
+    const event = eventOf('checkout.session.completed', stripe.paid(String(body.id)));
     stores[store]?.cut();
 
     const start = performance.now();
@@ -63,3 +62,28 @@ it.each(['MongoDB', 'Redis'] as const)(
     expect(list.data).toHaveLength(1);
   },
 );
+
+it.each([
+  ['refund', 'charge.refunded', { metadata: {}, amount_refunded: 500 }],
+  ['dispute', 'charge.dispute.funds_withdrawn', { id: 'du_away', amount: 500, currency: 'eur' }],
+])('a %s whose book does not reach Redis is to be sent again, and counts then', async (_what, type, fields) => {
+  const tenant = await service.startTenant({ credits: 0 });
+  const { body } = await buy(service, tenant, { credits: 2_000_000 });
+  const checkoutId = String(body.id);
+  await callBack(service, eventOf('checkout.session.completed', stripe.paid(checkoutId)));
+  const event = eventOf(type, { payment_intent: `pi_${checkoutId}`, ...fields });
+  stores.Redis?.cut();
+
+  expect(refusalOf(await callBack(service, event))).toMatchObject({ status: 503, code: 'model_unavailable' });
+
+  stores.Redis?.restore();
+  await waitFor(
+    async () => ((await callBack(service, event)).status === 200 ? true : undefined),
+    'the event to be heard',
+  );
+  const { shard = -1 } = (await service.models.tenants.findById(tenant.tenantId).lean()) ?? {};
+  const book = await service.redis.hget(service.keyspace.shard(shard).account(tenant.tenantId), 'book');
+  expect(book).toBe('1000000000000');
+  const rows = await service.models.ledger.find({ tenantId: tenant.tenantId }).lean();
+  expect(rows).toHaveLength(2);
+});

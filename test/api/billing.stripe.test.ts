@@ -31,8 +31,7 @@ beforeEach(async () => {
 });
 
 function completed(id: string, more: object = {}): StripeEvent {
-  const session = { client_reference_id: id, payment_status: 'paid', payment_intent: `pi_${id}`, ...more };
-  return eventOf('checkout.session.completed', { object: 'checkout.session', ...session });
+  return eventOf('checkout.session.completed', stripe.paid(id, more));
 }
 
 function refunded(amount: number, more: object = {}): StripeEvent {
@@ -156,7 +155,7 @@ describe('a paid session', () => {
   });
 
   it('counts even when it comes after the end', async () => {
-    await callBack(service, eventOf('checkout.session.expired', { client_reference_id: checkoutId }));
+    await callBack(service, eventOf('checkout.session.expired', stripe.paid(checkoutId, { payment_status: 'unpaid' })));
     expect(await statusOf(checkoutId)).toBe('expired');
     await callBack(service, completed(checkoutId));
     expect([await statusOf(checkoutId), await balanceOf(service, tenant)]).toEqual(['completed', 2_000_000]);
@@ -176,14 +175,16 @@ describe('an unpaid session', () => {
     ['checkout.session.expired', 'expired'],
     ['checkout.session.async_payment_failed', 'failed'],
   ])('ends with %s as %s', async (type, status) => {
-    expect((await callBack(service, eventOf(type, { client_reference_id: checkoutId }))).status).toBe(200);
+    expect((await callBack(service, eventOf(type, stripe.paid(checkoutId, { payment_status: 'unpaid' })))).status).toBe(
+      200,
+    );
     const { body } = await apiOf(service, tenant.key)('get', `/billing/checkout/${checkoutId}`);
     expect(body).toMatchObject({ status, url: null });
   });
 
   it('is not ended by a late word once it is paid', async () => {
     await callBack(service, completed(checkoutId));
-    await callBack(service, eventOf('checkout.session.expired', { client_reference_id: checkoutId }));
+    await callBack(service, eventOf('checkout.session.expired', stripe.paid(checkoutId, { payment_status: 'unpaid' })));
     expect(await statusOf(checkoutId)).toBe('completed');
   });
 });

@@ -8,7 +8,7 @@ import type { TestService } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
 
-/** design.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
+/** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
 
 async function timed(call: request.Test): Promise<{ response: request.Response; tookMs: number }> {

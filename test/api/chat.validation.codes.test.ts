@@ -26,7 +26,10 @@ const post =
   ({ key }) =>
     postChat(service.app, options?.key ?? key, body);
 
-/** Every code of interface.md section 7, by hand: status, type, what must be named, and how a caller comes to it. */
+/**
+ * Every code of docs/spec/interface.md section 7, by hand: status, type, what must be named, and how a caller comes to
+ * it.
+ */
 const CODES: [code: string, status: number, type: string, named: RegExp, provoke: Provoke, tenant?: TenantOptions][] = [
   ['missing_api_key', 401, 'authentication_error', /Authorization/, () => postChat(service.app, '', HI)],
   ['invalid_api_key', 401, 'authentication_error', /key/, post(HI, { key: 'svc_sk_live_nonsense' })],

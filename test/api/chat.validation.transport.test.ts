@@ -171,8 +171,8 @@ describe('a large body', () => {
     await refused(sendRaw(body));
 
     delay.disable();
-    // Checking such bodies whole took many seconds. How near it comes to the 200 ms of E16 (faults.md) is a measurement
-    // for an idle machine, not for a test: reading the largest valid body alone takes about 150.
+    // Checking such bodies whole took many seconds. How near it comes to the 200 ms of E16 (docs/faults.md) is a
+    // measurement for an idle machine, not for a test: reading the largest valid body alone takes about 150.
     expect(delay.max / 1e6).toBeLessThan(3_000);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { chatOf, postChat } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import type { TestService, TestTenant } from '../support/service.ts';
@@ -117,6 +118,15 @@ describe('an entity_id of any characters', () => {
     expect(list.status).toBe(200);
     expect((await api('delete', path)).body).toEqual({ id: entityId, object: 'entity', deleted: true });
     expect((await api('get', path)).status).toBe(404);
+  });
+
+  it('is 400 with half a surrogate pair, which would be the same name as any other half', async () => {
+    for (const entityId of ['\ud800', 'pupil-\udfff']) {
+      const made = refusalOf(await api('post', '/entities', { entity_id: entityId }));
+      expect(made).toMatchObject({ status: 400, code: 'invalid_request', param: 'entity_id' });
+      const chat = refusalOf(await postChat(service.app, tenant.key, { ...chatOf('Hi'), entity_id: entityId }));
+      expect(chat).toMatchObject({ status: 400, code: 'invalid_request', param: 'entity_id' });
+    }
   });
 
   it('is 400 when its escape is malformed', async () => {

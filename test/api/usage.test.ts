@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import type { UsageRollUpRow } from '../../shared/infra/mongo/rows.ts';
+import type { UsageRollUpRow } from '../../shared/infra/mongo/accounts/usage-repository.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import type { TestService, TestTenant } from '../support/service.ts';

@@ -10,10 +10,10 @@ const STREAMS = 20;
 const PATIENT = 12;
 const CHUNKS = 60;
 const CHUNK_MS = 100;
-/** contract.md section 7, Worker killed. */
+/** docs/spec/contract.md section 7, Worker killed. */
 const END_WITHIN_MS = 15_000;
 
-/** E1 of faults.md, in small. */
+/** E1 of docs/faults.md, in small. */
 describe('a worker that is killed amid streams', () => {
   let fleet: Fleet;
   let workers: WorkerProcess[];

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { totalsOf } from '../../shared/domain/routing/attempt-window.ts';
 import { afterReset } from '../../shared/domain/routing/breaker.ts';
 import type { Breaker } from '../../shared/domain/routing/breaker.ts';
-import { BreakerOpenError } from '../../workers/pipeline/breakers/breaker-open-error.ts';
+import { BreakerOpenError } from '../../workers/pipeline/breakers/circuit.ts';
 import { call, failure, openBreakerLab, providerOf, refusal } from '../support/breaker-lab.ts';
 import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
 import { waitFor } from '../support/wait-for.ts';

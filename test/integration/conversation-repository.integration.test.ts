@@ -7,8 +7,8 @@ import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { mongoUri } from '../support/stores.ts';
 
 const CREATE = { create: true, now: 1_000 };
@@ -33,8 +33,8 @@ describe('the stored conversation of an entity', () => {
   beforeAll(async () => {
     mongo = await connectMongo(mongoUri(`conv-${randomBytes(6).toString('hex')}`));
     models = createModels(mongo);
-    await ensureIndexes(models);
-    conversations = createConversationRepository(models);
+    await ensureIndexes(mongo);
+    conversations = createConversationRepository(mongo);
   });
   afterAll(async () => {
     await mongo.dropDatabase();

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { runAttempt } from '../../workers/pipeline/attempt/run-attempt.ts';
-import type { AttemptResult } from '../../workers/pipeline/attempt/run-attempt.ts';
-import { createAdapters } from '../../workers/providers/adapters.ts';
+import { runProviderCall } from '../../workers/pipeline/provider-call/run-provider-call.ts';
+import type { ProviderCallResult } from '../../workers/pipeline/provider-call/run-provider-call.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
 import { attemptOf } from '../support/attempt.ts';
 import { waitFor } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
@@ -26,7 +26,7 @@ describe('the connection of a provider call', () => {
     await server.close();
   });
 
-  function run(more: Partial<Provider> = {}): Promise<AttemptResult> {
+  function run(more: Partial<Provider> = {}): Promise<ProviderCallResult> {
     const provider: Provider = {
       name: 'p',
       kind: 'openai',
@@ -36,7 +36,7 @@ describe('the connection of a provider call', () => {
       maxRetries: 0,
       ...more,
     };
-    return runAttempt(createAdapters(http).openai, attemptOf({ provider, betweenTokensMs: 200 }).input);
+    return runProviderCall(createAdapters(http).openai, attemptOf({ provider, betweenTokensMs: 200 }).input);
   }
 
   const abandoned = () =>

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { createAdapters } from '../../workers/providers/adapters.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import type { ProviderCall, ProviderEvent } from '../../workers/providers/provider.ts';
 import { waitFor } from '../support/chat.ts';

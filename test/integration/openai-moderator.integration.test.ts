@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { createOpenAiModerator } from '../../workers/moderation/openai/index.ts';
-import type { OpenAiModeratorOptions } from '../../workers/moderation/openai/index.ts';
+import { createOpenAiModerator } from '../../workers/moderation/openai-moderator.ts';
+import type { OpenAiModeratorOptions } from '../../workers/moderation/openai-moderator.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { listenersOf } from '../support/signals.ts';

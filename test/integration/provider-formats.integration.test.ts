@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { createAdapters } from '../../workers/providers/adapters.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
 import type { ProviderEvent } from '../../workers/providers/provider.ts';
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';

@@ -4,13 +4,16 @@ import { createAccountAudit } from '../../shared/infra/redis/accounts/account-au
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
-import { createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../../workers/worker-events.ts';
+import { measureWorker } from '../../workers/worker-metrics.ts';
+import { createReconcileHourly, createReconciler, noDrift } from '../../workers/settlement/reconcile.ts';
 import type { Reconciler } from '../../workers/settlement/reconcile.ts';
-import { createReconcileHourly } from '../../workers/settlement/run-hourly.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { RATE, SHARD, endingOf, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 const GRANT = 1_000 * RATE;
@@ -173,9 +176,10 @@ describe('the hourly run', () => {
   it('is made by one worker of many and shows what is left in the gauge', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
     const metrics = createWorkerMetrics();
-    const log = createRecordingLog();
+    const events = createEventBus<WorkerEvents>(() => undefined);
+    measureWorker(events, metrics, systemClock);
     const hourly = ['first', 'second'].map((name) =>
-      createReconcileHourly({ reconciler, leases: createLeaderLease(lab.redis, lab.keyspace, name), metrics, log }),
+      createReconcileHourly({ reconciler, leases: createLeaderLease(lab.redis, lab.keyspace, name), events }),
     );
     for (const run of hourly) await run(SHARD);
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 1 } });

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createChunkChannel } from '../../shared/infra/redis/requests/chunk-channel.ts';
+import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import { createRedis } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { waitFor } from '../support/chat.ts';

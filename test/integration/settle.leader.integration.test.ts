@@ -41,8 +41,8 @@ function newSettler(faults: Partial<SettleDeps> = {}): Settler {
     accounts: lab.accounts,
     leases: createLeaderLease(lab.redis, lab.keyspace, `process-${processes}`),
     clock: { now: () => time },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
+    events: { emit: () => undefined },
+    publishBooked: () => Promise.resolve(),
     log,
     ...faults,
   });
@@ -113,7 +113,7 @@ describe('a process that dies while it settles', () => {
       'after the commit, before Redis hears of it',
       () => ({ accounts: { read: lab.accounts.read, publishBook: crash } }),
     ],
-    ['before it tells of them', () => ({ onBooked: crash })],
+    ['before it tells of them', () => ({ publishBooked: crash })],
     ['before it acknowledges', () => ({ outbox: { ...lab.outbox, acknowledge: crash } })],
   ])('%s leaves nothing uncharged and charges nothing twice', async (_when, faults) => {
     const { tenantId } = await owing(2);
@@ -129,15 +129,15 @@ describe('a process that dies while it settles', () => {
   it('before it acknowledges leaves the next one to tell of the same requests', async () => {
     const { requestIds } = await owing(2);
     const told: string[][] = [];
-    const onBooked = (records: readonly { requestId: string }[]) => {
+    const publishBooked = (records: readonly { requestId: string }[]) => {
       told.push(records.map(({ requestId }) => requestId));
       return Promise.resolve();
     };
-    const dying = newSettler({ onBooked, outbox: { ...lab.outbox, acknowledge: crash } });
+    const dying = newSettler({ publishBooked, outbox: { ...lab.outbox, acknowledge: crash } });
     await expect(dying.settleShard(SHARD)).rejects.toThrow('The process was killed');
     await dying.release(SHARD);
 
-    await newSettler({ onBooked }).settleShard(SHARD);
+    await newSettler({ publishBooked }).settleShard(SHARD);
 
     expect(told).toEqual([requestIds, requestIds]);
   });

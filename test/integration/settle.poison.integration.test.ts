@@ -43,8 +43,8 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     accounts: lab.accounts,
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
+    events: { emit: () => undefined },
+    publishBooked: () => Promise.resolve(),
     log,
   });
 }

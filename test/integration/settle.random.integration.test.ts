@@ -90,8 +90,8 @@ async function newProcess(name: string): Promise<Settler> {
     leases: createLeaderLease(client, lab.keyspace, name),
     // Every look goes back: in this test no time passes between a loss and its repair.
     clock: { now: () => (time += 5_000) },
-    onSettled: () => undefined,
-    onBooked: () => Promise.resolve(),
+    events: { emit: () => undefined },
+    publishBooked: () => Promise.resolve(),
     log: createRecordingLog(),
   });
 }

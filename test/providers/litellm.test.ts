@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createHttpClient } from '../../shared/infra/http/http-client.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
-import { createAdapters } from '../../workers/providers/adapters.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
 import type { ProviderCall } from '../../workers/providers/provider.ts';
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';
 

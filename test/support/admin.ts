@@ -11,10 +11,11 @@ import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import { createProviderRepository } from '../../shared/infra/mongo/routing/provider-repository.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
@@ -27,7 +28,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-statistics.ts';
+import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 
@@ -43,7 +44,8 @@ export interface TestClock {
 export interface TestAdmin {
   app: Express;
   /** Sends a request with the administrator's token. */
-  call(method: Method, path: string, body?: unknown): Promise<request.Response>;
+  call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
+  mongo: MongoConnection;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -105,7 +107,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   const name = `admin-${randomBytes(6).toString('hex')}`;
   const { mongo, redis } = await openStores(name);
   const models = createModels(mongo);
-  await ensureIndexes(models);
+  await ensureIndexes(mongo);
   const keyspace = createKeyspace(name);
   const queues = createChatQueues(redis, keyspace, () => undefined);
   const subscribers: RedisClient[] = [];
@@ -115,16 +117,16 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     adminToken: ADMIN_TOKEN,
     keyPrefix: 'svc',
     shards: 2,
-    tenants: createTenantRepository(models),
-    keys: createKeyRepository(mongo, models),
-    prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
-    providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
-    tiers: createTierRepository(mongo, models),
-    breakers: createBreakerStore(redis, keyspace, () => undefined),
-    accounts: createAccountRepository(mongo, models),
+    tenants: createTenantRepository(mongo),
+    keys: createKeyRepository(mongo),
+    prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
+    providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
+    tiers: createTierRepository(mongo),
+    breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
+    accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
-    events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(models), clock, log })], log),
+    events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
@@ -135,14 +137,15 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   });
   return {
     app,
+    mongo,
     models,
     redis,
     keyspace,
     queues,
     clock,
     errors,
-    call(method, path, body) {
-      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' });
+    call(method, path, body, headers = {}) {
+      const call = request(app)[method](path).auth(ADMIN_TOKEN, { type: 'bearer' }).set(headers);
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {
@@ -161,7 +164,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   };
 }
 
-/** What every refusal must look like (interface.md section 2.4). */
+/** What every refusal must look like (docs/spec/interface.md section 2.4). */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error: Record<string, unknown> };
   if (error['request_id'] !== response.headers['x-request-id']) throw new Error('request_id differs from X-Request-Id');

@@ -1,22 +1,22 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
-import { openLocalWindow } from '../../workers/moderation/local/local-window.ts';
-import type { AttemptInput } from '../../workers/pipeline/attempt/run-attempt.ts';
+import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
+import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 
 const moderator = createLocalModerator();
 
 /** One call of a provider, ready to run. */
 export interface Attempt {
-  input: AttemptInput;
+  input: ProviderCallInput;
   /** What was released so far. */
   texts: string[];
   stop(reason: Error): void;
 }
 
 /** First token within 100 ms, then no silence of 50 ms, the whole within 1 s, unless told otherwise. */
-export function attemptOf(more: Partial<AttemptInput> = {}): Attempt {
+export function attemptOf(more: Partial<ProviderCallInput> = {}): Attempt {
   const texts: string[] = [];
   const controller = new AbortController();
-  const input: AttemptInput = {
+  const input: ProviderCallInput = {
     envelope: {
       requestId: 'req_1',
       tenantId: 'ten_1',

@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import type { Breaker, BreakerChange, BreakerSettings } from '../../shared/domain/routing/breaker.ts';
 import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
-import { listenForBreakers } from '../../shared/infra/redis/routing/breaker-channel.ts';
-import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import type { BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
+import { createBreakerStore, listenForBreakers } from '../../shared/infra/redis/routing/breaker-store.ts';
+import type { BreakerEvents, BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
-import { BreakerOpenError } from '../../workers/pipeline/breakers/breaker-open-error.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
+import { BreakerOpenError } from '../../workers/pipeline/breakers/circuit.ts';
 import { createBreakers } from '../../workers/pipeline/breakers/breakers.ts';
 import type { Breakers } from '../../workers/pipeline/breakers/breakers.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
@@ -79,6 +79,10 @@ export async function openBreakerLab(): Promise<BreakerLab> {
   const clients: RedisClient[] = [];
   const workers: Breakers[] = [];
   const changes: BreakerChange[] = [];
+  const events = createEventBus<BreakerEvents>(() => undefined);
+  events.on('breaker.changed', (change) => {
+    changes.push(change);
+  });
   async function connect(role: ConnectionRole, url = redisUrl()): Promise<RedisClient> {
     const client = createRedis(url, role);
     clients.push(client);
@@ -87,7 +91,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
     return client;
   }
   const redis = await connect('producer');
-  const store = createBreakerStore(redis, keyspace, (change) => changes.push(change));
+  const store = createBreakerStore(redis, keyspace, events);
   const shared = async ({ name }: Provider) => (await store.readAll()).breakers.get(name) ?? NEW_BREAKER;
 
   return {
@@ -103,7 +107,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
       }, what),
 
     async startWorker({ url, isDeaf = false } = {}) {
-      const own = createBreakerStore(await connect('worker', url), keyspace, (change) => changes.push(change));
+      const own = createBreakerStore(await connect('worker', url), keyspace, events);
       const subscriber = await connect('subscriber', url);
       const log = createRecordingLog();
       let asked = 0;
@@ -118,7 +122,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
         listen: (onChange, onMissed) =>
           isDeaf ? Promise.resolve() : listenForBreakers(subscriber, keyspace, onChange, onMissed),
         workerId: `wrk_${workers.length}`,
-        onState: () => undefined,
+        events: { emit: () => undefined },
         clock: systemClock,
         log,
       });

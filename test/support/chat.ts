@@ -52,7 +52,10 @@ export function parseSse(text: string): SseEvent[] {
     });
 }
 
-/** The error object of a response; throws where its request id is not that of the header (interface.md section 7). */
+/**
+ * The error object of a response; throws where its request id is not that of the header
+ * (docs/spec/interface.md section 7).
+ */
 export function errorOf(response: request.Response): Record<string, unknown> {
   const { error } = response.body as { error?: Record<string, unknown> };
   if (error === undefined) throw new Error(`No error object in a ${response.status}: ${response.text}`);

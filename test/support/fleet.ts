@@ -7,8 +7,8 @@ import { freePort } from '../../scripts/embedded/ports.ts';
 import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { waitFor } from './chat.ts';
 import { spawnProcess, waitUntilReady } from './processes.ts';
 import type { TestProcess } from './processes.ts';
@@ -63,11 +63,14 @@ async function callJson(method: string, url: string, body?: object): Promise<Rec
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`);
-  // Objects only, by contract.md section 2.
+  // Objects only, by docs/spec/contract.md section 2.
   return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
 }
 
-/** The settings of contract.md section 1 that have no default, and a worker that a test need not wait for long. */
+/**
+ * The settings of docs/spec/contract.md section 1 that have no default, and a worker that a test need not wait for
+ * long.
+ */
 export function settingsFor(redisUrl: string, mongodbUri: string): Record<string, string> {
   return {
     REDIS_URL: redisUrl,

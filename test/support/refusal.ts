@@ -17,14 +17,17 @@ export interface Refusal {
 
 const RETRY_STATUS: ReadonlySet<number> = new Set([429, 503]);
 
-/** Checks the headers that every response has (interface.md section 8, contract.md section 2). */
+/** Checks the headers that every response has (docs/spec/interface.md section 8, docs/spec/contract.md section 2). */
 export function expectUniformHeaders({ headers }: Pick<request.Response, 'headers'>): void {
   expect(headers['x-request-id']).toMatch(/^req_[0-9A-Za-z]{24}$/);
   for (const part of ['limit', 'remaining', 'reset']) expect(headers[`x-ratelimit-${part}-requests`]).toMatch(/^\d+$/);
   expect(headers['x-powered-by']).toBeUndefined();
 }
 
-/** What a refusal says, once it was checked to have the form that every refusal has (interface.md section 2.4). */
+/**
+ * What a refusal says, once it was checked to have the form that every refusal has
+ * (docs/spec/interface.md section 2.4).
+ */
 export function refusalOf(response: request.Response): Refusal {
   const { status, headers } = response;
   // A reader of streams gives the text of whatever comes instead.

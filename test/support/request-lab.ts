@@ -8,7 +8,7 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import type { AccountFigures, AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { createBodyStore } from '../../shared/infra/redis/requests/body-store.ts';
+import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
@@ -18,7 +18,13 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { AttemptRef, Claimed, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type {
+  AttemptRef,
+  ClaimedRequest,
+  Ending,
+  Needed,
+  RequestStore,
+} from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 
 export const SHARD = 3;
@@ -69,7 +75,7 @@ export interface RequestLab {
   /** Asks for admission, and stores the body where it is granted. */
   admit(options?: AdmitOptions): Promise<LabRequest>;
   /** Claims; throws where the delivery is dropped. */
-  run(request: LabRequest, attempt: number): Promise<Claimed>;
+  run(request: LabRequest, attempt: number): Promise<ClaimedRequest>;
   figures(principal: Principal): Promise<AccountFigures>;
   /** Every key of the namespace with its value, to show that nothing has changed. */
   snapshot(): Promise<Record<string, string>>;
@@ -95,6 +101,12 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
     costMicro,
     settlement: { ...request.settlement(costMicro, tokens.completion), promptTokens: tokens.prompt },
   };
+}
+
+/** What a renewal asks for that must hold so many tokens, and nothing ahead of need. */
+export function needs(tokens: number, more: Partial<Needed> = {}): Needed {
+  const held = { micro: tokens * RATE, tokens };
+  return { weight: tokens, must: held, ahead: held, overrun: { micro: 0, tokens: 0 }, ...more };
 }
 
 /** An end without text: nothing is charged. */

@@ -8,8 +8,9 @@ import type { RelayTimes } from '../../api/relay/forward.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -50,6 +51,7 @@ export interface TestService {
   /** The address of `app` behind a real socket, for what supertest cannot read: streams as they come. */
   url: string;
   provider: SimulatedProvider;
+  mongo: MongoConnection;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -92,7 +94,7 @@ function configOf(database: string, env: Record<string, string>): Readonly<Confi
 const RELUCTANT = { min_attempts: 1_000_000 };
 
 export interface ServiceOptions {
-  /** Settings of contract.md section 1. */
+  /** Settings of docs/spec/contract.md section 1. */
   env?: Record<string, string>;
   /** Number of workers at the start. */
   workers?: number;
@@ -199,6 +201,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     app,
     url: `http://127.0.0.1:${port}`,
     provider,
+    mongo,
     models: createModels(mongo),
     redis,
     keyspace: createKeyspace(name),

@@ -20,6 +20,8 @@ export interface StripeSession {
 export interface StripeDouble {
   url: string;
   sessions: StripeSession[];
+  /** The session of a checkout as Stripe's events carry it once it is paid; `more` replaces fields. */
+  paid(checkoutId: string, more?: object): object;
   /** How often the API was called. */
   calls(): number;
   /** The next call is carried out, but its answer is cut off. */
@@ -47,6 +49,15 @@ export async function startStripeDouble(): Promise<StripeDouble> {
     return session;
   }
 
+  /** Stripe copies the metadata of a session's payment to the payment, whose id the tests derive from the checkout's. */
+  function findPayment(url: string): object | undefined {
+    const id = /^\/v1\/payment_intents\/(pi_\w+)$/.exec(url)?.[1];
+    const session = [...byKey].find(([checkoutId]) => id === `pi_${checkoutId}`)?.[1];
+    if (id === undefined || session === undefined) return undefined;
+    const checkoutId = session.fields['payment_intent_data[metadata][checkout_id]'];
+    return { id, object: 'payment_intent', metadata: { checkout_id: checkoutId } };
+  }
+
   server.answer((res, req) => {
     const body = server.requests.at(-1)?.body ?? '';
     res.setHeader('Content-Type', 'application/json');
@@ -54,8 +65,13 @@ export async function startStripeDouble(): Promise<StripeDouble> {
       res.writeHead(refusal.status).end(JSON.stringify({ error: refusal.error }));
       return;
     }
+    const payment = req.method === 'GET' ? findPayment(req.url ?? '') : undefined;
+    if (payment !== undefined) {
+      res.end(JSON.stringify(payment));
+      return;
+    }
     if (req.method !== 'POST' || req.url !== '/v1/checkout/sessions') {
-      res.writeHead(404).end(JSON.stringify({ error: { type: 'invalid_request_error' } }));
+      res.writeHead(404).end(JSON.stringify({ error: { type: 'invalid_request_error', code: 'resource_missing' } }));
       return;
     }
     const { id, expiresAt } = sessionFor(String(req.headers['idempotency-key']), body);
@@ -72,6 +88,23 @@ export async function startStripeDouble(): Promise<StripeDouble> {
     url: server.url,
     get sessions() {
       return [...byKey.values()];
+    },
+    paid(checkoutId, more = {}) {
+      const unknown: Pick<StripeSession, 'id' | 'fields'> = { id: 'cs_test_unknown', fields: {} };
+      const { id, fields } = byKey.get(checkoutId) ?? unknown;
+      return {
+        id,
+        object: 'checkout.session',
+        mode: fields['mode'] ?? 'payment',
+        livemode: false,
+        client_reference_id: checkoutId,
+        metadata: { checkout_id: fields['metadata[checkout_id]'] ?? checkoutId },
+        amount_total: Number(fields['line_items[0][price_data][unit_amount]'] ?? 0),
+        currency: fields['line_items[0][price_data][currency]'] ?? 'eur',
+        payment_status: 'paid',
+        payment_intent: `pi_${checkoutId}`,
+        ...more,
+      };
     },
     calls: () => server.requests.length,
     loseNextAnswer: () => (isLost = true),

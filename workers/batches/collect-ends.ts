@@ -1,5 +1,5 @@
-import type { AnswerCache } from '../../shared/infra/redis/requests/answer-cache.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';

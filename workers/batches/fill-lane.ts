@@ -7,7 +7,7 @@ import type {
   SendableLine,
 } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';

@@ -1,5 +1,5 @@
 import type { BatchWorkRepository, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/batch-lane.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { OpenBatch } from './open-batch.ts';
 

@@ -25,7 +25,7 @@ export interface SendLineDeps {
 
 /**
  * What the refusals of admission mean for a line: it waits for what comes back, and fails by what does not
- * (contract.md section 3, Batches). A suspension may be taken back as well.
+ * (docs/spec/contract.md section 3, Batches). A suspension may be taken back as well.
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',

@@ -5,9 +5,9 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
-import type { OutboxTraces } from '../../shared/infra/redis/requests/outbox-traces.ts';
+import type { OutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import type { RequestTrace, RequestTraces } from '../../shared/infra/redis/requests/request-traces.ts';
+import type { ErasableRequest, RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { JobHands } from './run-job.ts';
 
 /** Whose requests go: those of one entity, or all of the tenant. */
@@ -16,8 +16,8 @@ export interface DeletedSubject extends ComplianceSubject {
 }
 
 export interface EraseRequestsDeps {
-  traces: RequestTraces;
-  outbox: OutboxTraces;
+  traces: RequestEraser;
+  outbox: OutboxSearch;
   records: Pick<RecordStore, 'cancel'>;
   known: Pick<ConversationEraser, 'requests'>;
   /** Takes a request's job out of its queue, if no worker has it in hand. */
@@ -55,7 +55,7 @@ function textOf(quoted: string): string | undefined {
   }
 }
 
-const isOpen = ({ state }: RequestTrace) => state === 'accepted' || state === 'running';
+const isOpen = ({ state }: ErasableRequest) => state === 'accepted' || state === 'running';
 
 /** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
 async function until(isDone: () => Promise<boolean>, what: string, { signal }: JobHands): Promise<void> {
@@ -82,7 +82,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     yield* known.requests(subject, pseudonyms);
   }
 
-  async function cancel({ tenantId, shard }: DeletedSubject, { requestId, keyId }: RequestTrace): Promise<void> {
+  async function cancel({ tenantId, shard }: DeletedSubject, { requestId, keyId }: ErasableRequest): Promise<void> {
     await records.cancel({ shard, tenantId, keyId }, requestId);
     await removeJob(shard, requestId);
   }

@@ -3,9 +3,14 @@ import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { erasureId } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
+import { createErasureRepository, erasureId } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 
 /**
  * Stands in front of whatever a request stores late: one that was accepted before its entity was deleted for compliance
@@ -13,10 +18,10 @@ import type { SettlementRepository } from '../../shared/infra/mongo/accounts/set
  */
 export interface ErasureGate {
   isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean>;
-  /** Under which name something may be told of an entity. */
+  /** The entity's id, or its pseudonym once it is erased. */
   nameOf(tenantId: string, entityId: string, seq: number): Promise<string>;
-  /** Settlement records as they may be booked. */
-  cover(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
+  /** Settlement records with the pseudonyms of entities that are erased. */
+  pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
 }
 
 export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }): ErasureGate {
@@ -37,7 +42,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
       return (await isErased(tenantId, entityId, seq)) ? pseudonyms.of(tenantId, entityId) : entityId;
     },
 
-    async cover(records) {
+    async pseudonymize(records) {
       const ids = records.flatMap(({ tenantId, entityId }) =>
         entityId === undefined
           ? []
@@ -58,12 +63,15 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 }
 
 /** Books charges of erased entities under their pseudonyms. */
-export function coverLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'cover'>): SettlementRepository {
-  return { settle: async (records, now) => ledger.settle(await gate.cover(records), now) };
+export function gateLedger(
+  ledger: SettlementRepository,
+  gate: Pick<ErasureGate, 'pseudonymize'>,
+): SettlementRepository {
+  return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 
-/** Remembers nothing of a request whose entity was erased after it was accepted. */
-export function coverConversations(
+/** Saves no turn of a request whose entity was erased after it was accepted. */
+export function gateConversations(
   conversations: ConversationRepository,
   gate: Pick<ErasureGate, 'isErased'>,
 ): ConversationRepository {
@@ -76,8 +84,8 @@ export function coverConversations(
   };
 }
 
-/** Keeps no answer of such a request. */
-export function coverAnswers(
+/** Stores no answer of a request whose entity was erased after it was accepted. */
+export function gateAnswers(
   answers: Pick<AnswerRepository, 'keep'>,
   gate: Pick<ErasureGate, 'isErased'>,
 ): Pick<AnswerRepository, 'keep'> {
@@ -87,5 +95,29 @@ export function coverAnswers(
       if (await gate.isErased(answer.tenantId, answer.entityId, seqAt(acceptedAt))) return;
       await answers.keep(answer);
     },
+  };
+}
+
+/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
+export interface ErasureGatedStores {
+  pseudonyms: Pseudonyms;
+  erasures: ErasureRepository;
+  gate: ErasureGate;
+  conversations: ConversationRepository;
+  answers: Pick<AnswerRepository, 'keep'>;
+  ledger: SettlementRepository;
+}
+
+export function withErasureGate(mongo: MongoConnection, credentialsKey: Buffer): ErasureGatedStores {
+  const pseudonyms = createPseudonyms(credentialsKey);
+  const erasures = createErasureRepository(mongo);
+  const gate = createErasureGate({ erasures, pseudonyms });
+  return {
+    pseudonyms,
+    erasures,
+    gate,
+    conversations: gateConversations(createConversationRepository(mongo), gate),
+    answers: gateAnswers(createAnswerRepository(mongo), gate),
+    ledger: gateLedger(createSettlementRepository(mongo), gate),
   };
 }

@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { DeletionReport } from '../../shared/contracts/compliance.ts';
-import { hideName } from '../../shared/domain/compliance/hide-name.ts';
+import { hideName } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-rows.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import type { CopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { RecordEraser } from '../../shared/infra/mongo/compliance/record-eraser.ts';
 import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { AcceptanceClock } from '../../shared/infra/redis/requests/acceptance-clock.ts';
+import type { AcceptanceClock } from '../../shared/infra/redis/requests/request-eraser.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { DeletedSubject, EraseRequests } from './erase-requests.ts';
 import type { JobHands, RunKind } from './run-job.ts';

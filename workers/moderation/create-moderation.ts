@@ -1,11 +1,11 @@
 import type { ModerationConfig } from '../../shared/config/load-config.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import { createHeldWindow } from './held-window.ts';
 import { createLocalModerator } from './local/local-moderator.ts';
-import { openLocalWindow } from './local/local-window.ts';
-import type { ModerationPolicy, Moderator } from './moderator.ts';
-import { createOpenAiModerator } from './openai/index.ts';
-import type { OutputWindow, WindowListener } from './output-window.ts';
+import { openLocalWindow } from './local/phrase-window.ts';
+import type { ModerationPolicy, Moderator, OutputWindow, WindowListener } from './moderator.ts';
+import { createOpenAiModerator } from './openai-moderator.ts';
 
 export interface Moderation {
   /** For the submitted messages. */
@@ -14,23 +14,21 @@ export interface Moderation {
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
 }
 
-export type OnModerated = (backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number) => void;
-
 /** The backend that the operator has chosen, for both sides of a conversation. */
-export function createModeration(config: ModerationConfig, http: HttpClient, onModerated: OnModerated): Moderation {
+export function createModeration(config: ModerationConfig, http: HttpClient, events: WorkerEmitter): Moderation {
   if (config.backend === 'local') {
     const local = createLocalModerator();
     return {
-      moderator: measured(local, onModerated),
+      moderator: measured(local, events),
       openWindow: (policy, listener) => openLocalWindow(local, policy, listener),
     };
   }
-  const moderator = measured(createOpenAiModerator(http, config), onModerated);
+  const moderator = measured(createOpenAiModerator(http, config), events);
   return { moderator, openWindow: (policy, listener) => createHeldWindow(moderator, policy, listener) };
 }
 
 /** Reports every check but those that the caller has ended. */
-function measured(moderator: Moderator, onModerated: OnModerated): Moderator {
+function measured(moderator: Moderator, events: WorkerEmitter): Moderator {
   const { backend } = moderator;
   return {
     backend,
@@ -38,10 +36,16 @@ function measured(moderator: Moderator, onModerated: OnModerated): Moderator {
       const startedAt = performance.now();
       try {
         const verdict = await moderator.check(texts, options);
-        onModerated(backend, verdict.flagged ? 'flagged' : 'passed', performance.now() - startedAt);
+        events.emit(
+          'moderation.checked',
+          backend,
+          verdict.flagged ? 'flagged' : 'passed',
+          performance.now() - startedAt,
+        );
         return verdict;
       } catch (error) {
-        if (options?.signal?.aborted !== true) onModerated(backend, 'failed', performance.now() - startedAt);
+        if (options?.signal?.aborted !== true)
+          events.emit('moderation.checked', backend, 'failed', performance.now() - startedAt);
         throw error;
       }
     },

@@ -1,8 +1,10 @@
 import type { ModerationPolicy, Moderator } from './moderator.ts';
-import { FlaggedError, type OutputWindow, type WindowListener } from './output-window.ts';
-import { moderationUnavailable } from './unavailable.ts';
+import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
-/** contract.md section 4: a remote backend holds text back for so many characters or so long, whatever comes first. */
+/**
+ * docs/spec/contract.md section 4: a remote backend holds text back for so many characters or so long, whatever comes
+ * first.
+ */
 const HELD_CHARACTERS = 200;
 const HELD_MS = 500;
 /** In UTF-16 units: what was released last is read again with what follows, for a phrase that lies across the two. */

@@ -1,8 +1,9 @@
 import type { ModerationSettings } from '../../shared/contracts/moderation-settings.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
  * What moderation answers and how a tenant tunes it. Two backends stand behind `Moderator`: `local` and any
- * OpenAI-compatible moderation endpoint (contract.md section 4).
+ * OpenAI-compatible moderation endpoint (docs/spec/contract.md section 4).
  */
 
 /** OpenAI's category names, and `test` for the operators' trigger phrase. A remote backend may report others. */
@@ -92,4 +93,45 @@ export function judge(
 export function policyOf(settings: ModerationSettings | undefined): ModerationPolicy {
   if (settings === undefined) return DEFAULT_MODERATION_POLICY;
   return { disabled: settings.disabled ?? [], thresholds: settings.thresholds ?? {} };
+}
+
+/** Where the text of an answer goes once it has passed. */
+export interface WindowListener {
+  /** Text that may be shown; called in order. */
+  release(text: string): void;
+  /** Called once at most: a FlaggedError, or why there is no verdict. Nothing is released after it. */
+  stop(reason: Error): void;
+  /** Ends what is under way. */
+  signal: AbortSignal;
+}
+
+/** Stands between the answer of a provider and its reader: what goes in comes out when it has passed moderation. */
+export interface OutputWindow {
+  push(delta: string): void;
+  /** The answer is complete. Resolves when everything was released, or stopped. */
+  end(): Promise<void>;
+  /** Nothing is released any more; safe to call at any time. */
+  close(): void;
+}
+
+export type OpenWindow = (listener: WindowListener) => OutputWindow;
+
+/** An answer that was cut off by moderation. */
+export class FlaggedError extends Error {
+  override readonly name = 'FlaggedError';
+  readonly verdict: ModerationVerdict;
+
+  constructor(verdict: ModerationVerdict) {
+    super(`The answer was flagged (${verdict.categories.join(', ')})`);
+    this.verdict = verdict;
+  }
+}
+
+/** A backend that is down fails closed (docs/spec/contract.md section 4): no verdict, no answer. */
+export function moderationUnavailable(cause: unknown): ServiceError {
+  return new ServiceError(
+    'model_unavailable',
+    'Content moderation is not available at the moment; try again shortly.',
+    { cause, retryAfterSeconds: 5 },
+  );
 }

@@ -1,10 +1,11 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { Stopped } from './stage.ts';
-import type { Claimed, Outcome, StopReason } from './stage.ts';
+import { estimateUsage } from './prompt/fit-window.ts';
+import { Interrupted, Stopped } from './stage.ts';
+import type { Bound, Claimed, Outcome } from './stage.ts';
 
 export interface ConcludeDeps {
   conversations: Pick<ConversationRepository, 'forget'>;
@@ -13,19 +14,51 @@ export interface ConcludeDeps {
 
 const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
-function stopError(reason: StopReason): ServiceError | undefined {
-  if (reason === 'deadline') return new ServiceError('timeout', 'The request did not end within its time limit.');
-  if (reason === 'exhausted') {
+const DAY_MS = 86_400_000;
+
+/** What does not cover the request, in words for the caller. */
+function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
+  if (bound === 'budget') {
+    return new ServiceError('budget_exceeded', 'The rest of the monthly token budget does not cover this request.');
+  }
+  if (bound === 'allowance') {
+    const untilMidnightMs = DAY_MS - (envelope.acceptedAt % DAY_MS);
     return new ServiceError(
-      'insufficient_credits',
-      'The prepaid credit balance does not cover this request; buy credits or ask the administrator.',
+      'tpm_exceeded',
+      "The rest of the daily token allowance for the tenant's test keys does not cover this request.",
+      { retryAfterSeconds: Math.ceil(untilMidnightMs / 1000) },
     );
   }
-  return undefined;
+  return new ServiceError(
+    'insufficient_credits',
+    'The prepaid credit balance does not cover this request; buy credits or ask the administrator.',
+  );
+}
+
+function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | undefined {
+  if (reason === 'deadline') return new ServiceError('timeout', 'The request did not end within its time limit.');
+  return reason === 'exhausted' ? exhaustedError(bound, run) : undefined;
+}
+
+/** What there is of an answer, as our own tokenizer counts it. */
+async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
+  const { text, asked, promptTokens } = answer;
+  if (text === '') return NO_USAGE;
+  const usage = await estimateUsage(asked ?? envelope.request.messages, text);
+  // Another attempt asked, and said with its first text how much: history and instruction are known to that one only.
+  return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
 /** The error a failed run ends with; a bug is logged and answered as one generic error, never guessed into a known code. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
+  // docs/spec/contract.md section 7, Worker killed.
+  if (error instanceof Interrupted) {
+    return new ServiceError(
+      'model_unavailable',
+      'The answer was interrupted and cannot be continued; send the request again.',
+      { retryAfterSeconds: 1 },
+    );
+  }
   if (error instanceof ServiceError) {
     if (error.cause !== undefined)
       log.warn('A request failed.', { requestId: run.ref.requestId, code: error.code, error: error.cause });
@@ -39,12 +72,12 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
 }
 
 /**
- * How a run ends that did not come to its own end: with an error, or with what there is of the answer. Undefined: this
- * attempt must not end it, because another one owns the request.
+ * Decides how a failed or stopped run ends: with an error, or with what there is of the answer. Undefined: another
+ * delivery owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
-  /** A failed request stores nothing: neither what an attempt had stored that died before it could finish. */
-  async function forgetEarlier({ envelope, ref }: Claimed): Promise<void> {
+  /** A failed request leaves no turn: neither one of an earlier delivery that died before it could finish. */
+  async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
@@ -59,23 +92,15 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   }
 
   return async (run: Claimed, error: unknown): Promise<Outcome | undefined> => {
-    const stopped = error instanceof Stopped ? error.reason : undefined;
+    const stop = error instanceof Stopped ? error : undefined;
+    const stopped = stop?.reason;
     if (stopped === 'superseded' || stopped === 'shutdown') return undefined;
-    await forgetEarlier(run);
-    const { text, asked } = run.answer;
-    const usage = text === '' ? NO_USAGE : await estimateUsage(asked ?? run.envelope.request.messages, text);
+    await deleteEarlierTurn(run);
+    const { text } = run.answer;
+    const usage = await usageOf(run);
     if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
     if (stopped === 'exhausted' && text !== '') return { finishReason: 'length', usage };
-    const failure = (stopped === undefined ? undefined : stopError(stopped)) ?? toServiceError(error, run, log);
+    const failure = (stop === undefined ? undefined : stopError(stop, run)) ?? toServiceError(error, run, log);
     return { finishReason: 'error', usage, error: toErrorDetail(failure) };
   };
-}
-
-/** For a request whose earlier attempt died after it had sent text (contract.md section 7, Worker killed). */
-export function interruption(): ServiceError {
-  return new ServiceError(
-    'model_unavailable',
-    'The answer was interrupted and cannot be continued; send the request again.',
-    { retryAfterSeconds: 1 },
-  );
 }

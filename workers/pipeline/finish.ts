@@ -2,18 +2,19 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
-import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { Claimed, Outcome } from './stage.ts';
+import type { FinishJournal } from '../settlement/finish-journal.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
+import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
-  requests: Pick<RequestStore, 'finish'>;
+  journal: Pick<FinishJournal, 'finish'>;
   clock: Clock;
-  onFinished: (run: Claimed, outcome: Outcome) => void;
+  events: WorkerEmitter;
   log: Logger;
 }
 
-/** What is charged: nothing without text, and nothing for test keys, whose entry is written at zero cost. */
+/** The charge: none without text, and zero cost for test keys, whose entry is written all the same. */
 function settlementOf(
   run: Claimed,
   { usage, finishReason }: Outcome,
@@ -42,24 +43,43 @@ function settlementOf(
   };
 }
 
+/** How far the charges of requests that ran at once may overdraw an account (docs/spec/contract.md section 8, Bounds). */
+const OVERDRAFT_TOKENS = 200;
+
+function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): UnbilledReason {
+  if (finishReason === 'cancelled') return 'cancelled';
+  if (finishReason === 'content_filter') return 'flagged';
+  return answer.rejected ?? 'failed';
+}
+
+/** A request that ended without text after a provider was called: nobody pays, and its prompt keeps its weight. */
+function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
+  const { text, asked, promptTokens } = run.answer;
+  if (text !== '' || asked === undefined) return outcome;
+  return { ...outcome, unbilled: { promptTokens, reason: unbilledReason(run, outcome) } };
+}
+
 /**
  * Ends the request: terminal event, settlement record and hold release in one script. Safe to run twice: the script
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  */
-export function createFinish({ requests, clock, onFinished, log }: FinishDeps) {
-  return async (run: Claimed, outcome: Outcome): Promise<boolean> => {
-    const { answer, envelope, ref } = run;
+export function createFinish({ journal, clock, events, log }: FinishDeps) {
+  return async (run: Claimed, ended: Outcome): Promise<boolean> => {
+    const { answer, envelope, ref, rates } = run;
+    const outcome = withUnbilled(run, ended);
     const settlement = settlementOf(run, outcome, clock.now());
-    const { finishReason, usage, error } = outcome;
-    const finished = await requests.finish(ref, answer.sentSeq, {
+    const { finishReason, usage, error, unbilled } = outcome;
+    const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
+      overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
+      ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
-    if (finished) onFinished(run, outcome);
+    if (finished) events.emit('request.finished', run, outcome);
     else
       log.info('A finish was refused: another attempt owns the request or it has ended.', {
         requestId: ref.requestId,

@@ -1,26 +1,25 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { isJsonObject } from './attempt/json-answer.ts';
-import { countBytes, countPrompt } from './prompt/fit-window.ts';
+import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-call/caller-error.ts';
+import { amountWith, estimatePrompt, estimateTokens } from './lease/estimate-tokens.ts';
+import { openReleaseGate } from './lease/release-gate.ts';
+import { TooLongError, estimateUsage, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { NotJsonError, noJson, toCallerError } from './attempt/caller-error.ts';
-import { estimateUsage } from './attempt/estimate-usage.ts';
-import { TooLongError, promptFor } from './attempt/prompt-for.ts';
-import { runAttempt } from './attempt/run-attempt.ts';
-import type { AttemptInput, AttemptResult } from './attempt/run-attempt.ts';
-import { noteVerdict, traceAttempt, traceSkipped } from './attempt/trace-attempt.ts';
-import { BreakerOpenError } from './breakers/breaker-open-error.ts';
+import { runProviderCall } from './provider-call/run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './provider-call/run-provider-call.ts';
+import { noteVerdict, traceProviderCall, traceSkipped } from './provider-call/trace-provider-call.ts';
+import { BreakerOpenError } from './breakers/circuit.ts';
 import type { Breakers } from './breakers/breakers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { policyOf } from '../moderation/moderator.ts';
-import type { ModerationPolicy, ModerationVerdict } from '../moderation/moderator.ts';
-import type { OutputWindow, WindowListener } from '../moderation/output-window.ts';
+import type { ModerationPolicy, OutputWindow, WindowListener } from '../moderation/moderator.ts';
 import { ProviderError } from '../providers/provider.ts';
 import type { ProviderAdapter } from '../providers/provider.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import { Stopped } from './stage.ts';
 import type { Generated, Outcome, Routed, Stage } from './stage.ts';
 
@@ -29,9 +28,7 @@ export interface GenerateDeps {
   breakers: Pick<Breakers, 'guard' | 'isPassable'>;
   openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
   openWriter: (run: Routed) => ChunkWriter;
-  onAttempt: (provider: string, outcome: string) => void;
-  onFirstText: (run: Routed) => void;
-  onFlagged: (run: Routed, verdict: ModerationVerdict) => void;
+  events: WorkerEmitter;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   clock: Clock;
@@ -42,8 +39,11 @@ export interface GenerateDeps {
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Like the ingress at admission (design.md section 6): an estimate that needs no tokenizer. */
-const BYTES_PER_TOKEN = 4;
+/** What a target is asked, and whether the longest answer to it is paid for. */
+interface Prompt {
+  messages: ChatMessage[];
+  isCovered: boolean;
+}
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
 function endsWithText(error: unknown): boolean {
@@ -55,39 +55,40 @@ function endsWithText(error: unknown): boolean {
  * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
-  const { adapters, breakers, openWindow, openWriter, onAttempt, onFirstText, onFlagged, betweenTokensMs, clock, log } =
-    deps;
+  const { adapters, breakers, openWindow, openWriter, events, betweenTokensMs, clock, log } = deps;
 
   type Route = Routed['targets'][number];
 
   /** One call, noted in the trace; `onBegin` hears of its first text. */
-  function ask(
+  async function ask(
     run: Routed,
-    { target, provider }: Route,
-    messages: ChatMessage[],
+    route: Route,
+    { messages, isCovered }: Prompt,
     writer: ChunkWriter | undefined,
     onBegin: () => void,
-  ): Promise<AttemptResult> {
+  ): Promise<ProviderCallResult> {
     const { envelope, answer, lease } = run;
-    const route = { provider: provider.name, model: target.model };
-    Object.assign(answer, { text: '', asked: messages, ...route });
+    const { target, provider } = route;
+    const asked = { provider: provider.name, model: target.model };
+    const promptTokens = estimatePrompt(messages);
+    Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // Where credits are short, even a complete answer is watched while it grows.
-    const watched = run.spendableMicro < envelope.request.maxTokens * run.rates.completionMicro;
-    const promptTokens = Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN);
-    let completionBytes = 0;
-    const onText = (text: string) => {
+    // What is not held for the longest answer is watched while it grows, complete answers included; where another
+    // target may answer, a stream shows within the first token's time limit that this one is silent.
+    const watched = !isCovered || hasOtherTarget(run, route);
+    let shown = { bytes: 0, pieces: 0 };
+    const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
-        onFirstText(run);
+        events.emit('answer.first_text', run);
         onBegin();
       }
       answer.text += text;
-      completionBytes += countBytes(text);
-      lease.need({ promptTokens, completionTokens: Math.ceil(completionBytes / BYTES_PER_TOKEN) });
+      shown = amountWith(shown, text);
+      lease.need({ promptTokens, completionTokens: estimateTokens(shown) });
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
-    };
-    const call: AttemptInput = {
+    });
+    const call: ProviderCallInput = {
       envelope,
       target,
       provider,
@@ -96,33 +97,33 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       outer: lease.signal,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
-      onText,
+      onText: gate.push,
     };
-    return traceAttempt(answer.trace, route, clock.now, () => runAttempt(adapters[provider.kind], call));
+    const generateText = () => runProviderCall(adapters[provider.kind], call);
+    const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
+    await gate.end();
+    return result;
   }
 
-  async function attempt(
-    run: Routed,
-    route: Route,
-    messages: ChatMessage[],
-    writer: ChunkWriter | undefined,
-  ): Promise<Outcome> {
+  async function attempt(run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { provider } = route;
-    const call = (onBegin: () => void) => ask(run, route, messages, writer, onBegin);
+    const call = (onBegin: () => void) => ask(run, route, prompt, writer, onBegin);
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
-      if (error instanceof ProviderError) onAttempt(provider.name, error.fault);
+      if (error instanceof ProviderError) events.emit('provider.called', provider.name, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
-    onAttempt(provider.name, 'ok');
+    events.emit('provider.called', provider.name, 'ok');
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
-      onFlagged(run, result.flagged);
+      events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
-    const usage = result.usage ?? (await estimateUsage(messages, run.answer.text));
-    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text))
+    const usage = result.usage ?? (await estimateUsage(prompt.messages, run.answer.text));
+    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
+      run.answer.rejected = 'not_json';
       throw new NotJsonError(usage);
+    }
     return { finishReason: result.finishReason, usage };
   }
 
@@ -130,24 +131,30 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     return writer === undefined || run.answer.text === '';
   }
 
+  /** Whether a later target may be asked when this one fails. */
+  function hasOtherTarget(run: Routed, route: Route): boolean {
+    const others = run.targets.slice(run.targets.indexOf(route) + 1);
+    return others.some(({ provider }) => breakers.isPassable(provider));
+  }
+
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
     // History, which admission could not know of, raises hold and token weight before the provider is called.
-    lease.need({ promptTokens: Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN), completionTokens: 0 });
-    if (run.history.length > 0) await lease.renew();
-    const others = run.targets.slice(run.targets.indexOf(route) + 1);
-    const hasOther = others.some(({ provider }) => breakers.isPassable(provider));
+    const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
+    const prompt = { messages, isCovered };
+    const hasOther = hasOtherTarget(run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
-    return withRetries(() => attempt(run, route, messages, writer), {
+    return withRetries(() => attempt(run, route, prompt, writer), {
       retries: callsLeft + asksLeft,
       signal: lease.signal,
       mayRetry: (error) => {
         if (!isReplaceable(run, writer)) return false;
         if (error instanceof NotJsonError) return asksLeft-- > 0;
-        if (!(error instanceof ProviderError) || error.fault !== 'transient') return false;
+        if (!(error instanceof ProviderError)) return false;
+        if (error.fault !== 'transient' && (error.fault !== 'silent' || hasOtherTarget(run, route))) return false;
         return error.retryAfterMs <= askedWaitMaxMs && callsLeft-- > 0;
       },
       askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
@@ -166,7 +173,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let last: unknown;
     let tooLong: TooLongError | undefined;
     let open: BreakerOpenError | undefined;
+    let windowTokensMin = 0;
     for (const route of run.targets) {
+      if (route.target.contextWindow < windowTokensMin) continue;
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
@@ -184,7 +193,9 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         last = error;
         if (!(error instanceof ProviderError)) break;
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
-        if (error.fault === 'caller' || !isReplaceable(run, writer)) break;
+        if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
+        // Models count tokens differently, so a window of the same size is worth a try.
+        if (error.fault === 'too_long') windowTokensMin = Math.max(windowTokensMin, route.target.contextWindow);
       }
     }
     // The whole answer has been shown and its usage is known: it ends with the error and costs what it cost.

@@ -1,21 +1,19 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { policyOf } from '../moderation/moderator.ts';
+import { moderationUnavailable, policyOf } from '../moderation/moderator.ts';
 import type { Moderator } from '../moderation/moderator.ts';
-import { moderationUnavailable } from '../moderation/unavailable.ts';
+import type { WorkerEmitter } from '../worker-events.ts';
 import { Stopped } from './stage.ts';
 import type { Claimed, Stage } from './stage.ts';
 
 export interface ModerateDeps {
   moderator: Moderator;
   clock: Clock;
-  onFlagged: (category: string) => void;
-  log: Logger;
+  events: WorkerEmitter;
 }
 
 /** Looks at the submitted messages before any provider sees them. Fails closed: no verdict, no answer. */
-export function createModerate({ moderator, clock, onFlagged, log }: ModerateDeps): Stage<Claimed, Claimed> {
+export function createModerate({ moderator, clock, events }: ModerateDeps): Stage<Claimed, Claimed> {
   return async (run) => {
     const { envelope, lease } = run;
     const { trace } = run.answer;
@@ -32,12 +30,7 @@ export function createModerate({ moderator, clock, onFlagged, log }: ModerateDep
     trace.moderatedAt = clock.now();
     trace.moderation = { backend, verdict: verdict.flagged ? 'flagged_input' : 'passed', categories };
     if (!verdict.flagged) return run;
-    for (const category of categories) onFlagged(category);
-    log.info('A request was refused by moderation.', {
-      requestId: envelope.requestId,
-      tenantId: envelope.tenantId,
-      categories,
-    });
+    events.emit('moderation.flagged', run, 'input', categories);
     throw new ServiceError(
       'content_policy_violation',
       `The messages were flagged by content moderation (${categories.join(', ')}); change them and try again.`,

@@ -48,7 +48,7 @@ export interface InferenceWorker {
   close(): Promise<void>;
 }
 
-/** design.md section 5: a killed worker's jobs start again within about 13 s. */
+/** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
 const TIMINGS: InferenceTimings = {
   lockMs: 10_000,
   stallCheckMs: 3_000,
@@ -58,7 +58,7 @@ const TIMINGS: InferenceTimings = {
 const CANARY = 'canary';
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;
-/** A job that was being fetched when the worker was told to stop has begun by then. */
+/** A job that was being fetched when the worker began to stop has begun by then. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
@@ -102,7 +102,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });
-  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease tells.
+  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });
@@ -140,7 +140,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     meanMs: () => meanMs,
     async drain() {
       clearInterval(canary);
-      // BullMQ's own `close` hangs while Redis is away (design.md section 5): what counts is that nothing runs.
+      // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
+      // nothing runs.
       await Promise.race([worker.close(), idle()]);
     },
     async close() {

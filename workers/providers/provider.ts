@@ -10,10 +10,15 @@ export interface ProviderCall {
   maxTokens: number;
   jsonMode: boolean;
   sampling?: Sampling;
-  /** Ask for a stream: a complete answer is cheaper where the caller waits for one (design.md section 9). */
+  /**
+   * Ask for a stream: a complete answer is cheaper where the caller waits for one
+   * (docs/architecture/facts.md section 9).
+   */
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
+  /** Hears of every part of a stream's body, text or not: the provider is not silent. */
+  onBytes?: () => void;
 }
 
 /** What a provider says, in order: text, then one end. */
@@ -27,11 +32,14 @@ export interface ProviderAdapter {
 }
 
 /**
- * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `refused`: it will not serve us at the
- * moment (401, 402, 403, and what else speaks of a wrong set-up), take the next. `caller`: our request is at fault (400, 413, 422), nobody else is
- * asked.
+ * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: the same, but not while
+ * another target may answer: nothing came within the time limit. `refused`: it will not serve us at the moment (401,
+ * 402, 403, and what else speaks of a wrong set-up), take the next. `too_long`: the prompt exceeds this model's window,
+ * another target's may be larger. `filtered`: the provider's content filter refuses the prompt. `caller`: our request is
+ * at fault (400, 413, 422). After the last two nobody else is asked, and none of the last three counts against the
+ * provider. Source: docs/spec/contract.md section 8, Routing.
  */
-export type ProviderFault = 'transient' | 'refused' | 'caller';
+export type ProviderFault = 'transient' | 'silent' | 'refused' | 'too_long' | 'filtered' | 'caller';
 
 /** What went wrong with one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {
@@ -52,7 +60,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** contract.md section 7, Routing. */
+/** docs/spec/contract.md section 7, Routing. */
 export function faultOfStatus(status: number): ProviderFault {
   if (status === 408 || status === 409 || status === 429 || status >= 500) return 'transient';
   return status === 400 || status === 413 || status === 422 ? 'caller' : 'refused';

@@ -3,6 +3,8 @@ import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 
 export interface ReconcileDeps {
   books: ReconciliationRepository;
@@ -125,5 +127,34 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
       const left = repair && isDrifting(found) ? await pass(shard, tenantIds, false) : found;
       return { tenants: tenantIds.length, found, left };
     },
+  };
+}
+
+export interface ReconcileEvents {
+  'ledger.reconciled': [shard: number, found: Drift, left: Drift];
+}
+
+export interface ReconcileHourlyDeps {
+  reconciler: Reconciler;
+  leases: LeaderLease;
+  events: Emitter<ReconcileEvents>;
+}
+
+/** Reconciles a shard if no worker has done so within the hour; cheap otherwise. */
+export type ReconcileHourly = (shard: number) => Promise<void>;
+
+const TASK = 'reconcile';
+const EVERY_MS = 3_600_000;
+
+export function createReconcileHourly({ reconciler, leases, events }: ReconcileHourlyDeps): ReconcileHourly {
+  return async (shard) => {
+    if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
+    try {
+      const { found, left } = await reconciler.reconcileShard(shard, { repair: true });
+      events.emit('ledger.reconciled', shard, found, left);
+    } catch (error) {
+      await leases.release(shard, TASK);
+      throw error;
+    }
   };
 }

@@ -6,6 +6,8 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../worker-events.ts';
 
 export interface SettleDeps {
   outbox: Outbox;
@@ -13,9 +15,9 @@ export interface SettleDeps {
   accounts: AccountStore;
   leases: LeaderLease;
   clock: Clock;
-  onSettled: (count: number) => void;
-  /** Tells of what is booked before it is acknowledged, so perhaps more than once. */
-  onBooked: (records: readonly SettlementRecord[]) => Promise<void>;
+  events: Emitter<Pick<WorkerEvents, 'settlement.booked'>>;
+  /** Publishes booked records before they are acknowledged, so perhaps more than once. */
+  publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
 }
 
@@ -45,8 +47,8 @@ export function createSettler({
   accounts,
   leases,
   clock,
-  onSettled,
-  onBooked,
+  events,
+  publishBooked,
   log,
 }: SettleDeps): Settler {
   const tries = new Map<string, number>();
@@ -62,12 +64,12 @@ export function createSettler({
       const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
       await accounts.publishBook(shard, tenantId, account, settled);
     }
-    await onBooked(entries.map(({ record }) => record));
+    await publishBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(
       shard,
       entries.map(({ id }) => id),
     );
-    onSettled(entries.length);
+    events.emit('settlement.booked', entries.length);
   }
 
   async function park(shard: number, entry: OutboxEntry): Promise<void> {

@@ -10,7 +10,7 @@ import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts
 import type { Claimed, Outcome } from '../pipeline/stage.ts';
 
 export interface ChatEventsDeps {
-  events: Pick<EventSink, 'raise' | 'tell' | 'wants'>;
+  events: Pick<EventSink, 'publish' | 'tryPublish' | 'wants'>;
   watchAccount: WatchAccount;
   gate: Pick<ErasureGate, 'nameOf'>;
   clock: Clock;
@@ -18,14 +18,16 @@ export interface ChatEventsDeps {
 }
 
 /**
- * Tells of requests. Booked ones are told before they are acknowledged, so their events survive a worker that dies;
- * what has no booking (a failure without text, what moderation says) is told by the worker that ended the request.
+ * Publishes the events of requests. Those of a booked request go out before its booking is acknowledged, so they survive
+ * a worker that dies; what has no booking (a failure without text, a flag of moderation) is published by the worker that
+ * ended the request.
  */
 export interface ChatEvents {
-  /** Rejects where MongoDB is away, and then wants to be called again. */
-  onBooked(records: readonly SettlementRecord[]): Promise<void>;
-  onFinished(run: Claimed, outcome: Outcome): void;
-  /** Waits for what is being told. */
+  /** Rejects while MongoDB is away; the caller has to repeat it. */
+  publishBooked(records: readonly SettlementRecord[]): Promise<void>;
+  /** Listens to `request.finished`. */
+  publishFinished(run: Claimed, outcome: Outcome): void;
+  /** Resolves when nothing is being published. */
   idle(): Promise<void>;
 }
 
@@ -74,55 +76,55 @@ function toFinishedEvents(
   return found;
 }
 
-/** Whether the end of a request is told without a booking. */
-function isTold({ answer }: Claimed, { finishReason }: Outcome): boolean {
+/** Whether the end of a request has events without a booking. */
+function hasEvents({ answer }: Claimed, { finishReason }: Outcome): boolean {
   const { verdict } = answer.trace.moderation ?? {};
   return finishReason === 'error' || verdict === 'flagged_input' || verdict === 'flagged_output';
 }
 
 export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps): ChatEvents {
-  const telling = new Set<Promise<void>>();
+  const publishing = new Set<Promise<void>>();
 
   async function raiseBooked(records: readonly SettlementRecord[]): Promise<void> {
     const now = clock.now();
     const raised = records.flatMap((record) => toBookedEvent(record, now));
     for (const tenantId of new Set(records.map((record) => record.tenantId)))
       raised.push(...(await watchAccount(tenantId, now)));
-    await events.raise(raised);
+    await events.publish(raised);
   }
 
-  /** A request whose entity was erased since it was accepted names it no more. */
-  async function tellFinished({ envelope, answer, seq }: Claimed, outcome: Outcome, now: number): Promise<void> {
+  /** An entity that was erased since the request was accepted goes by its pseudonym. */
+  async function publish({ envelope, answer, seq }: Claimed, outcome: Outcome, now: number): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     try {
       if (!(await events.wants(tenantId, ['chat.failed', 'moderation.flagged']))) return;
       const { entityId } = request;
       const name = entityId === undefined ? undefined : await gate.nameOf(tenantId, entityId, seq);
-      await events.tell(toFinishedEvents({ envelope, answer }, outcome, name, now));
+      await events.tryPublish(toFinishedEvents({ envelope, answer }, outcome, name, now));
     } catch (error) {
       log.warn('Webhook events of an ended request are lost, if anybody wants them.', { tenantId, requestId, error });
     }
   }
 
   return {
-    async onBooked(records) {
+    async publishBooked(records) {
       try {
         await raiseBooked(records);
       } catch (error) {
         if (isMongoAway(error)) throw error;
-        // Money must not wait for an event that can never be told.
+        // Money must not wait for an event that can never be published.
         log.error('Webhook events of booked requests are lost.', { count: records.length, error });
       }
     },
 
-    onFinished(run, outcome) {
-      if (!isTold(run, outcome)) return;
-      const told = tellFinished(run, outcome, clock.now()).finally(() => telling.delete(told));
-      telling.add(told);
+    publishFinished(run, outcome) {
+      if (!hasEvents(run, outcome)) return;
+      const published = publish(run, outcome, clock.now()).finally(() => publishing.delete(published));
+      publishing.add(published);
     },
 
     async idle() {
-      await Promise.all(telling);
+      await Promise.all(publishing);
     },
   };
 }

@@ -7,9 +7,11 @@ import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo
 import type {
   DeliveryAttempt,
   WebhookDeliveryRow,
-  WebhookRow,
-} from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
+} from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../worker-events.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { signedHeaders } from '../../shared/webhooks/sign.ts';
 
@@ -18,13 +20,13 @@ export interface DeliverDeps {
   deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'settle' | 'findEvent' | 'giveUp'>;
   client: WebhookClient;
   cipher: Pick<CredentialCipher, 'decrypt'>;
-  events: Pick<EventSink, 'tell'>;
-  /** Tells every process that a tenant's webhooks have changed. */
+  events: Pick<EventSink, 'tryPublish'>;
+  /** Announces to every process that a tenant's webhooks have changed. */
   announce: (tenantId: string) => Promise<void>;
   /** From 0 up to 1. */
   random: () => number;
   clock: Clock;
-  onAttempt: (outcome: 'succeeded' | 'failed') => void;
+  telemetry: Emitter<Pick<WorkerEvents, 'webhook.attempted'>>;
   log: Logger;
 }
 
@@ -52,7 +54,7 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 }
 
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
-  const { webhooks, deliveries, client, cipher, events, announce, random, clock, onAttempt, log } = deps;
+  const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
 
   /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
   function readSecrets(encrypted: readonly string[]): string[] | undefined {
@@ -85,7 +87,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     await deliveries.giveUp(tenantId, _id);
     log.warn('A webhook was disabled.', { tenantId, reason });
     const data = { webhook_id: _id, url, reason };
-    await events.tell([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
+    await events.tryPublish([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
   }
 
   /** What the webhook's row says of its receiver after an attempt. */
@@ -111,7 +113,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const reply = await send(webhook, delivery);
     const now = clock.now();
     const { ok, ...attempt } = toAttempt(reply, at, now);
-    onAttempt(ok ? 'succeeded' : 'failed');
+    telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
     const next = ok || attempt.status === GONE ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
     await deliveries.settle(delivery, {
       attempt,

@@ -21,15 +21,17 @@ export type ServeWebhook = (lane: WebhookQueueName, job: WebhookJob) => Promise<
 const PARALLEL = 4;
 /** Then it is the turn of others; what is left is found by the sweep. */
 const TURN_MS = 20_000;
+/** Places of one worker's queue that one tenant's receivers may take at once: a quarter of them. */
+const PLACES_PER_TENANT = 16;
 
-/** A receiver that fails or takes long goes on in the lane for such ones, behind its like. */
+/**
+ * A receiver that fails or takes long goes on in the queue for such ones, behind its like, and so does what a tenant
+ * has beyond its places. In the slow queue the sweep offers it again.
+ */
 export function createServeWebhook({ webhooks, queue, deliverNext, clock, stopping }: ServeWebhookDeps): ServeWebhook {
-  return async (lane, { tenantId, webhookId }) => {
-    const webhook = await webhooks.find(tenantId, webhookId);
-    if (lane === 'webhooks' && webhook !== undefined && isSlow(webhook)) {
-      await queue.add('webhooks-slow', { tenantId, webhookId });
-      return;
-    }
+  const taken: Record<WebhookQueueName, Map<string, number>> = { webhooks: new Map(), 'webhooks-slow': new Map() };
+
+  async function takeTurn({ tenantId, webhookId }: WebhookJob): Promise<void> {
     const until = clock.now() + TURN_MS;
     let isAtEnd = false;
     async function deliverAll(): Promise<void> {
@@ -38,5 +40,26 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, deliverAll));
+  }
+
+  return async (lane, job) => {
+    const { tenantId, webhookId } = job;
+    const places = taken[lane];
+    const own = places.get(tenantId) ?? 0;
+    const webhook = await webhooks.find(tenantId, webhookId);
+    const isElsewhere = own >= PLACES_PER_TENANT || (webhook !== undefined && isSlow(webhook));
+    if (lane === 'webhooks' && isElsewhere) {
+      await queue.add('webhooks-slow', { tenantId, webhookId });
+      return;
+    }
+    if (own >= PLACES_PER_TENANT) return;
+    places.set(tenantId, (places.get(tenantId) ?? 0) + 1);
+    try {
+      await takeTurn(job);
+    } finally {
+      const left = (places.get(tenantId) ?? 1) - 1;
+      if (left === 0) places.delete(tenantId);
+      else places.set(tenantId, left);
+    }
   };
 }

@@ -1,77 +1,48 @@
 import type { Config } from '../../shared/config/load-config.ts';
 import { createWebhookClient } from '../../shared/infra/http/webhook-client.ts';
-import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { createAccountStates } from '../../shared/infra/mongo/accounts/account-states.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
-import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import { createWebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import { createWebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
-import { listenForAccessChanges } from '../../shared/infra/redis/tenants/access-channel.ts';
-import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
-import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
+import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
+import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
-import { createWatchAccount } from '../../shared/webhooks/account-watch.ts';
-import type { ErasureGate } from '../compliance/erasure-gate.ts';
-import { createEventSink } from '../../shared/webhooks/event-sink.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
-import { createSubscriptions } from '../../shared/webhooks/subscriptions.ts';
+import { openPublishing } from '../../shared/webhooks/open-publishing.ts';
+import type { OpenPublishingDeps } from '../../shared/webhooks/open-publishing.ts';
+import type { ErasureGate } from '../compliance/erasure-gate.ts';
 import { createWebhookWorkers } from '../processors/webhook-delivery.ts';
+import type { WorkerEventBus } from '../worker-events.ts';
 import { createAnnounceExpiringKeys } from './announce-expiring-keys.ts';
 import { createChatEvents } from './chat-events.ts';
 import type { ChatEvents } from './chat-events.ts';
 import { createDeliverNext } from './deliver.ts';
-import type { DeliverDeps } from './deliver.ts';
 import { createServeWebhook } from './serve-webhook.ts';
-import { createSweepDeliveries } from './sweep-deliveries.ts';
 
-export interface WebhooksDeps {
+export interface WebhooksDeps extends OpenPublishingDeps {
   config: Pick<Config, 'webhooks'>;
-  mongo: Parameters<typeof createWebhookRepository>[0];
-  models: Models;
-  redis: RedisClient;
-  subscriber: RedisClient;
-  keyspace: Keyspace;
   cipher: CredentialCipher;
   leases: LeaderLease;
   gate: Pick<ErasureGate, 'nameOf'>;
-  clock: Clock;
-  onAttempt: DeliverDeps['onAttempt'];
-  closer: Closer;
-  log: Logger;
+  telemetry: WorkerEventBus;
 }
 
 const SWEEP_MS = 1_000;
-/** How often the turn to look for expiring keys is thought of. */
+/** How often a worker asks whether it is its turn to look for expiring keys. */
 const KEYS_LOOK_MS = 30_000;
 /** An attempt that has begun takes up to 15 s. */
 const CLOSING_MS = 17_000;
 
-/** Opens what a worker needs for webhooks and starts it: deliveries, their sweep, the look-out for expiring keys. */
-export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: EventSink; chatEvents: ChatEvents }> {
-  const { config, mongo, models, redis, subscriber, keyspace, leases, clock, closer, log } = deps;
-  const webhooks = createWebhookRepository(mongo, models);
-  const deliveries = createWebhookDeliveryRepository(models);
-  const subscriptions = createSubscriptions({ webhooks, clock });
-  await listenForAccessChanges(subscriber, subscriptions.forget, subscriptions.forgetAll);
-  const queue = createWebhookQueue(redis, keyspace, (error) => {
-    log.warn('The queue of webhooks reported an error.', { error });
-  });
-  closer.defer('webhook queue', () => queue.close());
-
-  const events = createEventSink({ subscriptions, deliveries, queue, log });
-  const chatEvents = createChatEvents({
-    events,
-    gate: deps.gate,
-    watchAccount: createWatchAccount({ events, accounts: createAccountStates(models) }),
-    clock,
-    log,
-  });
+/** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
+export async function startWebhooks(
+  deps: WebhooksDeps,
+): Promise<{ events: EventSink; publishBooked: ChatEvents['publishBooked'] }> {
+  const { config, mongo, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
+  const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(deps);
+  const chatEvents = createChatEvents({ events, gate: deps.gate, watchAccount, clock, log });
+  telemetry.on('request.finished', chatEvents.publishFinished);
   closer.defer('webhook events', () => chatEvents.idle());
 
   const stopping = new AbortController();
@@ -85,7 +56,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
     cipher: deps.cipher,
     announce: createAccessFlags(redis, keyspace).announce,
     random: Math.random,
-    onAttempt: deps.onAttempt,
+    telemetry,
   });
   const serve = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
   const workers = createWebhookWorkers({ client: redis, keyspace, serve, log });
@@ -98,7 +69,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
     warn('The sweep of webhook deliveries'),
   );
   const watchingKeys = repeat(
-    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(models) }),
+    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(mongo) }),
     () => KEYS_LOOK_MS,
     warn('Looking for expiring keys'),
   );
@@ -110,5 +81,27 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
     },
     { limitMs: CLOSING_MS },
   );
-  return { events, chatEvents };
+  return { events, publishBooked: chatEvents.publishBooked };
+}
+
+interface SweepDeliveriesDeps {
+  deliveries: Pick<WebhookDeliveryRepository, 'due'>;
+  queue: Pick<WebhookQueue, 'add'>;
+  leases: Pick<LeaderLease, 'hold'>;
+  clock: Clock;
+}
+
+const TASK = 'webhooks';
+const WEBHOOKS_MAX = 1_000;
+
+/**
+ * Queues every webhook for which something is due: retries whose time has come, and what a Redis that was restarted or
+ * a process that died has forgotten. One worker does so for all.
+ */
+function createSweepDeliveries({ deliveries, queue, leases, clock }: SweepDeliveriesDeps): () => Promise<void> {
+  return async () => {
+    if (!(await leases.hold(FLEET_SHARD, TASK))) return;
+    const due = await deliveries.due(clock.now(), WEBHOOKS_MAX);
+    await Promise.all(due.map((job) => queue.add('webhooks', job)));
+  };
 }

@@ -2,8 +2,11 @@ import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { derivedId } from '../../../shared/lifecycle/ids.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { created, defineAdminEndpoint } from '../../contract/define-endpoint.ts';
 import { constant, id, named, number, object, oneOf, text, time } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
@@ -13,7 +16,7 @@ import { toSeconds } from '../../contract/unix-seconds.ts';
 import { findTenant } from '../../resources/keys/change-key.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
 import { bookCredits } from './book-credits.ts';
-import type { BookCreditsDeps } from './book-credits.ts';
+import type { BookCreditsDeps, Booking } from './book-credits.ts';
 
 const REASON_CHARACTERS_MAX = 500;
 
@@ -50,8 +53,11 @@ const grantCredits = defineAdminEndpoint({
   path: '/tenants/:tenantId/credits',
   tag: 'Credits',
   summary: 'Grant or adjust credits',
+  description: 'With an `Idempotency-Key` the call is safe to repeat: it books once.',
+  headers: ['Idempotency-Key'],
   body: jsonBody('NewCredits', newCreditsSchema),
-  answers: { 201: json('The transaction.', named('CreditTransaction', object(fields))) },
+  answers: { 201: json('The transaction.', named('CreditTransaction', object(fields)), ['Idempotent-Replayed']) },
+  errors: ['idempotency_mismatch'],
   examples: {
     grant: {
       body: { credits: 250_000, reason: 'Pilot' },
@@ -67,22 +73,31 @@ const grantCredits = defineAdminEndpoint({
       },
     },
   },
-  async handle({ params, body, actorIn }, deps: CreditsDeps) {
+  async handle({ req, res, params, body, actorIn }, deps: CreditsDeps) {
     const { credits, reason = '' } = body;
-    const tenant = await findTenant(deps.tenants, params.tenantId);
-    const type = credits > 0 ? 'grant' : 'adjustment';
-    const now = deps.clock.now();
-    const booking = { type, amountMicro: toMicro(credits), reason } as const;
-    const { transactionId, book } = await bookCredits(deps, tenant, booking, now);
-    const event = type === 'grant' ? 'credits.granted' : 'credits.adjusted';
-    await deps.events.emit(actorIn(tenant._id), event, transactionId, { credits, reason });
+    const { _id: tenantId, shard } = await findTenant(deps.tenants, params.tenantId);
+    const key = idempotencyKeyOf(req);
+    const booking: Booking = {
+      type: credits > 0 ? 'grant' : 'adjustment',
+      amountMicro: toMicro(credits),
+      reason,
+      ...(key === undefined ? {} : { transactionId: derivedId('txn', tenantId, 'admin-credits', key) }),
+    };
+    const { entry, isRepeated } = await bookCredits(deps, { _id: tenantId, shard }, booking, deps.clock.now());
+    const { _id: transactionId, balanceAfterMicro, createdAt } = entry;
+    if (entry.amountMicro !== booking.amountMicro || entry.reason !== reason) {
+      throw new ServiceError('idempotency_mismatch', 'This Idempotency-Key has booked other credits; send a new key.');
+    }
+    if (isRepeated) res.setHeader('Idempotent-Replayed', 'true');
+    const event = booking.type === 'grant' ? 'credits.granted' : 'credits.adjusted';
+    await deps.events.emit(actorIn(tenantId), event, transactionId, { credits, reason });
     return created({
       id: transactionId,
       object: 'transaction',
-      created_at: toSeconds(now),
-      type,
+      created_at: toSeconds(createdAt),
+      type: booking.type,
       credits,
-      balance_after: toCredits(book.balanceMicro),
+      balance_after: toCredits(balanceAfterMicro),
       reason,
     } satisfies FieldsOf<typeof fields>);
   },

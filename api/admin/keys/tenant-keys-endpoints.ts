@@ -1,6 +1,6 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { KeyRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { createKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';

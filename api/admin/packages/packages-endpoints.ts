@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-import { AMOUNT_MAX } from '../../../shared/domain/billing/price-of.ts';
+import { AMOUNT_MAX } from '../../../shared/domain/pricing/pricing.ts';
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type {
   NewPriceList,

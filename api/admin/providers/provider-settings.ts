@@ -5,12 +5,15 @@ import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts'
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/rows.ts';
-import type { ProviderRepository, ProviderSettings } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type {
+  ProviderRepository,
+  ProviderRow,
+  ProviderSettings,
+} from '../../../shared/infra/mongo/routing/provider-repository.ts';
 import { found } from '../../contract/path-parameters.ts';
 
 const TIMEOUT_DEFAULT_MS = 600_000;
-const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 60_000;
+const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 15_000;
 const RETRIES_DEFAULT = 2;
 const ONE_HOUR_MS = 3_600_000;
 

@@ -1,6 +1,6 @@
 import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/rows.ts';
+import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 import type { BreakerSnapshot } from '../../../shared/infra/redis/routing/breaker-store.ts';
 import {
   boolean,

@@ -51,7 +51,10 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** Bull Board, to be mounted at `/admin/queues` behind the token: read-only and redacted (contract.md section 7). */
+/**
+ * Bull Board, to be mounted at `/admin/queues` behind the token: read-only and redacted
+ * (docs/spec/contract.md section 7).
+ */
 export function createQueuesBoard(queues: readonly LaneQueue[]): Router {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);

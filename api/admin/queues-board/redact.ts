@@ -2,7 +2,7 @@ import { isErrorCode } from '../../../shared/errors/codes.ts';
 
 const REDACTED = '[redacted]';
 
-/** Ids of contract.md section 2, as in `req_…`. */
+/** Ids of docs/spec/contract.md section 2, as in `req_…`. */
 const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
 
 /** BullMQ's own sentences about jobs that it took back; they hold no words of a tenant. */

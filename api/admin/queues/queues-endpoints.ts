@@ -1,6 +1,6 @@
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-statistics.ts';
+import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, integer, named, number, object, oneOf, pageSchema, text } from '../../contract/json-schema.ts';

@@ -1,6 +1,5 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
-import type { TenantChanges } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { TenantChanges, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';

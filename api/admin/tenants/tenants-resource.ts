@@ -1,6 +1,6 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import {
   constant,
   id,

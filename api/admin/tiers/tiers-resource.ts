@@ -2,8 +2,7 @@ import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing/routing.ts';
-import type { TierContent } from '../../../shared/infra/mongo/routing/tier-repository.ts';
-import type { TierRow, TierVersionRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TierContent, TierRow, TierVersionRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import {
   constant,
   integer,

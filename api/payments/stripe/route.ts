@@ -2,6 +2,7 @@ import express, { Router } from 'express';
 import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
@@ -12,7 +13,7 @@ import type { StripePayment } from './stripe-payment.ts';
 import type { StripeNotice } from './to-notice.ts';
 
 export interface StripeWebhookDeps {
-  stripe: Pick<StripePayment, 'readCallback'>;
+  stripe: Pick<StripePayment, 'readCallback' | 'checkoutOf'>;
   bookPayment: BookPayment;
   purchases: Pick<PurchaseRepository, 'change'>;
   clock: Clock;
@@ -39,17 +40,32 @@ function readRaw(): RequestHandler {
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, purchases, clock } = deps;
 
+  type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
+
+  /** Stripe is asked where nothing that is booked has this payment: its own notice may not have come yet. */
+  async function reverse({ reference, reversal }: Reversed, requestId: string, notice: PaymentNotice): Promise<void> {
+    let outcome = await bookPayment.reverse(reference, reversal, requestId, notice);
+    if (outcome === 'unknown' && reference.paymentId !== undefined) {
+      const checkoutId = await stripe.checkoutOf(reference.paymentId);
+      if (checkoutId !== undefined) {
+        outcome = await bookPayment.reverse({ checkoutId }, reversal, requestId, notice);
+      }
+    }
+    if (outcome !== 'unpaid') return;
+    throw new ServiceError('conflict', 'The purchase that this is about is not booked yet; send the event again.');
+  }
+
   async function hear({ effect, ...notice }: StripeNotice, requestId: string): Promise<void> {
     switch (effect.kind) {
       case 'paid':
         await bookPayment.complete(effect.paid, requestId, notice);
         return;
       case 'changed':
-        await purchases.change(effect.checkoutId, effect.status, clock.now(), notice);
+        await purchases.change(effect.checkout, effect.status, clock.now(), notice);
         return;
-      case 'refunded':
-        if ((await bookPayment.refund(effect.refund, requestId, notice)) === 'heard') return;
-        throw new ServiceError('conflict', 'The purchase of this refund is not booked yet; send the event again.');
+      case 'reversed':
+        await reverse(effect, requestId, notice);
+        return;
       case 'other':
         return;
     }

@@ -1,10 +1,10 @@
 import Stripe from 'stripe';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Payment } from '../payment.ts';
-import { toNotice } from './to-notice.ts';
+import { ownId, toNotice } from './to-notice.ts';
 import type { StripeNotice } from './to-notice.ts';
 
 export interface StripeSettings {
@@ -18,6 +18,8 @@ export interface StripePayment extends Payment {
   name: 'stripe';
   /** What a callback says, as it was sent. Throws `invalid_request` unless Stripe has just signed it. */
   readCallback(body: Buffer, signature: string): StripeNotice;
+  /** The checkout that a payment was for, where it was one of this service's. Throws `model_unavailable`. */
+  checkoutOf(paymentId: string): Promise<string | undefined>;
 }
 
 /** One try of a call to Stripe; the package tries twice more where the network or Stripe fails. */
@@ -38,6 +40,9 @@ function clientOf({ secretKey, apiUrl }: StripeSettings): Stripe {
       : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port }),
   });
 }
+
+/** `sk_live_…`, or a restricted `rk_live_…`. */
+const LIVE_KEY = /^[a-z]+_live_/;
 
 function titleOf({ creditsMicro }: CheckoutRow): string {
   return `${(creditsMicro / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 })} credits`;
@@ -61,6 +66,8 @@ function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
         },
       },
     ],
+    // The buyer pays in the currency of the price list: the notice's amount is compared with the checkout's.
+    adaptive_pricing: { enabled: false },
     success_url: checkout.successUrl,
     cancel_url: checkout.cancelUrl,
   };
@@ -69,6 +76,7 @@ function toSession(checkout: CheckoutRow): Stripe.Checkout.SessionCreateParams {
 /** Stripe Checkout: the buyer pays on Stripe's page, and Stripe calls back. */
 export function createStripePayment(settings: StripeSettings, log: Logger): StripePayment {
   const stripe = clientOf(settings);
+  const isLive = LIVE_KEY.test(settings.secretKey);
 
   function toFault(error: unknown, checkoutId: string): ServiceError {
     if (error instanceof Stripe.errors.StripeError && ORDER_FAULTS.has(error.code ?? '')) {
@@ -107,7 +115,21 @@ export function createStripePayment(settings: StripeSettings, log: Logger): Stri
           cause,
         });
       }
-      return toNotice(event);
+      return toNotice(event, isLive);
+    },
+
+    async checkoutOf(paymentId) {
+      try {
+        const { metadata } = await stripe.paymentIntents.retrieve(paymentId);
+        return ownId(metadata['checkout_id']);
+      } catch (error) {
+        if (error instanceof Stripe.errors.StripeError && error.code === 'resource_missing') return undefined;
+        log.error(`Stripe does not say what the payment ${paymentId} was for.`, { error });
+        throw new ServiceError('model_unavailable', 'The payment provider cannot be asked; send the event again.', {
+          cause: error,
+          retryAfterSeconds: 5,
+        });
+      }
     },
   };
 }

@@ -1,15 +1,23 @@
 import type Stripe from 'stripe';
 
-import type { PaidCheckout, PaymentNotice, Refund } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { Reversal } from '../../../shared/domain/billing/reversal.ts';
+import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
+import type { PaidCheckout, PurchaseReference } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 
 /** What an event of Stripe means here; what is nothing of ours is `other`. */
 export type StripeNotice = PaymentNotice & {
   effect:
     | { kind: 'paid'; paid: PaidCheckout }
-    | { kind: 'changed'; checkoutId: string; status: 'processing' | 'failed' | 'expired' }
-    | { kind: 'refunded'; refund: Refund }
+    | {
+        kind: 'changed';
+        checkout: { checkoutId: string; sessionId: string };
+        status: 'processing' | 'failed' | 'expired';
+      }
+    | { kind: 'reversed'; reference: PurchaseReference; reversal: Reversal }
     | { kind: 'other' };
 };
+
+type Effect = StripeNotice['effect'];
 
 const CHECKOUT_ID = /^cs_[0-9A-Za-z]{24}$/;
 const OTHER = { kind: 'other' } as const;
@@ -21,54 +29,69 @@ function idOf(value: string | { id: string } | null): { paymentId?: string } {
 }
 
 /** Only ids of the form that this service gives reach a database. */
-function ownId(value: string | null | undefined): string | undefined {
+export function ownId(value: string | null | undefined): string | undefined {
   return value !== null && value !== undefined && CHECKOUT_ID.test(value) ? value : undefined;
 }
 
-function paidBy(session: Stripe.Checkout.Session): StripeNotice['effect'] {
-  const checkoutId = ownId(session.client_reference_id);
+/** A session may name a checkout in two places; only what this service wrote itself is to be believed. */
+function namesOf({ client_reference_id: reference, metadata }: Stripe.Checkout.Session) {
+  return { clientReferenceId: reference, metadataCheckoutId: metadata?.['checkout_id'] ?? null };
+}
+
+function paidBy(session: Stripe.Checkout.Session, isLive: boolean): Effect {
+  const names = namesOf(session);
+  const checkoutId = ownId(names.clientReferenceId) ?? ownId(names.metadataCheckoutId);
   if (checkoutId === undefined) return OTHER;
-  return { kind: 'paid', paid: { checkoutId, ...idOf(session.payment_intent) } };
+  const { id, amount_total: amount, currency, payment_status: status, mode } = session;
+  const said = { id, ...names, amount, currency, status, mode, isOfOurMode: session.livemode === isLive };
+  return { kind: 'paid', paid: { checkoutId, ...idOf(session.payment_intent), session: said } };
 }
 
-function changedBy(
-  session: Stripe.Checkout.Session,
-  status: 'processing' | 'failed' | 'expired',
-): StripeNotice['effect'] {
-  const checkoutId = ownId(session.client_reference_id);
-  return checkoutId === undefined ? OTHER : { kind: 'changed', checkoutId, status };
+function changedBy(session: Stripe.Checkout.Session, status: 'processing' | 'failed' | 'expired'): Effect {
+  const { clientReferenceId, metadataCheckoutId } = namesOf(session);
+  const checkoutId = ownId(clientReferenceId);
+  if (checkoutId === undefined || metadataCheckoutId !== checkoutId) return OTHER;
+  return { kind: 'changed', checkout: { checkoutId, sessionId: session.id }, status };
 }
 
-function refundedBy(charge: Stripe.Charge): StripeNotice['effect'] {
+function refundedBy(charge: Stripe.Charge): Effect {
   const checkoutId = ownId(charge.metadata['checkout_id']);
-  const refund = {
-    ...(checkoutId === undefined ? {} : { checkoutId }),
-    ...idOf(charge.payment_intent),
-    refundedAmount: charge.amount_refunded,
-  };
-  return { kind: 'refunded', refund };
+  const reference = { ...(checkoutId === undefined ? {} : { checkoutId }), ...idOf(charge.payment_intent) };
+  return { kind: 'reversed', reference, reversal: { kind: 'refund', refundedAmount: charge.amount_refunded } };
 }
 
-function effectOf(event: Stripe.Event): StripeNotice['effect'] {
+/** A dispute names the payment only. */
+function disputedBy(dispute: Stripe.Dispute, funds: 'withdrawn' | 'reinstated'): Effect {
+  const { id: disputeId, amount, currency } = dispute;
+  const reference = idOf(dispute.payment_intent);
+  return { kind: 'reversed', reference, reversal: { kind: 'dispute', disputeId, amount, currency, funds } };
+}
+
+function effectOf(event: Stripe.Event, isLive: boolean): Effect {
   switch (event.type) {
     case 'checkout.session.completed': {
       // A means of payment that takes days completes the session first and pays later.
       const session = event.data.object;
-      return session.payment_status === 'unpaid' ? changedBy(session, 'processing') : paidBy(session);
+      return session.payment_status === 'unpaid' ? changedBy(session, 'processing') : paidBy(session, isLive);
     }
     case 'checkout.session.async_payment_succeeded':
-      return paidBy(event.data.object);
+      return paidBy(event.data.object, isLive);
     case 'checkout.session.async_payment_failed':
       return changedBy(event.data.object, 'failed');
     case 'checkout.session.expired':
       return changedBy(event.data.object, 'expired');
     case 'charge.refunded':
       return refundedBy(event.data.object);
+    case 'charge.dispute.funds_withdrawn':
+      return disputedBy(event.data.object, 'withdrawn');
+    case 'charge.dispute.funds_reinstated':
+      return disputedBy(event.data.object, 'reinstated');
     default:
       return OTHER;
   }
 }
 
-export function toNotice(event: Stripe.Event): StripeNotice {
-  return { id: event.id, type: event.type, effect: effectOf(event) };
+/** `isLive`: whether the secret key in use is one of live mode. */
+export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
+  return { id: event.id, type: event.type, effect: effectOf(event, isLive) };
 }

@@ -1,6 +1,5 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import type { AuditRow } from '../../../shared/infra/mongo/rows.ts';
-import type { AuditRepository } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
+import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, named, object, pageSchema, text, time } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';

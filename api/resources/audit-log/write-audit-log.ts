@@ -1,6 +1,8 @@
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { AuditRepository } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { derivedId } from '../../../shared/lifecycle/ids.ts';
+import { HAPPENS_ONCE } from '../../tenant-events.ts';
 import type { TenantEventListener } from '../../tenant-events.ts';
 
 export interface WriteAuditLogDeps {
@@ -18,6 +20,8 @@ export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): T
     const { tenantId, id: actor, requestId } = by;
     try {
       await audit.append({
+        // A second line of what happens once has the id of the first, and is not written.
+        ...(HAPPENS_ONCE.has(action) ? { _id: derivedId('aud', tenantId, action, target) } : {}),
         tenantId,
         createdAt: clock.now(),
         actor,

@@ -1,7 +1,13 @@
 import Joi from 'joi';
 
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
-import { CHAT_LIMITS, codePoints, entityIdSchema } from '../../../shared/contracts/chat-request.ts';
+import {
+  CHAT_LIMITS,
+  codePoints,
+  entityIdSchema,
+  wellFormed,
+  WELL_FORMED_RULE,
+} from '../../../shared/contracts/chat-request.ts';
 import { parseChatBody } from '../../contract/parse-chat-body.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
@@ -13,18 +19,13 @@ import type { Piece, Place } from './line-buffer.ts';
 /** One request may be what a body of the chat route may be. */
 const { bodyBytesMax, bodyValuesMax } = CHAT_LIMITS;
 
-/** MongoDB keeps UTF-8, in which half a surrogate pair becomes another character. */
-const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
-  value.isWellFormed() ? value : helpers.error('text.malformed');
-
 /** One request of a batch around its `body`, which is checked like that of `POST /chat`. */
 export const batchItemSchema = Joi.object({
   custom_id: Joi.string()
     .custom(codePoints(BATCH_LIMITS.customIdMax))
     .custom(wellFormed)
-    .meta({ rule: 'It must not have half a surrogate pair.' })
+    .meta({ rule: WELL_FORMED_RULE })
     .required()
-    .messages({ 'text.malformed': '{{#label}} must not have half a surrogate pair' })
     .description("The caller's own name for the request, once in the batch."),
   body: Joi.object().unknown(true).required().description('As for `POST /chat`.'),
 })

@@ -1,12 +1,8 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type {
-  CheckoutRow,
-  CheckoutStatus,
-  PackageRow,
-  PurchaseRow,
-} from '../../../shared/infra/mongo/accounts/billing-rows.ts';
-import type { LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
-import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
+import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { PackageRow } from '../../../shared/infra/mongo/accounts/price-repository.ts';
+import type { PurchaseRow } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { LedgerRow, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import {
   constant,
   id,

@@ -2,20 +2,23 @@ import type { Request } from 'express';
 import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
-import { AMOUNT_MAX, priceOf } from '../../../shared/domain/billing/price-of.ts';
-import { toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
-import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type {
+  CheckoutRepository,
+  CheckoutRow,
+  Order,
+} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { PriceList, PriceRepository } from '../../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineEndpoint } from '../../contract/define-endpoint.ts';
 import { creditsSchema } from '../../contract/number-schemas.ts';
 import { json, jsonBody } from '../../contract/operation.ts';
 import type { Payment } from '../../payments/payment.ts';
-import type { TenantEvents } from '../../tenant-events.ts';
+import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
-import { assertRoomFor, openCheckout } from './open-checkout.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
+import { assertRoomFor, letPay, openCheckout } from './open-checkout.ts';
 import { readBalance } from './read-balance.ts';
 import type { BalanceDeps } from './read-balance.ts';
 
@@ -101,6 +104,11 @@ function originOf(req: Request): string {
   return `${req.protocol}://${req.host}`;
 }
 
+async function emitCreated({ events }: CreateCheckoutDeps, actor: Actor, checkout: CheckoutRow): Promise<void> {
+  const { _id: checkoutId, creditsMicro, amount, currency } = checkout;
+  await events.emit(actor, 'checkout.created', checkoutId, { credits: toCredits(creditsMicro), amount, currency });
+}
+
 export const createCheckout = defineEndpoint({
   method: 'POST',
   path: '/billing/checkout',
@@ -114,21 +122,27 @@ export const createCheckout = defineEndpoint({
   examples: {
     credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: CHECKOUT_EXAMPLE },
   },
-  async handle({ req, principal, body, actor }, deps: CreateCheckoutDeps) {
-    const { checkouts, payment, prices, events, clock } = deps;
+  async handle({ req, res, principal, body, actor }, deps: CreateCheckoutDeps) {
+    const { checkouts, payment, prices, clock } = deps;
     if (payment === undefined) {
       throw new ServiceError('conflict', 'This service takes no payments; ask its administrator for credits.');
     }
-    const now = clock.now();
-    const order = toOrder(await prices.current(), body, now);
     const { tenantId, keyId, shard } = principal;
+    const now = clock.now();
+    const checkoutId = idForNew(res, 'cs');
+    const before = await createdBefore(res, () => checkouts.find(tenantId, checkoutId));
+    if (before !== undefined) {
+      const checkout = await letPay({ checkouts, payment }, before, originOf(req));
+      await emitCreated(deps, actor, checkout);
+      return created(toCheckoutResource(checkout, now));
+    }
+    const order = toOrder(await prices.current(), body, now);
     const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
     const buyer = { tenantId, keyId, balanceMicro, origin: originOf(req) };
     assertRoomFor(order, buyer);
     const urls = { successUrl: body.success_url, cancelUrl: body.cancel_url };
-    const checkout = await openCheckout({ checkouts, payment }, order, urls, buyer, now);
-    const { creditsMicro, amount, currency } = order;
-    await events.emit(actor, 'checkout.created', checkout._id, { credits: toCredits(creditsMicro), amount, currency });
+    const checkout = await openCheckout({ checkouts, payment }, order, urls, buyer, checkoutId, now);
+    await emitCreated(deps, actor, checkout);
     return created(toCheckoutResource(checkout, now));
   },
 });

@@ -1,8 +1,10 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
-import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
+import type {
+  CheckoutRepository,
+  CheckoutRow,
+  Order,
+} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { BALANCE_MICRO_MAX } from './read-balance.ts';
 
@@ -34,11 +36,12 @@ export async function openCheckout(
   order: Order,
   urls: { successUrl: string; cancelUrl: string },
   { tenantId, keyId, origin }: Buyer,
+  checkoutId: string,
   now: number,
 ): Promise<CheckoutRow> {
   const { successUrl, cancelUrl } = urls;
   const row: CheckoutRow = {
-    _id: newId('cs'),
+    _id: checkoutId,
     tenantId,
     keyId,
     successUrl,
@@ -50,10 +53,20 @@ export async function openCheckout(
     expiresAt: now + OPEN_MS,
   };
   await checkouts.insert(row);
+  return letPay({ checkouts, payment }, row, origin);
+}
+
+/** Opens a stored checkout with the payment, once: for one whose answer the caller has not seen, too. */
+export async function letPay(
+  { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
+  row: CheckoutRow,
+  origin: string,
+): Promise<CheckoutRow> {
+  if (row.url !== undefined) return row;
   try {
     const opened = await payment.open(row, origin);
     await checkouts.opened(row._id, opened);
-    return { ...row, ...opened };
+    return { ...row, ...opened, status: row.status === 'failed' ? 'open' : row.status };
   } catch (error) {
     await checkouts.failed(row._id).catch(() => undefined);
     throw error;

@@ -5,7 +5,7 @@ import type { Response } from 'express';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../../../shared/infra/redis/requests/stream-reader.ts';
+import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';

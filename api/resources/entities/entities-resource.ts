@@ -1,7 +1,6 @@
 import { ROLES } from '../../../shared/contracts/chat-request.ts';
 import { timeOfSeq } from '../../../shared/domain/requests/acceptance-order.ts';
-import type { Entity } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { StoredMessage } from '../../../shared/infra/mongo/rows.ts';
+import type { Entity, StoredMessage } from '../../../shared/infra/mongo/entities/entity-repository.ts';
 import {
   constant,
   deletedSchema,

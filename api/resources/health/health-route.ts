@@ -3,7 +3,7 @@ import { Router } from 'express';
 import type { Readiness } from '../../../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
 
-/** `GET /health/live` and `/health/ready` (contract.md section 1); they need no key and touch no limit. */
+/** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
 export function createHealthRoute(readiness: Readiness): Router {
   const router = Router();
   router.use('/health', (_req, res, next) => {

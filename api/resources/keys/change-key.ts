@@ -1,8 +1,7 @@
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
-import type { KeyChanges, KeyRepository } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { KeyChanges, KeyRepository, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRepository, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { found } from '../../contract/path-parameters.ts';

@@ -1,16 +1,17 @@
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import {
   ACTIVE_KEYS_MAX,
   applyKeyChanges,
   createKey as insertKey,
   isActiveKey,
 } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyChanges } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { changeKey, ownTenant } from './change-key.ts';
 import type { ChangeKeyDeps } from './change-key.ts';
 import { assertGranted, excessOf, grantOf } from './grant.ts';
@@ -65,14 +66,17 @@ const createKey = defineEndpoint({
       answer: KEY_WITH_VALUE_EXAMPLE,
     },
   },
-  async handle({ principal, body, actor }, deps: KeysDeps) {
+  async handle({ res, principal, body, actor }, deps: KeysDeps) {
     const now = deps.clock.now();
     const settings = toKeySettings(body, now);
     const tenant = await ownTenant(deps, principal);
     assertGranted(principal, grantOf(settings, tenant));
-    const { key, value } = await insertKey(deps, tenant._id, settings, now);
-    await deps.events.emit(actor, 'key.created', key._id, { mode: key.mode, scopes: key.scopes });
-    return created({ ...toKeyResource(key, tenant, now), value });
+    const keyId = idForNew(res, 'key');
+    const before = await createdBefore(res, () => deps.keys.find(tenant._id, keyId));
+    const { key, ...shownOnce } =
+      before === undefined ? await insertKey(deps, tenant._id, settings, now, keyId) : { key: before };
+    await deps.events.emit(actor, 'key.created', keyId, { mode: key.mode, scopes: key.scopes });
+    return created({ ...toKeyResource(key, tenant, now), ...shownOnce });
   },
 });
 

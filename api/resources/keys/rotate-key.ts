@@ -4,13 +4,13 @@ import { createApiKey } from '../../../shared/domain/keys/api-key.ts';
 import type { NewApiKey } from '../../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { KeyRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { isActiveKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyChanges } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { countSchema } from '../../contract/number-schemas.ts';
 import { json, optionalJsonBody } from '../../contract/operation.ts';
+import { contextOf } from '../../http/request-context.ts';
 import { changeKey, ownTenant } from './change-key.ts';
 import type { ChangeKeyDeps } from './change-key.ts';
 import { assertGranted, grantOf } from './grant.ts';
@@ -69,21 +69,24 @@ export const rotateKey = defineEndpoint({
       answer: { ...KEY_WITH_VALUE_EXAMPLE, previous_value_expires_at: 1_795_258_800 },
     },
   },
-  async handle({ principal, params, body, actor }, deps: RotateKeyDeps) {
+  async handle({ res, principal, params, body, actor }, deps: RotateKeyDeps) {
     const { keyId } = params;
     const { grace_seconds: graceSeconds = 0 } = body;
     const now = deps.clock.now();
     const tenant = await ownTenant(deps, principal);
-    let value = '';
+    const rotatedUnder = contextOf(res).run?.name;
+    let value: string | undefined;
     const key = await changeKey(deps, principal, keyId, now, (row) => {
       // Whoever rotates a key holds its value, so it must not allow more than the caller's own.
       assertGranted(principal, grantOf(row, tenant));
       if (!isActiveKey(row, now)) {
         throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
       }
+      // An earlier run has rotated it already; its value is not known any more.
+      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return {};
       const next = createApiKey(deps.keyPrefix, row.mode, randomBase62(26));
       ({ value } = next);
-      return rotationOf(row, next, graceSeconds * 1000, now);
+      return { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
     });
     // The new value can be shown only now: caches that miss the announcement forget the old one by themselves.
     await deps.accessFlags.announce(keyId).catch((error: unknown) => {
@@ -93,6 +96,6 @@ export const rotateKey = defineEndpoint({
       });
     });
     await deps.events.emit(actor, 'key.rotated', keyId, { grace_seconds: graceSeconds });
-    return ok({ ...toKeyResource(key, tenant, now), value });
+    return ok({ ...toKeyResource(key, tenant, now), ...(value === undefined ? {} : { value }) });
   },
 });

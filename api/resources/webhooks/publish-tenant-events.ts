@@ -5,7 +5,7 @@ import type { EventSink, RaisedEvent } from '../../../shared/webhooks/event-sink
 import type { TenantEvent, TenantEventListener } from '../../tenant-events.ts';
 
 export interface PublishTenantEventsDeps {
-  events: Pick<EventSink, 'tell'>;
+  events: Pick<EventSink, 'tryPublish'>;
   watchAccount: WatchAccount;
   clock: Clock;
   log: Logger;
@@ -27,19 +27,12 @@ function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number
       ];
     case 'key.revoked':
       return [{ tenantId, type, cause: target, data: { key_id: target }, now }];
-    case 'credits.purchased':
-      return [{ tenantId, type, cause: target, data: { purchase_id: target, credits: details.credits }, now }];
     case 'entity.deleted':
       // The same entity can be created and deleted again, so the request is the cause.
       return [{ tenantId, type, cause: requestId, data: { entity_id: target }, now }];
     default:
       return [];
   }
-}
-
-/** Events that take credits away outside of settlement. */
-function takesCredits({ type }: TenantEvent): boolean {
-  return type === 'credits.adjusted' || type === 'credits.refunded';
 }
 
 /** Publishes what is done in a tenant's account to its webhooks, where they have subscribed to it. */
@@ -50,10 +43,11 @@ export function createPublishTenantEvents(deps: PublishTenantEventsDeps): Tenant
     const now = clock.now();
     const published = toWebhookEvents(event, now);
     try {
-      if (takesCredits(event)) published.push(...(await watchAccount(tenantId, now)));
+      // An adjustment takes credits away outside of settlement.
+      if (event.type === 'credits.adjusted') published.push(...(await watchAccount(tenantId, now)));
     } catch (error) {
       log.error('Whether an adjustment passed a threshold is not known.', { tenantId, error });
     }
-    if (published.length > 0) await events.tell(published);
+    if (published.length > 0) await events.tryPublish(published);
   };
 }

@@ -1,12 +1,12 @@
 import Joi from 'joi';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { WebhookChanges } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { countSchema } from '../../contract/number-schemas.ts';
 import { json, optionalJsonBody } from '../../contract/operation.ts';
+import { contextOf } from '../../http/request-context.ts';
 import { findWebhook } from './webhooks-deps.ts';
 import type { WebhooksDeps } from './webhooks-deps.ts';
 import { toWebhookResource, WEBHOOK_WITH_SECRET_EXAMPLE, webhookWithSecretSchema } from './webhooks-resource.ts';
@@ -58,14 +58,16 @@ export const rotateWebhookSecret = defineEndpoint({
       answer: { ...WEBHOOK_WITH_SECRET_EXAMPLE, previous_secret_expires_at: 1_795_258_800 },
     },
   },
-  async handle({ principal, params, body, actor }, deps: WebhooksDeps) {
+  async handle({ res, principal, params, body, actor }, deps: WebhooksDeps) {
     const { grace_seconds: graceSeconds = DAY_SECONDS } = body;
     const { repository, cipher } = deps.webhooks;
     const row = await findWebhook(deps, principal, params.webhookId);
     const now = deps.clock.now();
+    const rotatedUnder = contextOf(res).run?.name;
+    if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return ok(toWebhookResource(row, now));
     const secret = newWebhookSecret();
     const changes = rotationOf(row, cipher.encrypt(secret), graceSeconds * 1000, now);
-    if (!(await repository.replaceSecret(row, changes))) {
+    if (!(await repository.replaceSecret(row, { ...changes, rotatedUnder }))) {
       throw new ServiceError('conflict', 'The secret of this webhook is being rotated by another request; try again.');
     }
     await deps.events.emit(actor, 'webhook.secret_rotated', row._id, { grace_seconds: graceSeconds });

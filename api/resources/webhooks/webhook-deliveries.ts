@@ -1,7 +1,8 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { DELIVERY_KEPT_DAYS } from '../../../shared/webhooks/event-sink.ts';
-import type { WebhookDeliveryRow, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';

@@ -1,12 +1,11 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { WEBHOOKS_MAX } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookChanges } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { rotateWebhookSecret } from './rotate-webhook-secret.ts';
 import { getDelivery, listDeliveries, redeliver, testWebhook } from './webhook-deliveries.ts';
 import { assertReceiverUrl, knownEvents, newWebhookSchema, webhookChangesSchema } from './webhook-settings.ts';
@@ -62,15 +61,17 @@ const createWebhook = defineEndpoint({
       answer: WEBHOOK_WITH_SECRET_EXAMPLE,
     },
   },
-  async handle({ principal, body, actor }, { webhooks, accessFlags, events, clock }: WebhooksDeps) {
+  async handle({ res, principal, body, actor }, { webhooks, accessFlags, events, clock }: WebhooksDeps) {
     const { tenantId } = principal;
     const { url, description = '' } = body;
     const types = knownEvents(body.events);
     assertReceiverUrl(url, webhooks.allowPrivate);
     const now = clock.now();
+    const webhookId = idForNew(res, 'whk');
+    const before = await createdBefore(res, () => webhooks.repository.find(tenantId, webhookId));
     const secret = newWebhookSecret();
-    const row: WebhookRow = {
-      _id: newId('whk'),
+    const row: WebhookRow = before ?? {
+      _id: webhookId,
       tenantId,
       url,
       events: types,
@@ -79,10 +80,11 @@ const createWebhook = defineEndpoint({
       encryptedSecret: webhooks.cipher.encrypt(secret),
       createdAt: now,
     };
-    await webhooks.repository.insert(row);
+    if (before === undefined) await webhooks.repository.insert(row);
     await accessFlags.announce(tenantId);
-    await events.emit(actor, 'webhook.created', row._id, { url, events: types });
-    return created({ ...toWebhookResource(row, now), secret });
+    await events.emit(actor, 'webhook.created', webhookId, { url, events: types });
+    // The secret of an earlier run is not known any more.
+    return created({ ...toWebhookResource(row, now), ...(before === undefined ? { secret } : {}) });
   },
 });
 

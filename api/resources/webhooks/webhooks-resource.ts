@@ -1,6 +1,7 @@
 import { WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
 import { ATTEMPTS_KEPT } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import {
   constant,
   deletedSchema,

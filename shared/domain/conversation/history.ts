@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../contracts/chat-request.ts';
 
-/** Stored messages per entity and tenant. Source: interface.md section 8. */
+/** Stored messages per entity and tenant. Source: docs/spec/interface.md section 8. */
 export const HISTORY_MESSAGES_MAX = 50;
 
 export interface MergedConversation {
@@ -42,8 +42,8 @@ function overlapOf(history: readonly ChatMessage[], submitted: readonly ChatMess
 }
 
 /**
- * Joins stored history and submitted messages (contract.md section 4): where the submitted ones begin with a copy of
- * the end of the history, the overlap is sent and stored once.
+ * Joins stored history and submitted messages (docs/spec/contract.md section 4): where the submitted ones begin with a
+ * copy of the end of the history, the overlap is sent and stored once.
  */
 export function mergeHistory(history: readonly ChatMessage[], submitted: readonly ChatMessage[]): MergedConversation {
   const spoken = submitted.filter((message) => message.role !== 'system');

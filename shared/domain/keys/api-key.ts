@@ -2,12 +2,15 @@ import { createHash } from 'node:crypto';
 
 import type { KeyMode } from '../../contracts/jobs.ts';
 
-/** `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26 (contract.md section 6). */
+/**
+ * `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26
+ * (docs/spec/contract.md section 6).
+ */
 const RANDOM_CHARACTERS = 26;
 const CHECKSUM_CHARACTERS = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The scopes of interface.md section 5. */
+/** The scopes of docs/spec/interface.md section 5. */
 export const SCOPES = [
   '*',
   'chat',

@@ -1,8 +1,31 @@
 import type { Usage } from '../../contracts/events.ts';
 import type { Rates } from '../routing/routing.ts';
 
-/** 1 credit is one token at rate 1; amounts are integers of micro-credits (contract.md section 5). */
+/** Stripe takes at most eight digits. */
+export const AMOUNT_MAX = 99_999_999;
+
+const MICRO_PER_MILLION = 1_000_000_000_000n;
+
+/** What a free amount of credits costs in minor units, a begun unit being a whole one. */
+export function priceOf(creditsMicro: number, pricePerMillion: number): number {
+  const exact = BigInt(creditsMicro) * BigInt(pricePerMillion);
+  return Number((exact + MICRO_PER_MILLION - 1n) / MICRO_PER_MILLION);
+}
+
+/** Micro-credits that are taken back when so much of a purchase has been paid back; all of them when all was. */
+export function refundOf(
+  { creditsMicro, amount }: { creditsMicro: number; amount: number },
+  refundedAmount: number,
+): number {
+  const part = BigInt(Math.min(Math.max(refundedAmount, 0), amount));
+  return Number((BigInt(creditsMicro) * part) / BigInt(amount));
+}
+
+/** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec/contract.md section 5). */
 export const MICRO_PER_CREDIT = 1_000_000;
+
+/** An estimate that needs no tokenizer: a token of English text is about four bytes. */
+export const BYTES_PER_TOKEN = 4;
 
 export function priceUsage(usage: Usage, rates: Rates): number {
   return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;

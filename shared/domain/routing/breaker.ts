@@ -19,13 +19,13 @@ export interface BreakerSettings {
   maxOpenMs: number;
 }
 
-/** contract.md section 7, Routing. */
+/** docs/spec/contract.md section 7, Routing. */
 export const DEFAULT_BREAKER: Readonly<BreakerSettings> = {
   windowMs: 30_000,
   minAttempts: 10,
   failureRatio: 0.5,
   openMs: 10_000,
-  maxOpenMs: 60_000,
+  maxOpenMs: 15_000,
 };
 
 /** Stored as JSON, so null stands for what is not there. */

@@ -3,6 +3,8 @@ import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'ax
 import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 
+import { createCachedLookup } from './resolve-name.ts';
+
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Idle connections to a provider are kept for the next request. */
 const KEEP_ALIVE_MS = 30_000;
@@ -10,7 +12,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Sockets of one process to providers; the caller's own timers limit headers and body, see generate.ts. */
 export function createProviderAgent(): Agent {
   return new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() },
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -35,8 +37,9 @@ function toAxiosError(error: unknown, config: InternalAxiosRequestConfig): Axios
 }
 
 /**
- * axios over undici: Node's own HTTP client costs a third more CPU per call (design.md section 9). Serves what this
- * service uses of axios: a text body, headers, a signal, and answers as `text` or `stream`. Redirects are not followed.
+ * axios over undici: Node's own HTTP client costs a third more CPU per call (docs/architecture/facts.md section 9).
+ * Serves what this service uses of axios: a text body, headers, a signal, and answers as `text` or `stream`. Redirects
+ * are not followed.
  */
 export function createUndiciAdapter(agent: Dispatcher): AxiosAdapter {
   return async (config): Promise<AxiosResponse> => {

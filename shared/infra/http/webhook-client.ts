@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
@@ -7,6 +6,8 @@ import { Client } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import { isPublicAddress } from './public-address.ts';
+import { createTenantResolver } from './resolve-name.ts';
+import type { ResolveName } from './resolve-name.ts';
 import { readWebhookUrl } from './webhook-url.ts';
 
 /** What came of one attempt; `error` is a sentence for the tenant and says nothing of the receiver's reply. */
@@ -24,20 +25,18 @@ export interface WebhookClientOptions {
   allowPrivate: boolean;
   timeoutMs?: number;
   /** Tests hand in their own names. */
-  resolve?: (host: string) => Promise<LookupAddress[]>;
+  resolve?: ResolveName;
 }
 
-/** contract.md section 6. */
+/** docs/spec/contract.md section 6. */
 const TIMEOUT_MS = 15_000;
-/** A receiver may say as much; no more of it is read, and none of it is kept (design.md section 8). */
+/** A receiver may say as much; no more of it is read, and none of it is kept (docs/architecture/facts.md section 8). */
 const REPLY_MAX_BYTES = 64 * 1024;
 
 /** A receiver that cannot be asked, in a sentence for the tenant. */
 class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
-
-const resolveAll = (host: string) => lookup(host, { all: true, order: 'verbatim' });
 
 function codeOf(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
@@ -91,13 +90,14 @@ function pinnedTo(addresses: LookupAddress[]): LookupFunction {
 }
 
 /**
- * Posts to addresses that tenants have given, on the public Internet only (design.md section 8): a name is resolved
- * once, every address it has must be public, and the connection goes to one of them. Each attempt has a connection of
- * its own, so none is reused for a name that means another host by now. No redirects, and no proxy of the environment:
- * undici's Client knows neither.
+ * Posts to addresses that tenants have given, on the public Internet only (docs/architecture/facts.md section 8): a
+ * name is resolved once, every address it has must be public, and the connection goes to one of them. Each attempt has
+ * a connection of its own, so none is reused for a name that means another host by now. No redirects, and no proxy of
+ * the environment: undici's Client knows neither.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveAll } = options;
+  const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
+  const resolve = options.resolve ?? createTenantResolver({ allowLocalNames: allowPrivate });
 
   async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
     const family = isIP(host);

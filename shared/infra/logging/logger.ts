@@ -1,8 +1,16 @@
 import winston from 'winston';
+import type { BreakerChange } from '../../domain/routing/breaker.ts';
+
+/** One line for each change of a breaker in the fleet, with all that an alarm needs. */
+export function logBreakerChange(log: Logger, { provider, from, to, reason, retryAt, errors }: BreakerChange): void {
+  const fields = { provider, from, to, reason, errors, ...(retryAt === null ? {} : { retryAt }) };
+  if (to === 'open') log.warn('The circuit breaker of a provider has opened.', fields);
+  else log.info('The circuit breaker of a provider has changed.', fields);
+}
 
 /**
  * The only fields a log line may carry beside its message: keys, secrets and conversation text are never among them
- * (design.md section 10). An unknown field does not compile.
+ * (docs/architecture/facts.md section 10). An unknown field does not compile.
  */
 export interface LogFields {
   requestId?: string;

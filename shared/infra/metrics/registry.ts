@@ -63,6 +63,12 @@ export function createIngressMetrics(openReaders: () => number) {
       registers,
     }),
     breakerChanges: countBreakerChanges(registers),
+    paymentMismatches: new Counter({
+      name: 'parley_payment_mismatches_total',
+      help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
+      labelNames: ['reason'],
+      registers,
+    }),
   };
 }
 
@@ -84,6 +90,11 @@ export function createWorkerMetrics() {
     queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the start of the first attempt.', ['tier']),
     firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
     tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
+    unbilled: count(
+      'parley_unbilled_tokens_total',
+      'Prompt tokens that a provider was asked and nobody pays for, by reason (cancelled, failed, flagged, not_json).',
+      ['reason'],
+    ),
     attempts: count('parley_provider_attempts_total', 'Provider calls by provider and outcome.', [
       'provider',
       'outcome',

@@ -4,7 +4,7 @@ const ALGORITHM = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts provider credentials at rest with `CREDENTIALS_KEY` (contract.md section 1). */
+/** Encrypts provider credentials at rest with `CREDENTIALS_KEY` (docs/spec/contract.md section 1). */
 export interface CredentialCipher {
   encrypt(plain: string): string;
   /** Throws when the text was encrypted with another key or changed. */

@@ -14,10 +14,10 @@ export interface ChatQueues {
   close(): Promise<void>;
 }
 
-/** Events older than this are of no use: nobody waits on them (design.md section 3, the relay). */
+/** Events older than this are of no use: nobody waits on them (docs/architecture/facts.md section 3, the relay). */
 const EVENTS_KEPT = 100;
 
-/** `client` must be ready: a queue on one that is not ends the process (design.md section 5). */
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createChatQueues(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void): ChatQueues {
   const queues = new Map<string, Queue<ChatJob>>();
 

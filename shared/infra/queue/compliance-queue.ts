@@ -14,7 +14,7 @@ export interface ComplianceQueue {
 
 export const COMPLIANCE_QUEUE_NAME = 'compliance';
 
-/** `client` must be ready: a queue on one that is not ends the process (design.md section 5). */
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createComplianceQueue(
   client: RedisClient,
   keyspace: Keyspace,

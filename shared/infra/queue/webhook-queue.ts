@@ -15,7 +15,7 @@ export interface WebhookQueue {
   close(): Promise<void>;
 }
 
-/** `client` must be ready: a queue on one that is not ends the process (design.md section 5). */
+/** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createWebhookQueue(
   client: RedisClient,
   keyspace: Keyspace,

@@ -1,5 +1,38 @@
 import { Cluster, Redis } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
+import type { Closer } from '../../lifecycle/closer.ts';
+import type { Logger } from '../logging/logger.ts';
+
+/**
+ * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
+ * reached or may evict keys.
+ */
+export async function openRedis(
+  url: string,
+  role: Exclude<ConnectionRole, 'subscriber'>,
+  log: Logger,
+  closer: Closer,
+): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
+  const redis = createRedis(url, role);
+  closer.defer('redis', () =>
+    redis.quit().catch(() => {
+      redis.disconnect();
+    }),
+  );
+  await connectRedis(redis);
+  await assertNoEviction(redis);
+  const subscriber = createRedis(url, 'subscriber');
+  closer.defer('subscriber', () => {
+    subscriber.disconnect();
+  });
+  await connectRedis(subscriber);
+  for (const client of [redis, subscriber]) {
+    client.on('error', (error: Error) => {
+      log.warn('Redis reported an error.', { error });
+    });
+  }
+  return { redis, subscriber };
+}
 
 export type RedisClient = Redis | Cluster;
 
@@ -9,7 +42,10 @@ export type RedisClient = Redis | Cluster;
  */
 export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
-/** Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s (design.md section 3). */
+/**
+ * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s
+ * (docs/architecture/facts.md section 3).
+ */
 const COMMAND_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** ioredis's own back-off grows to 5 s; streams should be back sooner. */
@@ -22,7 +58,8 @@ function optionsFor(role: ConnectionRole) {
     lazyConnect: true,
   } satisfies RedisOptions;
   if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
-  // Commands of one tick share a write: at 32 requests at once that is half of the system calls (design.md section 9).
+  // Commands of one tick share a write: at 32 requests at once that is half of the system calls
+  // (docs/architecture/facts.md section 9).
   if (role === 'worker') return { ...common, maxRetriesPerRequest: null, enableAutoPipelining: true };
   return {
     ...common,
@@ -68,7 +105,10 @@ export type RedisTarget =
   | ({ kind: 'cluster'; nodes: Address[] } & Credentials)
   | ({ kind: 'sentinel'; nodes: Address[]; name: string } & Credentials);
 
-/** The four forms of `REDIS_URL` (contract.md section 1). Throws on an impossible address or a missing master name. */
+/**
+ * The four forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master
+ * name.
+ */
 export function parseRedisUrl(url: string): RedisTarget {
   const match = /^redis\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
   if (match === null) return { kind: 'single', url };
@@ -104,8 +144,8 @@ export function createRedis(url: string, role: ConnectionRole): RedisClient {
 }
 
 /**
- * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process (design.md section 5).
- * Rejects with one sentence when Redis cannot be reached within `timeoutMs`.
+ * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process
+ * (docs/architecture/facts.md section 5). Rejects with one sentence when Redis cannot be reached within `timeoutMs`.
  */
 export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIMEOUT_MS): Promise<void> {
   let lastError: unknown;
@@ -127,7 +167,7 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   });
 }
 
-/** A server that evicts keys would lose holds and streams: it is refused (contract.md section 1). */
+/** A server that evicts keys would lose holds and streams: it is refused (docs/spec/contract.md section 1). */
 export async function assertNoEviction(client: RedisClient): Promise<void> {
   const info = await client.info('memory');
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];

@@ -1,3 +1,23 @@
+import type { Principal } from '../../domain/keys/principal.ts';
+
+/** The keys, in this order, of the scripts that end a request which no worker has: void.lua and cancel.lua. */
+export function acceptedKeys(
+  keyspace: Keyspace,
+  requestId: string,
+  { shard, keyId, tenantId }: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>,
+): string[] {
+  const keys = keyspace.shard(shard);
+  return [
+    keys.record(requestId),
+    keys.body(requestId),
+    keys.inflight,
+    keys.account(tenantId),
+    keys.tpmLog(keyId),
+    keys.tpmWeights(keyId),
+    keys.stream(requestId),
+  ];
+}
+
 /**
  * Names of every Redis key. All keys of a tenant carry the hash tag of its shard, so one script may touch any of them
  * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.

@@ -3,7 +3,7 @@ import { callsAtMost, expectThat, hasFailed, hasText, isWhole, none, range, SLAC
 
 const CHUNKS = 40;
 const CHUNK_MS = 200;
-/** contract.md section 7, Worker killed. */
+/** docs/spec/contract.md section 7, Worker killed. */
 const END_WITHIN_MS = 15_000;
 
 /** E1. Some streams have text when their worker dies, and some have not. */

@@ -6,7 +6,7 @@ import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';
 
 const AWAY_MS = 15_000;
 const ASK_EVERY_MS = 500;
-/** design.md section 3: with Redis away, 503 within 2 s. */
+/** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s. */
 const REFUSE_WITHIN_MS = 2_000;
 const RESUME_WITHIN_MS = 10_000;
 

@@ -6,7 +6,7 @@ import type { Store } from './lab-stores.ts';
 import type { Victim } from './program.ts';
 
 export interface LabOptions {
-  /** Settings of contract.md section 1 for every ingress and worker. */
+  /** Settings of docs/spec/contract.md section 1 for every ingress and worker. */
   settings?: Record<string, string>;
   /** Defaults of the simulated provider (scripts/simulated-provider/settings.ts). */
   provider?: string;

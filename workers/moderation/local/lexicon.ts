@@ -1,21 +1,9 @@
-import type { ModerationCategory } from '../moderator.ts';
 import { CharacterTable } from './characters.ts';
 import { PhraseGraph } from './phrase-graph.ts';
+import type { PhraseGroup, PhraseLists } from './phrase-lists.ts';
 import { PhraseSets } from './phrase-sets.ts';
 import { parsePhrase, Terms } from './phrase-syntax.ts';
 import { buildWordTrie, type WordTrie } from './word-trie.ts';
-
-/** Phrases that mean the same to moderation. */
-export interface PhraseGroup {
-  /** Empty: the phrases are harmless, and every match that ends with one of them and lies within it is dropped. */
-  readonly categories: readonly ModerationCategory[];
-  /** 0 to 1. */
-  readonly score: number;
-  /** The score when the text hides the phrase (`b0mb`, `b o m b`): hiding shows what is meant. Default: `score`. */
-  readonly disguisedScore?: number;
-  /** In the notation of phrase-syntax.ts. */
-  readonly phrases: readonly string[];
-}
 
 /** The phrase lists, compiled: everything that scans share. */
 export interface Lexicon {
@@ -25,8 +13,8 @@ export interface Lexicon {
 }
 
 /** Takes 0.1 to 0.2 s for the whole list, so once per process. Throws on a phrase that cannot be read. */
-export function compileLexicon(groups: readonly PhraseGroup[], termSources: Readonly<Record<string, string>>): Lexicon {
-  const terms = new Terms(termSources);
+export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon {
+  const terms = new Terms(sources);
   const graph = new PhraseGraph<PhraseGroup>();
   for (const group of groups) for (const phrase of group.phrases) graph.add(parsePhrase(phrase, terms), group);
   const isOpening = (word: number) =>

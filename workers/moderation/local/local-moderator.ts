@@ -7,8 +7,7 @@ import {
   type Moderator,
 } from '../moderator.ts';
 import { compileLexicon } from './lexicon.ts';
-import { PHRASE_GROUPS } from './phrase-groups.ts';
-import { TERMS } from './terms.ts';
+import { readPhraseLists } from './phrase-lists.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
 /** The word-list backend: no network, no state between texts. */
@@ -23,7 +22,7 @@ const CHARACTERS_PER_TURN = 32_000;
 
 /** Compiles the phrase lists; one per process serves all tenants. */
 export function createLocalModerator(): LocalModerator {
-  const lexicon = compileLexicon(PHRASE_GROUPS, TERMS);
+  const lexicon = compileLexicon(readPhraseLists());
 
   function score(text: string, scores: Record<string, number>): void {
     const scanner = new TextScanner(lexicon, (match) => {

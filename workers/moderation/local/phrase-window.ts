@@ -1,10 +1,13 @@
-import { addScores, type LocalModerator } from './local-moderator.ts';
+import { type LocalModerator, addScores } from './local-moderator.ts';
 import {
   DEFAULT_MODERATION_POLICY,
-  judge,
-  reachesThreshold,
+  FlaggedError,
   type ModerationPolicy,
   type ModerationVerdict,
+  type OutputWindow,
+  type WindowListener,
+  judge,
+  reachesThreshold,
 } from '../moderator.ts';
 
 export interface WindowStep {
@@ -21,7 +24,10 @@ export interface PhraseWindow {
   end(): WindowStep;
 }
 
-/** In UTF-16 units: with half a character that waits for its other half 64, the limit of contract.md section 4. */
+/**
+ * In UTF-16 units: with half a character that waits for its other half 64, the limit of
+ * docs/spec/contract.md section 4.
+ */
 const HELD_MAX = 63;
 
 /**
@@ -98,4 +104,34 @@ function endsInHalfCharacter(text: string): boolean {
 
 function splitsCharacter(text: string, index: number): boolean {
   return index > 0 && index < text.length && (text.codePointAt(index - 1) ?? 0) > 0xffff;
+}
+
+/** The window of the word lists: it decides at once, and holds back only what may be the beginning of a phrase. */
+export function openLocalWindow(
+  moderator: Pick<LocalModerator, 'openScanner'>,
+  policy: ModerationPolicy | undefined,
+  { release, stop }: WindowListener,
+): OutputWindow {
+  const phrases = createPhraseWindow(moderator, policy);
+  let over = false;
+
+  function take(step: WindowStep): void {
+    if (step.release !== '') release(step.release);
+    if (step.flagged === undefined) return;
+    over = true;
+    stop(new FlaggedError(step.flagged));
+  }
+
+  return {
+    push(delta) {
+      if (!over) take(phrases.push(delta));
+    },
+    end() {
+      if (!over) take(phrases.end());
+      return Promise.resolve();
+    },
+    close() {
+      over = true;
+    },
+  };
 }

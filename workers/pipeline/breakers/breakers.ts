@@ -1,21 +1,21 @@
-import type { Breaker, BreakerState } from '../../../shared/domain/routing/breaker.ts';
+import type { Breaker } from '../../../shared/domain/routing/breaker.ts';
 import { NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import { inTime } from '../../../shared/infra/redis/time-limit.ts';
+import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { repeat } from '../../../shared/lifecycle/repeat.ts';
-import { classifyFailure } from '../attempt/classify-failure.ts';
+import { classifyFailure } from '../provider-call/classify-failure.ts';
 import { createCircuit } from './circuit.ts';
-import type { Circuit } from './circuit.ts';
+import type { Circuit, CircuitDeps } from './circuit.ts';
 
 export interface BreakersDeps {
   store: Pick<BreakerStore, 'change' | 'readAll'>;
-  /** Subscribes to what changes in the fleet; `onMissed` says that something may have been lost. */
+  /** Subscribes to the changes of all workers; `onMissed` says that something may have been lost. */
   listen(onChange: (provider: string, breaker: Breaker) => void, onMissed: () => void): Promise<void>;
   workerId: string;
-  onState(provider: string, state: BreakerState): void;
+  events: CircuitDeps['events'];
   clock: Clock;
   log: Logger;
 }
@@ -31,13 +31,13 @@ export interface Breakers {
   stop(): Promise<void>;
 }
 
-/** What one breaker opens, all honour within 1 s, even where the message is lost (contract.md section 7). */
+/** What one breaker opens, all honour within 1 s, even where the message is lost (docs/spec/contract.md section 7). */
 const READ_MS = 900;
 /** A request may wait for such a call; without an answer this worker decides alone. */
 const CALL_MS = 1_000;
 
 export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
-  const { store, listen, workerId, onState, clock, log } = deps;
+  const { store, listen, workerId, events, clock, log } = deps;
   const circuits = new Map<string, Circuit>();
   const versions = new Map<string, number>();
   let offsetMs = 0;
@@ -59,9 +59,7 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
         judge: classifyFailure,
         now,
         newHolder: () => `${workerId}:${(probes += 1)}`,
-        onState: (state) => {
-          onState(provider, state);
-        },
+        events,
         async change(next) {
           // A change that Redis makes after the worker has decided alone must not happen twice.
           let isLate = false;

@@ -1,7 +1,7 @@
 import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 
-/** design.md section 4: text is coalesced within this time or size once more than one piece waits. */
+/** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 
@@ -33,7 +33,7 @@ export function createChunkWriter(
     const lastSeq = answer.sentSeq + deltas.length;
     lastAppendAt = performance.now();
     try {
-      const outcome = await requests.append(ref, lastSeq, deltas);
+      const outcome = await requests.append(ref, lastSeq, deltas, answer.promptTokens);
       answer.sentSeq = lastSeq;
       if (outcome !== 'ok') end(outcome);
     } catch {

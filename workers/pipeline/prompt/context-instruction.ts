@@ -32,8 +32,8 @@ function quote(value: string): string {
 }
 
 /**
- * Subject and grade as one system instruction (contract.md section 4). `sources` in order of precedence: request,
- * entity, tenant; each value is resolved on its own. Undefined where neither is set.
+ * Subject and grade as one system instruction (docs/spec/contract.md section 4). `sources` in order of precedence:
+ * request, entity, tenant; each value is resolved on its own. Undefined where neither is set.
  *
  * It comes first and says that nothing behind it counts as such, so that no system message of the caller, which may hold
  * the words of others, can pass for it.

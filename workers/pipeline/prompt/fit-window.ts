@@ -1,4 +1,6 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+import { loadTokenizer } from './tokenizer.ts';
+import type { Usage } from '../../../shared/contracts/events.ts';
 
 /** What a chat format adds to each message: role and separators, a few tokens with every known model. */
 const TOKENS_PER_MESSAGE = 4;
@@ -10,7 +12,7 @@ export interface PromptParts {
   instruction: ChatMessage | undefined;
   /** Oldest first; trimmed in whole turns from the oldest. */
   history: readonly ChatMessage[];
-  /** Never trimmed (contract.md section 4). */
+  /** Never trimmed (docs/spec/contract.md section 4). */
   submitted: readonly ChatMessage[];
 }
 
@@ -63,4 +65,38 @@ export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
 export function surelyFits(parts: PromptParts, contextWindow: number, maxTokens: number): boolean {
   const all = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.history, ...parts.submitted];
   return countPrompt(all, countBytes) <= contextWindow - maxTokens;
+}
+
+/** The submitted messages alone exceed a target's window; another target's may be larger. */
+export class TooLongError extends Error {
+  override readonly name = 'TooLongError';
+  readonly overTokens: number;
+
+  constructor(promptTokens: number, roomTokens: number) {
+    const over = promptTokens - roomTokens;
+    const room = Math.max(0, roomTokens);
+    super(
+      `The messages are ${over} tokens too long for the model: ${promptTokens} tokens where its window leaves ${room} beside max_tokens.`,
+    );
+    this.overTokens = over;
+  }
+}
+
+/** The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. */
+export async function promptFor(prompt: PromptParts, contextWindow: number, maxTokens: number): Promise<ChatMessage[]> {
+  const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
+  const all = [...instruction, ...prompt.history, ...prompt.submitted];
+  if (surelyFits(prompt, contextWindow, maxTokens)) return all;
+  const tokenizer = await loadTokenizer();
+  const count = await tokenizer.count(all.map(({ content }) => content));
+  const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
+  if (fitted.kind === 'fits') return fitted.messages;
+  throw new TooLongError(fitted.promptTokens, fitted.roomTokens);
+}
+
+/** Counts with our own tokenizer what a provider did not report, or was cut off before it could; flagged as such. */
+export async function estimateUsage(asked: readonly ChatMessage[], text: string): Promise<Usage> {
+  const tokenizer = await loadTokenizer();
+  const count = await tokenizer.count([...asked.map(({ content }) => content), text]);
+  return { promptTokens: countPrompt(asked, count), completionTokens: count(text), estimated: true };
 }

@@ -1,11 +1,9 @@
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { callProvider } from '../http/call-provider.ts';
-import { endpointUrl } from '../http/endpoint-url.ts';
+import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
-import { cutAtBlank } from './cut-at-blank.ts';
-import { blankStops, headersFor, toMessagesBody } from './request.ts';
-import { parseEvent, parseMessage, wholeUsage } from './response.ts';
+import { cutAtBlank, parseEvent, parseMessage, wholeUsage } from './response.ts';
+import { blankStops, anthropicHeaders, toMessagesBody } from './request.ts';
 import type { AnthropicFinish, AnthropicUsage } from './response.ts';
 
 async function* readStream(events: AsyncIterable<string>): AsyncGenerator<ProviderEvent> {
@@ -41,7 +39,7 @@ export function createAnthropicAdapter(http: HttpClient): ProviderAdapter {
     generate(provider, call) {
       const events = callProvider(http, call, {
         url: endpointUrl(provider.baseUrl, '/messages'),
-        headers: headersFor(provider),
+        headers: anthropicHeaders(provider),
         body: toMessagesBody(call),
         readStream,
         readComplete,

@@ -5,7 +5,28 @@ import type { HttpAnswer, HttpClient } from '../../../shared/infra/http/http-cli
 import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderEvent } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
-import { readSse } from './read-sse.ts';
+import { createParser } from 'eventsource-parser';
+
+/** The `data` of each event; throws a ProviderError when the stream is larger than any answer may be. */
+export async function* readSse(body: Readable, bytesMax: number, onBytes?: () => void): AsyncGenerator<string> {
+  const events: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+  const decoder = new TextDecoder();
+  let size = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    size += part.length;
+    onBytes?.();
+    if (size > bytesMax) throw new ProviderError('transient', 'The provider sent an oversized stream');
+    parser.feed(decoder.decode(part, { stream: true }));
+    yield* events.splice(0);
+  }
+}
+
+/** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
+export function endpointUrl(baseUrl: string, path: string): string {
+  const [base = '', query] = baseUrl.split('?');
+  return `${base.replace(/\/+$/, '')}${path}${query === undefined ? '' : `?${query}`}`;
+}
 
 /** 16,384 tokens of any script, escaped, with room to spare. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
@@ -40,7 +61,8 @@ export function toProviderError(error: unknown, signal: AbortSignal): unknown {
   if (error instanceof BodyTooLargeError)
     return new ProviderError('transient', 'The provider sent an oversized answer', { cause: error });
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code';
-  return new ProviderError('transient', `The connection to the provider failed (${code})`, { cause: error });
+  const fault = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
+  return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
 }
 
 /** Some servers answer a call for a stream with one JSON document: LiteLLM from its cache, for one. */
@@ -51,7 +73,7 @@ function isDocument(answer: HttpAnswer): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function* callProvider(
   http: HttpClient,
-  { requestId, stream, signal }: ProviderCall,
+  { requestId, stream, signal, onBytes }: ProviderCall,
   exchange: ProviderExchange,
 ): AsyncGenerator<ProviderEvent> {
   let body: Readable | undefined;
@@ -60,7 +82,7 @@ export async function* callProvider(
     const answer = await http.post(exchange.url, headers, exchange.body, signal);
     if (answer.status !== 200) throw await refusalOf(answer);
     ({ body } = answer);
-    if (stream && !isDocument(answer)) yield* exchange.readStream(readSse(body, STREAM_BYTES_MAX));
+    if (stream && !isDocument(answer)) yield* exchange.readStream(readSse(body, STREAM_BYTES_MAX, onBytes));
     else yield* exchange.readComplete(await readText(body, ANSWER_BYTES_MAX));
   } catch (error) {
     throw toProviderError(error, signal);

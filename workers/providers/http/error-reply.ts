@@ -17,6 +17,8 @@ const ERROR_WORD = /^(?:[A-Za-z_.]{1,64}|\d{1,6})$/;
 const STATUS_OF_WORD: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
+  ['content_filter', 400],
+  ['content_policy_violation', 400],
   ['authentication_error', 401],
   ['invalid_api_key', 401],
   ['billing_error', 402],
@@ -36,8 +38,22 @@ const UNPAID_WORDS: ReadonlySet<string> = new Set(['insufficient_quota', 'billin
 const UNPAID_SENTENCE = /^Your credit balance is too low\b/;
 const UNPAID = 'billing_error';
 
+/** The prompt exceeds the model's window: OpenAI's word, and the sentences of Anthropic, vLLM, llama.cpp and Gemini. */
+const TOO_LONG = 'context_length_exceeded';
+const TOO_LONG_SENTENCE =
+  /\b(?:maximum context length|prompt is too long|exceeds? the (?:available )?context (?:size|window|length)|input token count .{0,40}exceeds the maximum)\b/i;
+/** The provider's own moderation refuses the prompt: Azure's word and OpenAI's. */
+const FILTER_WORDS: ReadonlySet<string> = new Set(['content_filter', 'content_policy_violation']);
+
 function isStatus(value: number): boolean {
   return Number.isInteger(value) && value >= 400 && value <= 599;
+}
+
+/** Errors that only their sentence tells apart. */
+function wordOfSentence(message: unknown): string | undefined {
+  if (typeof message !== 'string') return undefined;
+  if (UNPAID_SENTENCE.test(message)) return UNPAID;
+  return TOO_LONG_SENTENCE.test(message) ? TOO_LONG : undefined;
 }
 
 /** Reads the error object of an answer or of an event, in OpenAI's shape, Anthropic's or a plain one. */
@@ -45,8 +61,7 @@ export function readError(error: unknown): ErrorReply {
   if (!isRecord(error)) return { word: 'no code', status: undefined };
   const said = [error['code'], error['type']];
   const words = said.filter((word): word is string => typeof word === 'string' && ERROR_WORD.test(word));
-  const isUnpaid = typeof error['message'] === 'string' && UNPAID_SENTENCE.test(error['message']);
-  const word = isUnpaid ? UNPAID : (words.find((text) => !/^\d+$/.test(text)) ?? words[0] ?? 'no code');
+  const word = wordOfSentence(error['message']) ?? words.find((text) => !/^\d+$/.test(text)) ?? words[0] ?? 'no code';
   const known = [word, ...words].flatMap((text) => STATUS_OF_WORD.get(text) ?? []);
   const status = [...known, ...said.map(Number)].find(isStatus);
   return { word, status };
@@ -63,7 +78,11 @@ export function parseError(json: string): ErrorReply {
 }
 
 export function faultOfAnswer(status: number, { word }: ErrorReply): ProviderFault {
-  return UNPAID_WORDS.has(word) ? 'refused' : faultOfStatus(status);
+  if (UNPAID_WORDS.has(word)) return 'refused';
+  const fault = faultOfStatus(status);
+  if (fault !== 'caller') return fault;
+  if (word === TOO_LONG) return 'too_long';
+  return FILTER_WORDS.has(word) ? 'filtered' : 'caller';
 }
 
 /** An error that came in place of an answer, or inside one. */

@@ -20,7 +20,7 @@ export function parseObject(json: string): Record<string, unknown> {
 /** More than any context window holds: a count beyond it is a fault that nobody should be charged for. */
 const TOKENS_MAX = 1_000_000_000;
 
-/** An explicit zero is a number; a missing or senseless count is none (design.md section 7). */
+/** An explicit zero is a number; a missing or senseless count is none (docs/architecture/facts.md section 7). */
 export function tokenCount(value: unknown): number | undefined {
   const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
   return isCount ? value : undefined;

@@ -1,16 +1,15 @@
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { callProvider } from '../http/call-provider.ts';
-import { endpointUrl } from '../http/endpoint-url.ts';
+import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
-import { headersFor, toChatCompletionBody } from './request.ts';
+import { openAiHeaders, toChatCompletionBody } from './request.ts';
 import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
 
 /** The end of an answer, once all of it is there. */
 function endOf({ finishReason, usage, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
-  // A stream that ends without a finish reason was cut: an error, never success (contract.md section 7).
+  // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
   if (wantsTool && text === '')
@@ -52,7 +51,7 @@ export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
     generate: (provider: Provider, call) =>
       callProvider(http, call, {
         url: endpointUrl(provider.baseUrl, '/chat/completions'),
-        headers: headersFor(provider),
+        headers: openAiHeaders(provider),
         body: toChatCompletionBody(provider, call),
         readStream,
         readComplete,

@@ -1,11 +1,57 @@
-import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
-import type { IdempotencyRow } from '../rows.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
 
-/** contract.md section 3. */
+import { collection, count, number, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+
+/** What an `Idempotency-Key` outside the chat routes stands for. */
+export interface IdempotencyRow {
+  /** Hash of tenant, mode, route family and key. */
+  _id: string;
+  tenantId: string;
+  /** The request that runs or ran under the key. */
+  owner: string;
+  /** The first request under the key, which may have left its effect: what a later run creates has the same ids. */
+  firstOwner?: string;
+  /** Hash of path and body. */
+  fingerprint: string;
+  claimedAt: number;
+  /** Absent while the request runs. */
+  status?: number;
+  /** The answer without anything that is shown once. */
+  bodyJson?: string;
+  location?: string;
+  /** The entity that the answer is about, so that its deletion finds it. */
+  entityId?: string;
+  /** MongoDB deletes the row after this time. */
+  expiresAt: Date;
+}
+
+const idempotencySchema = new Schema<IdempotencyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    owner: required,
+    firstOwner: text,
+    fingerprint: required,
+    claimedAt: count,
+    status: number,
+    bodyJson: text,
+    location: text,
+    entityId: text,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
+
+/** docs/spec/contract.md section 3. */
 const KEPT_MS = 24 * 3_600_000;
 
-/** A request that has not ended after this time has died with its process: the next one under its key runs. */
+/** A claim that was not renewed for so long is over: its request has failed or died, and the next one under its key runs. */
 const CLAIM_MS = 60_000;
 
 /** An answer as it is given again. */
@@ -26,14 +72,19 @@ export interface IdempotencyClaim {
 }
 
 export type ClaimVerdict =
-  { kind: 'mine' } | { kind: 'mismatch' } | { kind: 'running' } | { kind: 'answered'; answer: RememberedAnswer };
+  | { kind: 'mine'; firstOwner: string }
+  | { kind: 'mismatch' }
+  | { kind: 'running' }
+  | { kind: 'answered'; answer: RememberedAnswer };
 
 export interface IdempotencyRepository {
   /** Whether the request may run, or which one has run under this key. Exactly one of many gets `mine`. */
   claim(tenantId: string, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
+  /** Says that the request still runs. */
+  renew(tenantId: string, claim: IdempotencyClaim, now: number): Promise<void>;
   /** Keeps the answer of the request that has claimed the key. */
   remember(tenantId: string, claim: IdempotencyClaim, answer: RememberedAnswer): Promise<void>;
-  /** Gives the key back: the request has changed nothing. */
+  /** Gives the key back: the request has changed nothing. One before it may have, so its mark stays. */
   release(tenantId: string, claim: IdempotencyClaim): Promise<void>;
 }
 
@@ -47,7 +98,9 @@ function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): Clai
   return { kind: 'answered', answer: { status: row.status, bodyJson: row.bodyJson ?? '', location: row.location } };
 }
 
-export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idempotency'>): IdempotencyRepository {
+export function createIdempotencyRepository(connection: Connection): IdempotencyRepository {
+  const idempotency = idempotencyModel(connection);
+
   async function insert(row: IdempotencyRow): Promise<boolean> {
     try {
       await idempotency.create(row);
@@ -60,11 +113,11 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
 
   /** Takes over what a request that has died or an answer past its time has left. */
   async function replace(old: IdempotencyRow, row: IdempotencyRow): Promise<boolean> {
-    const { _id, tenantId, owner, fingerprint, claimedAt, expiresAt } = row;
+    const { _id, tenantId, owner, firstOwner, fingerprint, claimedAt, expiresAt } = row;
     const { modifiedCount } = await idempotency.updateOne(
       { _id, tenantId, owner: old.owner, status: old.status ?? { $exists: false } },
       {
-        $set: { owner, fingerprint, claimedAt, expiresAt },
+        $set: { owner, firstOwner, fingerprint, claimedAt, expiresAt },
         $unset: { status: 1, bodyJson: 1, location: 1, entityId: 1 },
       },
     );
@@ -74,14 +127,26 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
   return {
     async claim(tenantId, claim, now) {
       const { name: _id, fingerprint, owner } = claim;
-      const row = { _id, tenantId, owner, fingerprint, claimedAt: now, expiresAt: new Date(now + KEPT_MS) };
+      const expiresAt = new Date(now + KEPT_MS);
+      const row = { _id, tenantId, owner, firstOwner: owner, fingerprint, claimedAt: now, expiresAt };
       for (;;) {
-        if (await insert(row)) return { kind: 'mine' };
+        if (await insert(row)) return { kind: 'mine', firstOwner: owner };
         const existing = await idempotency.findOne({ _id, tenantId }).lean();
         if (existing === null) continue;
+        const firstOwner = existing.firstOwner ?? existing.owner;
+        // The answer to an insert can be lost, and the driver tries again.
+        if (existing.owner === owner && existing.status === undefined) return { kind: 'mine', firstOwner };
         if (!isOver(existing, now)) return verdictOf(existing, claim);
-        if (await replace(existing, row)) return { kind: 'mine' };
+        if (existing.expiresAt.getTime() > now && existing.fingerprint !== fingerprint) return { kind: 'mismatch' };
+        const isRepeat = existing.expiresAt.getTime() > now;
+        const taken = isRepeat ? { ...row, firstOwner, expiresAt: existing.expiresAt } : row;
+        if (await replace(existing, taken)) return { kind: 'mine', firstOwner: taken.firstOwner };
       }
+    },
+
+    async renew(tenantId, { name, owner }, now) {
+      const running = { _id: name, tenantId, owner, status: { $exists: false } };
+      await idempotency.updateOne(running, { $set: { claimedAt: now } });
     },
 
     async remember(tenantId, { name, owner }, { status, bodyJson, location, entityId }) {
@@ -95,7 +160,8 @@ export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idemp
     },
 
     async release(tenantId, { name, owner }) {
-      await idempotency.deleteOne({ _id: name, tenantId, owner });
+      const { deletedCount } = await idempotency.deleteOne({ _id: name, tenantId, owner, firstOwner: owner });
+      if (deletedCount === 0) await idempotency.updateOne({ _id: name, tenantId, owner }, { $set: { claimedAt: 0 } });
     },
   };
 }

@@ -2,7 +2,7 @@ import type { RoutingTable } from '../../../domain/routing/routing.ts';
 import type { Logger } from '../../logging/logger.ts';
 import type { RoutingRepository } from './routing-repository.ts';
 
-/** A change has to reach every process within 1 s (contract.md section 7). */
+/** A change has to reach every process within 1 s (docs/spec/contract.md section 7). */
 const REFRESH_MS = 500;
 
 /** The routing table as of at most half a second ago; the last one read while MongoDB is away. */

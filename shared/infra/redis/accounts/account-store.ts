@@ -1,8 +1,8 @@
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { RedisClient } from '../connection.ts';
-import { unlimited } from '../time-limit.ts';
-import type { TimeLimit } from '../time-limit.ts';
+import { unlimited } from '../timing.ts';
+import type { TimeLimit } from '../timing.ts';
 
 /** The book as MongoDB has it; see `Book` in shared/infra/mongo/accounts/account-repository.ts. */
 export interface PublishedBook {

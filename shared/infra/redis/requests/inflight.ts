@@ -1,7 +1,7 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { serverTimeMs } from '../server-time.ts';
+import { serverTimeMs } from '../timing.ts';
 
 /** A request whose lease, or time to be enqueued, has run out. */
 export interface Overdue {
@@ -22,9 +22,10 @@ export interface Overdue {
   jobPending: boolean;
 }
 
+/** The index of requests that have not ended, by the time at which somebody must look after them; for the sweep. */
 export interface Inflight {
   overdue(shard: number, limit: number): Promise<Overdue[]>;
-  /** Looks again after `delayMs`. */
+  /** Makes the request overdue again after `delayMs`. */
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
   forget(shard: number, requestId: string): Promise<void>;
 }

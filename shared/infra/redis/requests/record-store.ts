@@ -2,16 +2,32 @@ import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
-import { acceptedKeys } from './accepted-keys.ts';
+import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
-import { inTime } from '../time-limit.ts';
+import { inTime } from '../timing.ts';
+
+/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
+export interface BodyStore {
+  put(shard: number, requestId: string, body: string): Promise<void>;
+}
+
+/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
+const MARGIN_MS = 24 * 3_600_000;
+
+export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
+  return {
+    async put(shard, requestId, body) {
+      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
+    },
+  };
+}
 
 export type RequestState = 'accepted' | 'running' | 'done';
 
-/** A request as an ingress sees it that did not accept it. Times are milliseconds since the epoch. */
+/** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
 export interface RequestRecord {
   requestId: string;
   state: RequestState;
@@ -27,14 +43,15 @@ export interface RequestRecord {
   finishedAt?: number;
 }
 
+/** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
 export interface RecordStore {
   /** Undefined: unknown, another tenant's, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
-  /** Says that the ingress still reads. False: Redis knows nothing of the request, it has come back without it. */
+  /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
   renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
-  /** Says that the ingress reads no more. */
+  /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
   cancel(owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, requestId: string): Promise<boolean>;

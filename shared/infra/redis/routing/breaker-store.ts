@@ -4,8 +4,31 @@ import { NEW_BREAKER, changeBetween, isNews } from '../../../domain/routing/brea
 import type { Breaker, BreakerChange } from '../../../domain/routing/breaker.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import type { Emitter } from '../../../lifecycle/event-bus.ts';
 import { defineScript } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
+
+/**
+ * Hears of every breaker that changes. `onMissed` is called after every reconnect, when messages may have been lost.
+ * `client` is a subscriber.
+ */
+export async function listenForBreakers(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onChange: (provider: string, breaker: Breaker) => void,
+  onMissed: () => void,
+): Promise<void> {
+  const { channel } = keyspace.breakers;
+  const receive = (from: string, message: string) => {
+    if (from !== channel) return;
+    const split = message.indexOf('\n');
+    onChange(message.slice(0, split), parseBreaker(message.slice(split + 1)));
+  };
+  client.on('message', receive);
+  client.on('smessage', receive);
+  await (client.isCluster ? client.ssubscribe(channel) : client.subscribe(channel));
+  client.on('ready', onMissed);
+}
 
 /** A change as it is kept: the id is Redis's, a time and a number. */
 export interface BreakerEvent extends BreakerChange {
@@ -18,7 +41,7 @@ export interface BreakerSnapshot {
   breakers: ReadonlyMap<string, Breaker>;
 }
 
-/** The circuit breakers of all providers, shared by the fleet. */
+/** The circuit breakers of all providers, shared by all workers. */
 export interface BreakerStore {
   readAll(): Promise<BreakerSnapshot>;
   /**
@@ -53,11 +76,15 @@ function toEvent(id: string, fields: string[]): BreakerEvent {
   return { id, ...(JSON.parse(fields[1] ?? '{}') as BreakerChange) };
 }
 
-/** `onChange` is called in the process whose call changed the state, so once for each change in the fleet. */
+export interface BreakerEvents {
+  /** A call of this process has changed the state, so there is one event for each change. */
+  'breaker.changed': [change: BreakerChange];
+}
+
 export function createBreakerStore(
   client: RedisClient,
   keyspace: Keyspace,
-  onChange: (change: BreakerChange) => void,
+  emitter: Emitter<BreakerEvents>,
 ): BreakerStore {
   const { states, events, channel } = keyspace.breakers;
   const changeScript = defineScript(client, 'change-breaker');
@@ -100,7 +127,7 @@ export function createBreakerStore(
         const event = change === undefined ? '' : JSON.stringify(change);
         const answer = await swap(provider, json, nextJson, event, isNews(before, after));
         if (answer.done) {
-          if (change !== undefined) onChange(change);
+          if (change !== undefined) emitter.emit('breaker.changed', change);
           return { breaker: parseBreaker(answer.current), now: answer.now };
         }
         ({ current: json, now } = answer);

@@ -60,9 +60,9 @@ describe('.env.example', () => {
   });
 });
 
-describe('docs/configuration.md', () => {
+describe('docs/guide/configuration.md', () => {
   it('has a row for every variable that is read and for no other', () => {
-    const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]*)`/gm)];
+    const rows = [...read('docs/guide/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]*)`/gm)];
     expect(rows.map(([, name]) => name).sort()).toEqual(allNames());
   });
 });

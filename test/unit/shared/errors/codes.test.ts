@@ -2,7 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 
 import { ERRORS, isErrorCode } from '../../../../shared/errors/codes.ts';
 
-/** interface.md section 7, copied by hand: code, HTTP. The types are those of contract.md section 2. */
+/**
+ * docs/spec/interface.md section 7, copied by hand: code, HTTP. The types are those of docs/spec/contract.md section 2.
+ */
 const INTERFACE_TABLE: Record<string, [number, string]> = {
   missing_api_key: [401, 'authentication_error'],
   invalid_api_key: [401, 'authentication_error'],
@@ -21,7 +23,7 @@ const INTERFACE_TABLE: Record<string, [number, string]> = {
   timeout: [504, 'timeout_error'],
 };
 
-/** contract.md section 2: the codes beyond section 7. */
+/** docs/spec/contract.md section 2: the codes beyond section 7. */
 const FURTHER_CODES: Record<string, [number, string]> = {
   not_found: [404, 'not_found_error'],
   method_not_allowed: [405, 'not_found_error'],

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { afterEach, expect, it } from '@jest/globals';
 
-import { listen } from '../../../../shared/lifecycle/listen.ts';
+import { listen } from '../../../../shared/lifecycle/run-process.ts';
 
 const servers: Server[] = [];
 function newServer(): Server {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { createHeldWindow } from '../../../../workers/moderation/held-window.ts';
-import { DEFAULT_MODERATION_POLICY, judge } from '../../../../workers/moderation/moderator.ts';
+import { DEFAULT_MODERATION_POLICY, FlaggedError, judge } from '../../../../workers/moderation/moderator.ts';
 import type { ModerationVerdict } from '../../../../workers/moderation/moderator.ts';
-import { FlaggedError } from '../../../../workers/moderation/output-window.ts';
 import { listenersOf } from '../../../support/signals.ts';
 
 const PASSED = judge({}, DEFAULT_MODERATION_POLICY);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
-import { createConclude, interruption } from '../../../../workers/pipeline/conclude.ts';
-import { Stopped } from '../../../../workers/pipeline/stage.ts';
+import { createConclude } from '../../../../workers/pipeline/conclude.ts';
+import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
 import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
@@ -51,11 +51,13 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
     },
     seq: 1,
     rates: { promptMicro: 1, completionMicro: 1 },
-    spendableMicro: Infinity,
     lease: {
       signal: new AbortController().signal,
       need: () => undefined,
-      renew: () => Promise.resolve(),
+      cover: () => Promise.resolve(true),
+      granted: () => Infinity,
+      grant: () => Promise.resolve(),
+      exhaust: () => undefined,
       check: () => Promise.resolve(),
       stop: () => undefined,
       release: () => undefined,
@@ -65,6 +67,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
       text,
       unsent: [],
       asked: undefined,
+      promptTokens: 0,
       provider: '',
       model: '',
       trace: { attempts: [] },
@@ -100,8 +103,10 @@ describe('a run that did not come to its own end', () => {
   it('has no usage without text, else what our own tokenizer counts, and says so', async () => {
     const { conclude } = setUp();
 
-    expect(await conclude(runOf(), interruption())).toMatchObject({ usage: { promptTokens: 0, completionTokens: 0 } });
-    expect(await conclude(runOf({ text: 'one two' }), interruption())).toMatchObject({
+    expect(await conclude(runOf(), new Interrupted())).toMatchObject({
+      usage: { promptTokens: 0, completionTokens: 0 },
+    });
+    expect(await conclude(runOf({ text: 'one two' }), new Interrupted())).toMatchObject({
       usage: { promptTokens: 5, completionTokens: 2, estimated: true },
     });
   });
@@ -133,7 +138,7 @@ describe('a run that did not come to its own end', () => {
     it('when it ends in an error', async () => {
       const { conclude, forgotten } = setUp();
 
-      await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), interruption());
+      await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), new Interrupted());
 
       expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 2 }]);
     });
@@ -141,8 +146,8 @@ describe('a run that did not come to its own end', () => {
     it('unless it is the first attempt, or there is no entity', async () => {
       const { conclude, forgotten } = setUp();
 
-      await conclude(runOf({ fence: 1, entityId: 'pupil' }), interruption());
-      await conclude(runOf({ fence: 2 }), interruption());
+      await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Interrupted());
+      await conclude(runOf({ fence: 2 }), new Interrupted());
 
       expect(forgotten).toEqual([]);
     });
@@ -150,7 +155,7 @@ describe('a run that did not come to its own end', () => {
     it('and ends all the same when the database is away', async () => {
       const { conclude, log } = setUp(true);
 
-      const outcome = await conclude(runOf({ fence: 2, entityId: 'pupil' }), interruption());
+      const outcome = await conclude(runOf({ fence: 2, entityId: 'pupil' }), new Interrupted());
 
       expect(outcome?.error?.code).toBe('model_unavailable');
       expect(log.errors()).toHaveLength(1);

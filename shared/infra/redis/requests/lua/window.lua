@@ -1,6 +1,7 @@
--- Sliding windows (design.md section 6). Request counts: an exact log, a sorted set of request ids scored with the
--- server's clock, so the worst true minute is the limit itself. Tokens: the same log beside a hash of weights and their
--- sum. Days: one counter a minute, dropped only when the whole minute has left, so it errs on the strict side.
+-- Sliding windows (docs/architecture/facts.md section 6). Request counts: an exact log, a sorted set of request ids
+-- scored with the server's clock, so the worst true minute is the limit itself. Tokens: the same log beside a hash of
+-- weights and their sum. Days: one counter a minute, dropped only when the whole minute has left, so it errs on the
+-- strict side.
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
@@ -73,11 +74,17 @@ local function log_tokens(log, weights, id, used, tokens, now)
 end
 
 -- Replaces a request's weight while it is in the window; a request that has left it weighs nothing any more.
-local function correct_tokens(log, weights, id, tokens)
+local function correct_tokens(log, weights, id, tokens, least)
   if not redis.call('ZSCORE', log, id) then return end
   local values = redis.call('HMGET', weights, id, 'sum')
   local old, sum = tonumber(values[1]) or 0, tonumber(values[2]) or 0
+  tokens = math.max(tokens, least and old or 0)
   if tokens ~= old then redis.call('HSET', weights, id, int(tokens), 'sum', int(sum + tokens - old)) end
+end
+
+-- The same, but never lowers it.
+local function raise_tokens(log, weights, id, tokens)
+  correct_tokens(log, weights, id, tokens, true)
 end
 
 -- Milliseconds until so many tokens have left that `tokens` fit, or that none is left.

@@ -1,4 +1,4 @@
--- Failed authentications of one address (contract.md section 2).
+-- Failed authentications of one address (docs/spec/contract.md section 2).
 -- KEYS 1 log; ARGV 1 request id, 2 limit, 3 whether it takes one (1) or only looks (0)
 local now = now_ms()
 local limit = tonumber(ARGV[2])

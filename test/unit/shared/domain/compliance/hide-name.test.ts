@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { hideName } from '../../../../../shared/domain/compliance/hide-name.ts';
+import { hideName } from '../../../../../shared/domain/compliance/pseudonyms.ts';
 
 it.each([
   ['see the parents of e', 'e', 'see the parents of [x]'],

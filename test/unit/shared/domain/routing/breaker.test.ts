@@ -150,7 +150,7 @@ describe('a half-open breaker', () => {
       breaker = claimProbe(breaker, 'a', now);
     }
 
-    expect(pauses).toEqual([20_000, 40_000, 60_000, 60_000, 60_000]);
+    expect(pauses).toEqual([15_000, 15_000, 15_000, 15_000, 15_000]);
     expect(breaker.errors).toEqual({ status_500: 10, timeout: 5 });
   });
 

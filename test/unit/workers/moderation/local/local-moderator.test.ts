@@ -70,7 +70,7 @@ describe('harmless texts', () => {
     expect(texts.filter((text) => moderator.checkSync(text).flagged)).toEqual([]);
   });
 
-  // The folder is no part of this repository (contract.md names it for the drive in CI).
+  // The folder is no part of this repository.
   const withMtBench = existsSync(MT_BENCH) ? it : it.skip;
   withMtBench('are not flagged: all of MT-Bench, questions and reference answers', () => {
     const turns = [...turnsOf('question.jsonl'), ...turnsOf('reference-answer.jsonl')];

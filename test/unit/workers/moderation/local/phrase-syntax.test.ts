@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { compileLexicon, type PhraseGroup } from '../../../../../workers/moderation/local/lexicon.ts';
+import { compileLexicon } from '../../../../../workers/moderation/local/lexicon.ts';
+import type { PhraseGroup } from '../../../../../workers/moderation/local/phrase-lists.ts';
 import { TextScanner } from '../../../../../workers/moderation/local/text-scanner.ts';
 
 const TERMS = { colour: 'red|dark (blue|green)', thing: '<colour> ball' };
@@ -10,7 +11,7 @@ function isFound(phrases: readonly string[], text: string, harmless: readonly st
     { categories: [], score: 0, phrases: harmless },
   ];
   let found = false;
-  const scanner = new TextScanner(compileLexicon(groups, TERMS), () => (found = true));
+  const scanner = new TextScanner(compileLexicon({ groups, terms: TERMS }), () => (found = true));
   scanner.write(text);
   scanner.end();
   return found;
@@ -50,7 +51,9 @@ describe('the notation of phrases', () => {
   it.each(['', 'one (two', 'one two)', 'one <nothing>', 'One', "don't", 'one !two', 'one !(two three)', '(one|)'])(
     'refuses %j',
     (phrase) => {
-      expect(() => compileLexicon([{ categories: ['test'], score: 1, phrases: [phrase] }], TERMS)).toThrow();
+      expect(() =>
+        compileLexicon({ groups: [{ categories: ['test'], score: 1, phrases: [phrase] }], terms: TERMS }),
+      ).toThrow();
     },
   );
 });

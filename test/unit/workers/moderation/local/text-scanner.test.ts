@@ -3,9 +3,9 @@ import { createLocalModerator } from '../../../../../workers/moderation/local/lo
 
 const moderator = createLocalModerator();
 
-/** The longest message (interface.md section 8). */
+/** The longest message (docs/spec/interface.md section 8). */
 const CODE_POINTS = 16_000;
-/** Issue 6, for an input of that length. */
+/** A message is scanned before its request goes on, so the longest one must not hold up a worker's event loop. */
 const LIMIT_MS = 50;
 
 function fill(part: string): string {

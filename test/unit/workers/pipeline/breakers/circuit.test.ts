@@ -3,9 +3,10 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { totalsOf } from '../../../../../shared/domain/routing/attempt-window.ts';
 import { DEFAULT_BREAKER, GATHER_MS, NEW_BREAKER, afterReport } from '../../../../../shared/domain/routing/breaker.ts';
 import type { Breaker } from '../../../../../shared/domain/routing/breaker.ts';
-import type { FailureClass } from '../../../../../workers/pipeline/attempt/classify-failure.ts';
-import { BreakerOpenError } from '../../../../../workers/pipeline/breakers/breaker-open-error.ts';
-import { createCircuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
+import { createEventBus } from '../../../../../shared/lifecycle/event-bus.ts';
+import type { WorkerEvents } from '../../../../../workers/worker-events.ts';
+import type { FailureClass } from '../../../../../workers/pipeline/provider-call/classify-failure.ts';
+import { BreakerOpenError, createCircuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
 import type { Circuit } from '../../../../../workers/pipeline/breakers/circuit.ts';
 import { waitFor } from '../../../../support/wait-for.ts';
 
@@ -39,12 +40,16 @@ const FAILED = new Judged({ kind: 'failed', reason: 'timeout' });
 const REFUSED = new Judged({ kind: 'refused', reason: 'forbidden' });
 
 function openCircuit(): Circuit {
+  const events = createEventBus<WorkerEvents>(() => undefined);
+  events.on('breaker.seen', (_provider, state) => {
+    states.push(state);
+  });
   return createCircuit({
     provider: 'p',
     judge: (error) => (error instanceof Judged ? error.judgement : { kind: 'void' }),
     newHolder: () => `holder-${time}`,
     now: () => time,
-    onState: (state) => states.push(state),
+    events,
     change(next) {
       changes += 1;
       if (isAway) return Promise.reject(new Error('Redis is away'));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { cutAtBlank } from '../../../../../workers/providers/anthropic/cut-at-blank.ts';
+import { cutAtBlank } from '../../../../../workers/providers/anthropic/response.ts';
 import type { ProviderEvent } from '../../../../../workers/providers/provider.ts';
 
 const END: ProviderEvent = { kind: 'end', finishReason: 'length', usage: { promptTokens: 1, completionTokens: 2 } };

@@ -1,0 +1,20 @@
+// Opens a checkout and prints the address to send the buyer to. No packages; reads BASE_URL and API_KEY.
+// node checkout.mjs 250000
+const { BASE_URL, API_KEY } = process.env;
+
+const response = await fetch(`${BASE_URL}/billing/checkout`, {
+  method: 'POST',
+  headers: {
+    Authorization: `Bearer ${API_KEY}`,
+    'Content-Type': 'application/json',
+    'Idempotency-Key': crypto.randomUUID(),
+  },
+  body: JSON.stringify({
+    credits: Number(process.argv[2]),
+    success_url: 'https://shop.example/thanks',
+    cancel_url: 'https://shop.example/back',
+  }),
+});
+const checkout = await response.json();
+if (!response.ok) throw new Error(checkout.error.message);
+console.log(checkout.url);

@@ -1,0 +1,104 @@
+import { dirname, join, normalize } from 'node:path';
+
+/** A citation or link that leads nowhere. */
+export interface Broken {
+  file: string;
+  line: number;
+  problem: string;
+}
+
+/** What the check may look at: texts by path from the root, and whether any other path exists. */
+export interface Tree {
+  texts: ReadonlyMap<string, string>;
+  exists: (path: string) => boolean;
+}
+
+const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
+/** `docs/… section 2`, `sections 2.2 and 2.3`, `section 2.1 and section 8`. */
+const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?: sections? (\d[\d.]*(?: (?:and|to)(?: sections?)? \d[\d.]*)*))?/gu;
+const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
+const HEADING = /^#{1,6} +(.+?) *$/gmu;
+const ANCHOR = /<a id="([^"]+)">/gu;
+/** A line break inside a comment or paragraph, with the marks that begin the next line. */
+const WRAP = /\n[ \t]*(?:\*(?!\/)|\/\/|--|#)?[ \t]*/gu;
+const EXTERNAL = /^[a-z]+:/iu;
+
+/** Code is no prose: a link or heading in it is an example. Lines keep their place. */
+function withoutCode(markdown: string): string {
+  const blank = (text: string) => text.replace(/[^\n]/gu, ' ');
+  return markdown.replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gmu, blank).replace(/(`+)(?!`)[^\n]*?[^`\n]\1(?!`)/gu, blank);
+}
+
+/** The anchor that GitHub gives to a heading. */
+function slugOf(heading: string): string {
+  return heading
+    .replace(/\[([^\]]*)\]\([^)]*\)/gu, '$1')
+    .replace(/[`*]/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/gu, '-');
+}
+
+function headingsOf(markdown: string): string[] {
+  // Inline code stays, for it is part of a heading's anchor.
+  const text = markdown.replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gmu, '');
+  return Array.from(text.matchAll(HEADING), (match) => match[1] ?? '');
+}
+
+export function anchorsOf(markdown: string): Set<string> {
+  const anchors = new Set(Array.from(markdown.matchAll(ANCHOR), (match) => match[1] ?? ''));
+  const seen = new Map<string, number>();
+  for (const slug of headingsOf(markdown).map(slugOf)) {
+    const before = seen.get(slug) ?? 0;
+    seen.set(slug, before + 1);
+    anchors.add(before === 0 ? slug : `${slug}-${before}`);
+  }
+  return anchors;
+}
+
+/** `## 7. Errors` and `### 2.4 Error` are the sections 7 and 2.4. */
+export function sectionsOf(markdown: string): Set<string> {
+  const numbers = headingsOf(markdown).map((heading) => /^(\d[\d.]*?)\.?(?= )/u.exec(heading)?.[1]);
+  return new Set(numbers.filter((number) => number !== undefined));
+}
+
+function lineAt(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length;
+}
+
+function brokenCitations(file: string, text: string, { texts, exists }: Tree): Broken[] {
+  const joined = text.replace(WRAP, ' ');
+  const places = Array.from(text.matchAll(PAGE), (match) => match.index);
+  return Array.from(joined.matchAll(CITATION)).flatMap(([, path = '', sections = ''], nth) => {
+    const line = lineAt(text, places[nth] ?? 0);
+    if (!exists(path)) return [{ file, line, problem: `${path} does not exist` }];
+    const cited = sections.match(/\d+(?:\.\d+)*/gu) ?? [];
+    const known = sectionsOf(texts.get(path) ?? '');
+    return cited
+      .filter((number) => !known.has(number))
+      .map((number) => ({ file, line, problem: `${path} has no section ${number}` }));
+  });
+}
+
+function brokenLinks(file: string, text: string, { texts, exists }: Tree): Broken[] {
+  const prose = withoutCode(text);
+  return Array.from(prose.matchAll(LINK)).flatMap((match) => {
+    const target = match[1] ?? '';
+    if (EXTERNAL.test(target)) return [];
+    const [path = '', anchor] = target.split('#');
+    const found = path === '' ? file : normalize(join(dirname(file), decodeURIComponent(path)));
+    const line = lineAt(prose, match.index);
+    if (!exists(found)) return [{ file, line, problem: `${target}: ${found} does not exist` }];
+    if (anchor === undefined || !found.endsWith('.md')) return [];
+    if (anchorsOf(texts.get(found) ?? '').has(anchor)) return [];
+    return [{ file, line, problem: `${target}: no such anchor` }];
+  });
+}
+
+/** Every citation of a page, and every relative link of a page, that leads nowhere. */
+export function findBroken(tree: Tree): Broken[] {
+  return Array.from(tree.texts).flatMap(([file, text]) => [
+    ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : []),
+    ...brokenCitations(file, text, tree),
+  ]);
+}

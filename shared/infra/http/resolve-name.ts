@@ -1,0 +1,123 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
+import type { LookupFunction } from 'node:net';
+
+/** Addresses of a host name; empty where it has none. Never rejects. */
+export type ResolveName = (host: string) => Promise<LookupAddress[]>;
+
+export interface TenantResolverOptions {
+  /** A name that takes longer has no address. */
+  limitMs?: number;
+  /** Names that only this machine knows, from its hosts file, count as well. */
+  allowLocalNames: boolean;
+  /** `address:port` of name servers; those of the system by default. */
+  servers?: readonly string[];
+}
+
+const LIMIT_MS = 5_000;
+const FIRST_TRY_MS = 1_500;
+/** RFC 6761, section 6.3: these names are loopback, whatever a name server says. */
+const LOCALHOST = /(^|\.)localhost$/i;
+const LOOPBACK: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+/**
+ * Resolves names that tenants have given. The system's `getaddrinfo` runs on the four threads that all of Node's file
+ * and name look-ups share, so a name server that never answers would stop every other look-up of the process,
+ * providers' included. These look-ups ask the name servers over sockets of their own and end after `limitMs`.
+ */
+export function createTenantResolver(options: TenantResolverOptions): ResolveName {
+  const { limitMs = LIMIT_MS, allowLocalNames, servers } = options;
+
+  async function ask(host: string): Promise<{ found: LookupAddress[]; isSilent: boolean }> {
+    const resolver = new Resolver({ timeout: FIRST_TRY_MS, tries: 2 });
+    if (servers !== undefined) resolver.setServers(servers);
+    const limit = setTimeout(() => {
+      resolver.cancel();
+    }, limitMs);
+    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    clearTimeout(limit);
+    const found = [
+      ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
+      ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
+    ];
+    const codes = [four, six].map((one) => (one.status === 'rejected' ? codeOf(one.reason) : ''));
+    return { found, isSilent: codes.some((code) => code === 'ETIMEOUT' || code === 'ECANCELLED') };
+  }
+
+  return async (host) => {
+    if (LOCALHOST.test(host)) return [...LOOPBACK];
+    const { found, isSilent } = await ask(host);
+    // The hosts file is read by getaddrinfo, which also asks the name servers: never where these are silent.
+    if (found.length > 0 || isSilent || !allowLocalNames) return found;
+    return lookup(host, { all: true, order: 'verbatim' }).catch(() => []);
+  };
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}
+
+const FRESH_MS = 30_000;
+/** A provider whose name cannot be resolved for a while is reached at its last known address. */
+const USABLE_MS = 600_000;
+const NAMES_MAX = 1_000;
+
+export interface CachedLookupOptions {
+  resolve?: (host: string) => Promise<LookupAddress[]>;
+  now?: () => number;
+}
+
+/**
+ * The look-up of providers' names for new connections: one at a time for a name, kept for 30 s, and the last known
+ * addresses for 10 minutes while the name server fails.
+ */
+export function createCachedLookup(options: CachedLookupOptions = {}): LookupFunction {
+  const { resolve = (host) => lookup(host, { all: true, order: 'verbatim' }), now = () => performance.now() } = options;
+  const known = new Map<string, { addresses: LookupAddress[]; at: number }>();
+  const running = new Map<string, Promise<LookupAddress[]>>();
+
+  async function refresh(host: string): Promise<LookupAddress[]> {
+    try {
+      const addresses = await resolve(host);
+      known.delete(host);
+      known.set(host, { addresses, at: now() });
+      const [oldest] = known.keys();
+      if (known.size > NAMES_MAX && oldest !== undefined) known.delete(oldest);
+      return addresses;
+    } catch (error) {
+      const last = known.get(host);
+      if (last !== undefined && now() - last.at < USABLE_MS) return last.addresses;
+      throw error;
+    } finally {
+      running.delete(host);
+    }
+  }
+
+  function addressesOf(host: string): Promise<LookupAddress[]> {
+    const entry = known.get(host);
+    if (entry !== undefined && now() - entry.at < FRESH_MS) return Promise.resolve(entry.addresses);
+    const current = running.get(host) ?? refresh(host);
+    running.set(host, current);
+    return current;
+  }
+
+  return (host, lookupOptions, callback) => {
+    addressesOf(host).then(
+      (addresses) => {
+        const { family } = lookupOptions;
+        const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
+        const [first] = fitting;
+        if (first === undefined) {
+          callback(Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' }), '');
+        } else if (lookupOptions.all === true) callback(null, fitting);
+        else callback(null, first.address, first.family);
+      },
+      (error: unknown) => {
+        callback(error instanceof Error ? error : new Error(String(error)), '');
+      },
+    );
+  };
+}

@@ -1,0 +1,40 @@
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+
+/** Reads how fast a lane drains, as finish.lua samples it. */
+export interface LaneStatistics {
+  /** Requests a second; 0 when none has ended within the last minute. */
+  drainRatePerSecond(shard: number, lane: string, now: number): Promise<number>;
+}
+
+const LATELY_MS = 60_000;
+
+export function createLaneStatistics(client: RedisClient, keyspace: Keyspace): LaneStatistics {
+  return {
+    async drainRatePerSecond(shard, lane, now) {
+      const [last, gapMs] = await client.hmget(keyspace.shard(shard).laneStatistics(lane), 'last', 'gap');
+      const gap = Number(gapMs ?? 0);
+      if (gap <= 0 || now - Number(last ?? 0) > LATELY_MS) return 0;
+      return Math.round((1_000 / gap) * 1_000) / 1_000;
+    },
+  };
+}
+
+/** Reads how many batch jobs wait and how far the sent lines have come. */
+export interface BatchLane {
+  /** Jobs that no worker has taken yet. */
+  waiting(shard: number): Promise<number>;
+  /** The state of each request's record; undefined: Redis has none. */
+  states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
+}
+
+export function createBatchLane(client: RedisClient, keyspace: Keyspace): BatchLane {
+  return {
+    waiting: (shard) => client.llen(keyspace.shard(shard).waiting('batch')),
+    async states(shard, requestIds) {
+      const { record } = keyspace.shard(shard);
+      const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));
+      return states.map((state) => state ?? undefined);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { inTime } from '../timing.ts';
+
+/** Delivers cancellations to workers, so that a request stops at once and not with its next write or renewal. */
+export interface CancelChannel {
+  /** Safe to repeat. A message that is missed costs only time: the flag in the record is what counts. */
+  subscribe(shard: number): Promise<void>;
+}
+
+/** `client` is a subscriber; `onCancel` gets the request's id. */
+export function createCancelChannel(
+  client: RedisClient,
+  keyspace: Keyspace,
+  onCancel: (requestId: string) => void,
+): CancelChannel {
+  const names = new Set<string>();
+  const receive = (channel: string, requestId: string) => {
+    if (names.has(channel)) onCancel(requestId);
+  };
+  client.on('message', receive);
+  client.on('smessage', receive);
+  return {
+    async subscribe(shard) {
+      const name = keyspace.shard(shard).cancelled;
+      names.add(name);
+      await (client.isCluster ? client.ssubscribe(name) : client.subscribe(name));
+    },
+  };
+}
+
+type EntryListener = (requestId: string, lastSeq: number, payload: string) => void;
+
+/** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
+export interface ChunkChannel {
+  nameOf(shard: number): string;
+  /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
+  subscribe(shard: number): Promise<void>;
+  onEntry(listener: EntryListener): void;
+  /** Called after every reconnect, when messages may have been missed. */
+  onReady(listener: () => void): void;
+}
+
+/** `client` is for pub/sub only (docs/architecture/facts.md section 5). */
+export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
+  const names = new Set<string>();
+  const subscriptions = new Map<number, Promise<unknown>>();
+  const nameOf = (shard: number) => keyspace.shard(shard).channel(ingressId);
+
+  return {
+    nameOf,
+
+    async subscribe(shard) {
+      let pending = subscriptions.get(shard);
+      if (pending === undefined) {
+        names.add(nameOf(shard));
+        pending = client.isCluster ? client.ssubscribe(nameOf(shard)) : client.subscribe(nameOf(shard));
+        subscriptions.set(shard, pending);
+        pending.catch(() => subscriptions.delete(shard));
+      }
+      // A caller waits for it; the subscription itself goes on, for the next caller.
+      await inTime(pending);
+    },
+
+    onEntry(listener) {
+      const receive = (channel: string, message: string) => {
+        if (!names.has(channel)) return;
+        const headEnd = message.indexOf('\n');
+        const space = message.indexOf(' ');
+        listener(message.slice(0, space), Number(message.slice(space + 1, headEnd)), message.slice(headEnd + 1));
+      };
+      client.on('message', receive);
+      client.on('smessage', receive);
+    },
+
+    onReady(listener) {
+      client.on('ready', listener);
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { Cluster } from 'ioredis';
+
+import type { KnownRequest } from '../../../contracts/compliance.ts';
+import { seqAt } from '../../../domain/requests/acceptance-order.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+
+/** The fields of a request's record that a deletion reads. */
+export interface ErasableRequest {
+  requestId: string;
+  state: string;
+  tenantId: string;
+  keyId: string;
+  /** Place in the order of acceptance; 0 where it is not known. */
+  seq: number;
+}
+
+/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's. */
+export type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
+
+/** Finds and erases what requests have left in Redis, for deletions. */
+export interface RequestEraser {
+  ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
+  /** Ids of all requests of a shard that Redis knows, in batches; one may come twice. */
+  all(shard: number): AsyncIterable<string[]>;
+  look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
+  /**
+   * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
+   */
+  erase(shard: number, tenantId: string, request: KnownRequest, upToSeq: number): Promise<Erased>;
+  /** Takes requests out of their entity's list. */
+  unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
+}
+
+/** Longer than any command that could still be under way. */
+const TOMBSTONE_MS = 3_600_000;
+const SCAN_COUNT = 1_000;
+const UNLIST_AT_ONCE = 1_000;
+
+export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
+  const erase = defineScript(client, 'erase', ['window', 'account', 'forget']);
+
+  async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
+    const record = keyspace.shard(shard).record(requestId);
+    const values = await client.hmget(record, 'state', 'tenant', 'key', 'seq', 'acceptedAt');
+    const [state, tenantId, keyId, seq, acceptedAt] = values;
+    return {
+      requestId,
+      state: state ?? 'missing',
+      tenantId: tenantId ?? '',
+      keyId: keyId ?? '',
+      seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
+    };
+  }
+
+  return {
+    ofEntity: (shard, tenantId, pseudonym) =>
+      client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
+
+    async *all(shard) {
+      const prefix = keyspace.shard(shard).record('');
+      const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+      for (const node of nodes) {
+        for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
+          // ioredis types a stream's parts as any; SCAN gives names.
+          const names = found as string[];
+          if (names.length > 0) yield names.map((name) => name.slice(prefix.length));
+        }
+      }
+    },
+
+    look: (shard, requestIds) => Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
+
+    async erase(shard, tenantId, { requestId, name }, upToSeq) {
+      const keys = keyspace.shard(shard);
+      const record = keys.record(requestId);
+      const reply = await erase(
+        [
+          record,
+          keys.body(requestId),
+          keys.stream(requestId),
+          keys.answer(requestId),
+          keys.inflight,
+          name === undefined ? record : keys.idempotency(name),
+        ],
+        [requestId, tenantId, upToSeq, TOMBSTONE_MS],
+      );
+      if (reply === 1) return 'erased';
+      // erase.lua knows no other words.
+      return reply === 0 ? 'nothing' : (reply as 'later' | 'busy' | 'foreign');
+    },
+
+    async unlist(shard, tenantId, pseudonym, requestIds) {
+      const list = keyspace.shard(shard).entityRequests(tenantId, pseudonym);
+      for (let from = 0; from < requestIds.length; from += UNLIST_AT_ONCE)
+        await client.zrem(list, ...requestIds.slice(from, from + UNLIST_AT_ONCE));
+    },
+  };
+}
+
+/** Reads the present moment as a place in a shard's order of acceptance. */
+export interface AcceptanceClock {
+  /** Microseconds: requests accepted before have a lower `seq`, later ones a higher. */
+  read(shard: number): Promise<number>;
+}
+
+export function createAcceptanceClock(client: RedisClient, keyspace: Keyspace): AcceptanceClock {
+  const readNow = defineScript(client, 'now', ['window']);
+  return {
+    read: async (shard) => Number(await readNow([keyspace.shard(shard).inflight], [])),
+  };
+}

@@ -1,0 +1,123 @@
+import type { EndedAnswer, IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+import { inTime, unlimited } from '../timing.ts';
+import { decodeEntry } from '../../../contracts/events.ts';
+import type { StreamEntry } from '../../../contracts/events.ts';
+import type { TimeLimit } from '../timing.ts';
+
+/** Reads the events of a request, running or ended, from its stream or from the one entry of a whole answer. */
+export interface StreamReader {
+  /** Entries whose last event is `fromSeq` or later, in order, at most `count`; the first may begin before it. */
+  readFrom(shard: number, requestId: string, fromSeq: number, count?: number): Promise<StreamEntry[]>;
+}
+
+/** More than any answer has. */
+const ENTRIES_MAX = 1_000_000;
+
+/** Splits an answer that is stored as plain text: its last sequence number, then its one entry (emit.lua). */
+function parseWhole(whole: string): { lastSeq: number; payload: string } {
+  const lineEnd = whole.indexOf('\n');
+  return { lastSeq: Number(whole.slice(0, lineEnd)), payload: whole.slice(lineEnd + 1) };
+}
+
+export function createStreamReader(
+  client: RedisClient,
+  keyspace: Keyspace,
+  limit: TimeLimit = unlimited,
+): StreamReader {
+  return {
+    async readFrom(shard, requestId, fromSeq, count = ENTRIES_MAX) {
+      const keys = keyspace.shard(shard);
+      const [rows, whole] = await limit(
+        Promise.all([
+          client.xrange(keys.stream(requestId), `${fromSeq}-0`, '+', 'COUNT', count),
+          client.get(keys.answer(requestId)),
+        ]),
+      );
+      if (whole !== null) {
+        const { lastSeq, payload } = parseWhole(whole);
+        return lastSeq >= fromSeq ? [decodeEntry(lastSeq, payload)] : [];
+      }
+      return rows.map(([id, fields]) => decodeEntry(Number(id.split('-')[0]), fields[1] ?? ''));
+    },
+  };
+}
+
+/** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
+export interface AnswerCache {
+  /** Undefined: the request has not ended, or Redis has expired it. */
+  read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
+  /** Expires the answer `ttlMs` from now. */
+  shorten(shard: number, requestId: string, ttlMs: number): Promise<void>;
+  /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
+  isNamed(shard: number, name: string): Promise<boolean>;
+  /** Puts an answer back for `ttlMs`, and under its Idempotency-Key for `namedMs`; what is there is left alone. */
+  restore(
+    shard: number,
+    answer: EndedAnswer & { idempotency?: IdempotencyName },
+    times: { ttlMs: number; namedMs: number },
+  ): Promise<void>;
+}
+
+const FIELDS = [
+  ...['tenant', 'state', 'status', 'tier', 'metadata', 'sent'],
+  ...['acceptedAt', 'startedAt', 'firstTokenAt', 'finishedAt'],
+] as const;
+
+export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {
+  const restore = defineScript(client, 'restore-answer');
+
+  async function entriesOf(shard: number, requestId: string): Promise<EndedAnswer['entries']> {
+    const keys = keyspace.shard(shard);
+    const [rows, whole] = await Promise.all([
+      client.xrange(keys.stream(requestId), '-', '+'),
+      client.get(keys.answer(requestId)),
+    ]);
+    if (whole !== null) return [parseWhole(whole)];
+    return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
+  }
+
+  return {
+    async read(shard, requestId) {
+      const values = await client.hmget(keyspace.shard(shard).record(requestId), ...FIELDS);
+      const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
+      const { tenant: tenantId = '', state } = fields;
+      if (state !== 'done') return undefined;
+      return { requestId, tenantId, fields, entries: await entriesOf(shard, requestId) };
+    },
+
+    async shorten(shard, requestId, ttlMs) {
+      const keys = keyspace.shard(shard);
+      const names = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
+      await Promise.all(names.map((name) => client.pexpire(name, ttlMs)));
+    },
+
+    async isNamed(shard, name) {
+      return (await inTime(client.exists(keyspace.shard(shard).idempotency(name)))) === 1;
+    },
+
+    async restore(shard, { requestId, fields, entries, idempotency }, { ttlMs, namedMs }) {
+      const keys = keyspace.shard(shard);
+      const named = Object.entries(fields).filter(([, value]) => value !== '');
+      await inTime(
+        restore(
+          [
+            keys.record(requestId),
+            keys.stream(requestId),
+            idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
+          ],
+          [
+            ttlMs,
+            idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint}`,
+            namedMs,
+            named.length,
+            ...named.flat(),
+            ...entries.flatMap(({ lastSeq, payload }) => [lastSeq, payload]),
+          ],
+        ),
+      );
+    },
+  };
+}

@@ -1,0 +1,37 @@
+/** The sending side: what a stage, processor or store needs to say that something has happened. */
+export interface Emitter<Events extends Record<keyof Events, unknown[]>> {
+  /** Never throws and never waits. Costs a look-up where nobody listens. */
+  emit<Name extends keyof Events>(name: Name, ...args: Events[Name]): void;
+}
+
+export interface EventBus<Events extends Record<keyof Events, unknown[]>> extends Emitter<Events> {
+  /** Listeners are called in the order in which they were added. */
+  on<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => void): void;
+}
+
+/**
+ * A typed emitter for metrics, logs and events: `Events` maps a name to its listeners' arguments. Arguments instead of
+ * an object, so that an event nobody listens for allocates none. A listener that throws is reported to `onFault` and
+ * breaks neither the sender nor other listeners.
+ */
+export function createEventBus<Events extends Record<keyof Events, unknown[]>>(
+  onFault: (name: keyof Events, error: unknown) => void,
+): EventBus<Events> {
+  const listeners: { [Name in keyof Events]?: ((...args: Events[Name]) => void)[] } = {};
+  return {
+    on(name, listener) {
+      (listeners[name] ??= []).push(listener);
+    },
+    emit(name, ...args) {
+      const called = listeners[name];
+      if (called === undefined) return;
+      for (const listener of called) {
+        try {
+          listener(...args);
+        } catch (error) {
+          onFault(name, error);
+        }
+      }
+    },
+  };
+}

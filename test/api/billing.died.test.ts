@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+
+import { createPurchaseRepository } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
+import { balanceOf, buy } from '../support/billing.ts';
+import { startService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
+import type { StripeDouble } from '../support/stripe-double.ts';
+import { apiOf } from '../support/tenant-api.ts';
+
+let stripe: StripeDouble;
+let service: TestService;
+beforeAll(async () => {
+  stripe = await startStripeDouble();
+  service = await startService({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url });
+  await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
+});
+afterAll(async () => {
+  await service.close();
+  await stripe.close();
+});
+
+it('a payment whose ingress dies once it is booked has its audit line, and is told once', async () => {
+  const tenant = await service.startTenant({ credits: 0 });
+  const api = apiOf(service, tenant.key);
+  await api('post', '/webhooks', { url: 'https://receiver.invalid/hook', events: ['credits.purchased'] });
+  const checkoutId = String((await buy(service, tenant, { credits: 2_000_000 })).body.id);
+  const event = eventOf('checkout.session.completed', stripe.paid(checkoutId));
+  const { tenantId } = tenant;
+  // All that the dead ingress did: the commit.
+  const { models, mongo } = service;
+  const purchases = createPurchaseRepository(mongo);
+  const notice = { id: event.id, type: event.type };
+  await purchases.complete(
+    { checkoutId, paymentId: `pi_${checkoutId}` },
+    { now: Date.now(), requestId: 'req_died', notice },
+  );
+  expect(await models.audit.countDocuments({ tenantId, action: 'credits.purchased' })).toBe(1);
+
+  // Stripe has heard nothing, and says it again, at last in another event.
+  for (const repeat of [event, event, { ...event, id: `${event.id}_again` }])
+    expect((await callBack(service, repeat)).status).toBe(200);
+
+  expect(await balanceOf(service, tenant)).toBe(2_000_000);
+  expect(await models.audit.countDocuments({ tenantId, action: 'credits.purchased' })).toBe(1);
+  const deliveries = await models.webhookDeliveries.find({ tenantId, type: 'credits.purchased' }).lean();
+  expect(deliveries).toHaveLength(1);
+});

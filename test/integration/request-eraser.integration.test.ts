@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+
+import { createOutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
+import { createRequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import type { RequestEraser } from '../../shared/infra/redis/requests/request-eraser.ts';
+import { endingOf, openRequestLab, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+const IDEMPOTENCY = { name: 'a-name', fingerprint: 'of-a-body' };
+
+let lab: RequestLab;
+let traces: RequestEraser;
+beforeEach(async () => {
+  lab = await openRequestLab();
+  traces = createRequestEraser(lab.redis, lab.keyspace);
+});
+afterEach(() => lab.close());
+
+async function end(request: LabRequest): Promise<void> {
+  await lab.run(request, 1);
+  await lab.requests.append(request.ref(1), 1, ['Hel']);
+  await lab.requests.finish(request.ref(1), 1, endingOf(request, 'lo', { prompt: 1, completion: 2 }));
+}
+
+/** Whenever it was accepted. */
+const ANY_SEQ = Number.MAX_SAFE_INTEGER;
+
+const erase = ({ requestId, principal }: LabRequest, upToSeq = ANY_SEQ) =>
+  traces.erase(SHARD, principal.tenantId, { requestId }, upToSeq);
+
+it('lists the requests of an entity from their admission on, and of no other', async () => {
+  const principal = await lab.tenant();
+  const first = await lab.admit({ principal, entityHash: 'one' });
+  await lab.admit({ principal, entityHash: 'another' });
+  await lab.admit({ principal });
+  const second = await lab.admit({ principal, entityHash: 'one' });
+
+  const listed = await traces.ofEntity(SHARD, principal.tenantId, 'one');
+  expect(listed.sort()).toEqual([first.requestId, second.requestId].sort());
+  expect(await lab.redis.pttl(lab.keys.entityRequests(principal.tenantId, 'one'))).toBeGreaterThan(0);
+
+  await traces.unlist(SHARD, principal.tenantId, 'one', [first.requestId]);
+  expect(await traces.ofEntity(SHARD, principal.tenantId, 'one')).toEqual([second.requestId]);
+});
+
+it('leaves a tombstone of an ended request, and of its money everything', async () => {
+  const request = await lab.admit({ idempotency: IDEMPOTENCY });
+  await end(request);
+  const { requestId, principal } = request;
+  const before = await lab.figures(principal);
+
+  expect(await erase(request)).toBe('erased');
+
+  expect(await lab.redis.hgetall(lab.keys.record(requestId))).toEqual({ state: 'void' });
+  expect(await lab.redis.pttl(lab.keys.record(requestId))).toBeGreaterThan(0);
+  const { body, stream, answer, idempotency } = lab.keys;
+  expect(await lab.redis.exists(body(requestId), stream(requestId), answer(requestId), idempotency('a-name'))).toBe(0);
+  expect(await lab.figures(principal)).toEqual(before);
+  expect(await lab.outbox.length(SHARD)).toBe(1);
+  expect(await erase(request)).toBe('nothing');
+});
+
+it('lets nothing of an erased request come back', async () => {
+  const request = await lab.admit();
+  await end(request);
+  await erase(request);
+
+  await expect(lab.run(request, 2)).rejects.toThrow('dropped');
+  expect(await lab.requests.append(request.ref(1), 2, ['late'])).toBe('superseded');
+  expect(await lab.requests.finish(request.ref(1), 1, endingOf(request, 'x', { prompt: 1, completion: 1 }))).toBe(
+    false,
+  );
+  // A body that was on its way when the request was cancelled.
+  await lab.redis.set(lab.keys.body(request.requestId), 'late');
+  expect(await erase(request)).toBe('erased');
+  expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(0);
+});
+
+it('touches no request that runs, was accepted later or is another tenant’s', async () => {
+  const [running, later] = [await lab.admit(), await lab.admit()];
+  await lab.run(running, 1);
+  await end(later);
+  const before = await lab.snapshot();
+
+  expect(await erase(running)).toBe('busy');
+  expect(await erase(later, later.admission.seq - 1)).toBe('later');
+  expect(await traces.erase(SHARD, 'ten_other', { requestId: later.requestId }, ANY_SEQ)).toBe('foreign');
+
+  expect(await lab.snapshot()).toEqual(before);
+  expect(await erase(later, later.admission.seq)).toBe('erased');
+});
+
+it('frees an Idempotency-Key that only MongoDB knew, unless it stands for another request', async () => {
+  const request = await lab.admit();
+  await end(request);
+  const { idempotency } = lab.keys;
+  await lab.redis.set(idempotency('mine'), `${request.requestId} of-a-body`);
+  await lab.redis.set(idempotency('taken'), 'req_other of-a-body');
+
+  for (const name of ['mine', 'taken'])
+    await traces.erase(SHARD, request.principal.tenantId, { requestId: request.requestId, name }, ANY_SEQ);
+
+  expect(await lab.redis.exists(idempotency('mine'))).toBe(0);
+  expect(await lab.redis.exists(idempotency('taken'))).toBe(1);
+});
+
+it('finds every request of a shard, and settlements that wait', async () => {
+  const requests = await Promise.all([lab.admit(), lab.admit(), lab.admit()]);
+  const [ended] = requests;
+  await end(ended);
+  const found = new Set<string>();
+  for await (const ids of traces.all(SHARD)) for (const id of ids) found.add(id);
+  expect([...found].sort()).toEqual(requests.map(({ requestId }) => requestId).sort());
+
+  const outbox = createOutboxSearch(lab.redis, lab.keyspace);
+  expect(await outbox.holds(SHARD, ({ requestId }) => requestId === ended.requestId)).toBe(true);
+  expect(await outbox.holds(SHARD, ({ entityId }) => entityId !== undefined)).toBe(false);
+});
+
+it('rewrites what was put aside, be it a record or not', async () => {
+  const outbox = createOutboxSearch(lab.redis, lab.keyspace);
+  for (const text of ['no record of pupil', 'another']) await lab.redis.xadd(lab.keys.parked, '*', 's', text);
+
+  const hide = (raw: string) => (raw.includes('pupil') ? raw.replaceAll('pupil', 'nobody') : undefined);
+  expect(await outbox.rewriteParked(SHARD, hide)).toBe(1);
+
+  const left = await lab.redis.xrange(lab.keys.parked, '-', '+');
+  expect(left.map(([, fields]) => fields[1])).toEqual(['another', 'no record of nobody']);
+});

@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { anchorsOf, findBroken, sectionsOf } from '../../../../scripts/citations/find-broken.ts';
+
+const SPEC = '# Spec\n\n<a id="section-2"></a>\n\n## 2. Objects\n\n### 2.1 Chat request\n\n## How to `run` it\n';
+
+function problemsIn(file: string, text: string): string[] {
+  const texts = new Map([
+    ['docs/spec.md', SPEC],
+    [file, text],
+  ]);
+  const paths = new Set([...texts.keys(), 'docs']);
+  return findBroken({ texts, exists: (path) => paths.has(path) }).map(({ line, problem }) => `${line}: ${problem}`);
+}
+
+describe('find-broken', () => {
+  it('finds the numbers of sections', () => {
+    expect([...sectionsOf(SPEC)]).toEqual(['2', '2.1']);
+  });
+
+  it('makes the anchors of headings as GitHub does', () => {
+    expect([...anchorsOf(SPEC)]).toEqual(['section-2', 'spec', '2-objects', '21-chat-request', 'how-to-run-it']);
+  });
+
+  it.each([
+    '// docs/spec.md section 2.1: a fact.',
+    '// docs/spec.md sections 2 and 2.1',
+    '/**\n * As docs/spec.md\n * section 2 says.\n */',
+    '-- docs/spec.md',
+  ])('accepts a citation that resolves: %j', (text) => {
+    expect(problemsIn('api/a.ts', text)).toEqual([]);
+  });
+
+  it.each([
+    ['// docs/spec.md section 3', '1: docs/spec.md has no section 3'],
+    ['\n// docs/gone.md section 2', '2: docs/gone.md does not exist'],
+    ['// docs/spec.md sections 2 and 9', '1: docs/spec.md has no section 9'],
+    ['/**\n * As docs/spec.md\n * section 7 says.\n */', '2: docs/spec.md has no section 7'],
+  ])('reports a citation that does not resolve: %j', (text, problem) => {
+    expect(problemsIn('api/a.ts', text)).toEqual([problem]);
+  });
+
+  it('follows the links and anchors of pages', () => {
+    const text = '[a](spec.md#21-chat-request) [b](../docs) [c](https://example.com) [d](#top)\n\n# Top\n';
+    expect(problemsIn('docs/page.md', text)).toEqual([]);
+  });
+
+  it('reports links and anchors that lead nowhere, but not those in code', () => {
+    const text = '[a](gone.md)\n[b](spec.md#gone)\n`[c](gone.md)`\n\n```md\n[d](gone.md)\n```\n';
+    expect(problemsIn('docs/page.md', text)).toEqual([
+      '1: gone.md: docs/gone.md does not exist',
+      '2: spec.md#gone: no such anchor',
+    ]);
+  });
+});

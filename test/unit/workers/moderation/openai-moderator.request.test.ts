@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { toBatches, toModerationBody } from '../../../../workers/moderation/openai-moderator.ts';
+
+describe('the inputs of a moderation call', () => {
+  it('are the texts in order, without those that say nothing', () => {
+    expect(toBatches(['a', ' \n', 'b', ''])).toEqual([['a', 'b']]);
+    expect(toBatches([' '])).toEqual([]);
+  });
+
+  it('are so many at most, and so long together', () => {
+    const many = toBatches(Array.from({ length: 70 }, (_, index) => String(index)));
+    expect(many.map((batch) => batch.length)).toEqual([32, 32, 6]);
+    expect(many.flat()).toEqual(Array.from({ length: 70 }, (_, index) => String(index)));
+
+    const long = toBatches(Array.from({ length: 5 }, () => 'x'.repeat(30_000)));
+    expect(long.map((batch) => batch.length)).toEqual([2, 2, 1]);
+  });
+
+  it('cut a long text into pieces that overlap and miss nothing', () => {
+    const text = Array.from({ length: 20_000 }, (_, index) => `${index} `).join('');
+    const pieces = toBatches([text]).flat();
+
+    expect(pieces.length).toBeGreaterThan(3);
+    let covered = '';
+    for (const piece of pieces) {
+      const overlap = covered === '' ? 0 : 200;
+      expect(covered.slice(covered.length - overlap)).toBe(piece.slice(0, overlap));
+      covered += piece.slice(overlap);
+    }
+    expect(covered).toBe(text);
+  });
+
+  it('name a model only where one is set', () => {
+    expect(JSON.parse(toModerationBody(['a'], undefined))).toEqual({ input: ['a'] });
+    expect(JSON.parse(toModerationBody(['a'], 'm'))).toEqual({ model: 'm', input: ['a'] });
+  });
+});

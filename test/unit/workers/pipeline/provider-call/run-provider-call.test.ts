@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { runProviderCall } from '../../../../../workers/pipeline/provider-call/run-provider-call.ts';
+import { ProviderError } from '../../../../../workers/providers/provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../../workers/providers/provider.ts';
+import { attemptOf } from '../../../../support/attempt.ts';
+import { listenersOf } from '../../../../support/signals.ts';
+
+const END: ProviderEvent = { kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } };
+
+/** An adapter that says what it is told and then, if told so, is silent until its call is aborted. */
+function adapterOf(events: readonly ProviderEvent[], options: { thenSilent?: boolean } = {}) {
+  const calls: ProviderCall[] = [];
+  const state = { closed: 0 };
+  const adapter: ProviderAdapter = {
+    async *generate(_provider, call) {
+      calls.push(call);
+      try {
+        yield* events;
+        if (options.thenSilent !== true) return;
+        await new Promise((_resolve, reject) => {
+          call.signal.addEventListener('abort', () => {
+            // The reason an attempt is stopped with is always an error.
+            reject(call.signal.reason as Error);
+          });
+        });
+      } finally {
+        state.closed += 1;
+      }
+    },
+  };
+  return { adapter, calls, state };
+}
+
+describe('one call of a provider', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('hands on the text in order and says how it ended', async () => {
+    const { input, texts } = attemptOf();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello ' }, { kind: 'text', text: 'world' }, END]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toEqual({ finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } });
+    expect(texts.join('')).toBe('Hello world');
+  });
+
+  it('gives a complete answer the whole time for its only token', async () => {
+    const { input } = attemptOf({ stream: false });
+    const { adapter } = adapterOf([], { thenSilent: true });
+
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
+    await jest.advanceTimersByTimeAsync(999);
+    await jest.advanceTimersByTimeAsync(1);
+
+    await attempt;
+  });
+
+  it.each([
+    ['before its first token', [], 'no first token within 100 ms'],
+    ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
+  ])('ends when the provider falls silent %s', async (_when, events, message) => {
+    const { input } = attemptOf();
+    const { adapter, state } = adapterOf(events, { thenSilent: true });
+
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
+    await jest.advanceTimersByTimeAsync(100);
+
+    await attempt;
+    expect(state.closed).toBe(1);
+  });
+
+  it('ends with the reason the request was stopped for', async () => {
+    const { input, stop } = attemptOf();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }], { thenSilent: true });
+
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
+    await jest.advanceTimersByTimeAsync(1);
+    stop(new Error('cancelled by the caller'));
+
+    await attempt;
+  });
+
+  it('releases nothing after flagged text and closes the call', async () => {
+    const { input, texts } = attemptOf();
+    const { adapter, state } = adapterOf([
+      { kind: 'text', text: 'Fine. parley moderation test. ' },
+      { kind: 'text', text: 'More.' },
+      END,
+    ]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
+    expect(texts.join('')).toBe('Fine. ');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(state.closed).toBe(1);
+  });
+
+  it('counts nothing of the provider’s own figures for an answer whose end is flagged', async () => {
+    const { input, texts } = attemptOf();
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
+
+    const result = await runProviderCall(adapter, input);
+
+    expect(result).toMatchObject({ finishReason: 'content_filter', usage: undefined, flagged: { flagged: true } });
+    expect(texts.join('')).toBe('Fine. ');
+  });
+
+  it('waits for the last verdict without a limit on the provider’s silence', async () => {
+    const released = Promise.withResolvers<undefined>();
+    const { input, texts } = attemptOf({
+      openWindow: ({ release, signal }) => ({
+        push: () => undefined,
+        end: async () => {
+          await released.promise;
+          signal.throwIfAborted();
+          release('Hello');
+        },
+        close: () => undefined,
+      }),
+    });
+    const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
+
+    const attempt = runProviderCall(adapter, input);
+    await jest.advanceTimersByTimeAsync(500);
+    released.resolve(undefined);
+
+    expect(await attempt).toMatchObject({ finishReason: 'stop' });
+    expect(texts).toEqual(['Hello']);
+  });
+
+  it('stops the call where the verdict comes while the provider is thinking', async () => {
+    const { input } = attemptOf({
+      openWindow: ({ stop }) => ({
+        push: () => {
+          setTimeout(() => {
+            stop(new Error('no verdict'));
+          }, 10);
+        },
+        end: () => Promise.resolve(),
+        close: () => undefined,
+      }),
+    });
+    const { adapter, state } = adapterOf([{ kind: 'text', text: 'Hello' }], { thenSilent: true });
+
+    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('no verdict');
+    await jest.advanceTimersByTimeAsync(10);
+
+    await attempt;
+    expect(state.closed).toBe(1);
+  });
+
+  it('cuts a provider that keeps its connection open after the end', async () => {
+    const { input } = attemptOf();
+    const { adapter, state } = adapterOf([{ kind: 'text', text: 'a' }, END], { thenSilent: true });
+
+    await runProviderCall(adapter, input);
+    expect(state.closed).toBe(0);
+    await jest.advanceTimersByTimeAsync(2_000);
+
+    expect(state.closed).toBe(1);
+  });
+
+  it('takes an adapter without an end for a bug, not for an answer', async () => {
+    const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
+
+    await expect(runProviderCall(adapter, attemptOf().input)).rejects.toThrow('without an end event');
+  });
+
+  it.each([
+    ['succeeds', adapterOf([{ kind: 'text', text: 'a' }, END]).adapter],
+    ['fails', adapterOf([]).adapter],
+    [
+      'cannot begin',
+      {
+        generate() {
+          throw new ProviderError('refused', 'no adapter');
+        },
+      },
+    ],
+  ])('leaves neither timers nor listeners behind when it %s', async (_how, adapter) => {
+    const { input } = attemptOf();
+
+    await runProviderCall(adapter, input).catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(jest.getTimerCount()).toBe(0);
+    expect(listenersOf(input.outer)).toBe(0);
+  });
+});

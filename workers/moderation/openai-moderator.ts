@@ -1,0 +1,157 @@
+import { readText } from '../../shared/infra/http/http-client.ts';
+import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import { withRetries } from '../../shared/infra/http/retry.ts';
+import { endpointUrl, refusalOf, toProviderError } from '../providers/http/call-provider.ts';
+import { ProviderError } from '../providers/provider.ts';
+import { DEFAULT_MODERATION_POLICY, judge } from './moderator.ts';
+import type { Moderator } from './moderator.ts';
+import { isRecord, parseObject } from '../providers/http/parse-json.ts';
+
+/** In UTF-16 units: the longest message there may be (docs/spec/interface.md section 8) goes in one piece, an answer in several. */
+const PIECE = 32_000;
+/** Pieces of one text overlap, so that no phrase is cut in two. */
+const PIECE_OVERLAP = 200;
+/** So many texts, or units, go into one call. */
+const BATCH_TEXTS = 32;
+const BATCH_UNITS = 64_000;
+
+function piecesOf(text: string): string[] {
+  const pieces = [text.slice(0, PIECE)];
+  for (let at = PIECE; at < text.length; at += PIECE - PIECE_OVERLAP)
+    pieces.push(text.slice(at - PIECE_OVERLAP, at - PIECE_OVERLAP + PIECE));
+  return pieces;
+}
+
+/** Texts as the inputs of one call or several, in order; what has nothing but white space is not asked about. */
+export function toBatches(texts: readonly string[]): string[][] {
+  const batches: string[][] = [];
+  let units = 0;
+  for (const piece of texts.filter((text) => text.trim() !== '').flatMap(piecesOf)) {
+    const batch = batches.at(-1);
+    if (batch === undefined || batch.length >= BATCH_TEXTS || units + piece.length > BATCH_UNITS) {
+      batches.push([piece]);
+      units = piece.length;
+    } else {
+      batch.push(piece);
+      units += piece.length;
+    }
+  }
+  return batches;
+}
+
+/** The JSON body of `POST /moderations`; without a model the server takes its own. */
+export function toModerationBody(inputs: readonly string[], model: string | undefined): string {
+  return JSON.stringify({ ...(model === undefined ? {} : { model }), input: inputs });
+}
+
+/** What the endpoint said of the texts of one call, all together. */
+export interface ModerationReport {
+  /** The highest score of each category, 0 to 1. */
+  scores: Record<string, number>;
+  /** The categories that the endpoint flags by its own measure. */
+  flagged: Set<string>;
+}
+
+/** Stands for a server that flags a text and says no more. */
+const UNNAMED = 'unspecified';
+
+function readResult(result: unknown, report: ModerationReport): void {
+  if (!isRecord(result) || typeof result['flagged'] !== 'boolean')
+    throw new ProviderError('transient', 'The moderation endpoint sent a result without a verdict');
+  const categories = isRecord(result['categories']) ? result['categories'] : {};
+  const scores = isRecord(result['category_scores']) ? result['category_scores'] : {};
+  const raise = (category: string, score: number) => {
+    report.scores[category] = Math.max(report.scores[category] ?? 0, score);
+  };
+  for (const [category, score] of Object.entries(scores)) if (typeof score === 'number') raise(category, score);
+  const flagged = Object.keys(categories).filter((category) => categories[category] === true);
+  if (result['flagged'] && flagged.length === 0 && Object.keys(scores).length === 0) flagged.push(UNNAMED);
+  for (const category of flagged) {
+    report.flagged.add(category);
+    // Some servers name categories without scores.
+    if (typeof scores[category] !== 'number') raise(category, 1);
+  }
+}
+
+/** Throws a ProviderError unless there is a result for each of the `count` inputs. */
+export function parseModeration(json: string, count: number): ModerationReport {
+  const { results } = parseObject(json);
+  if (!Array.isArray(results) || results.length !== count)
+    throw new ProviderError('transient', 'The moderation endpoint did not answer for every text');
+  const report: ModerationReport = { scores: {}, flagged: new Set() };
+  for (const result of results as unknown[]) readResult(result, report);
+  return report;
+}
+
+export interface OpenAiModeratorOptions {
+  /** Ends in its version segment, as in `https://host/v1`. */
+  baseUrl: string;
+  apiKey?: string;
+  model?: string;
+  /** For one call, a second try included. */
+  timeoutMs: number;
+}
+
+const ANSWER_BYTES_MAX = 1024 * 1024;
+/** A connection that was closed meanwhile, or a moment of overload, is not worth refusing a request for. */
+const RETRIES = 1;
+
+/** The moderation endpoint of OpenAI or of any server that speaks like it. */
+export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
+  const { apiKey, model, timeoutMs } = options;
+  const url = endpointUrl(options.baseUrl, '/moderations');
+  const headers: Record<string, string> = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
+
+  async function ask(inputs: readonly string[], signal: AbortSignal): Promise<ModerationReport> {
+    try {
+      const answer = await http.post(url, headers, toModerationBody(inputs, model), signal);
+      if (answer.status !== 200) throw await refusalOf(answer);
+      return parseModeration(await readText(answer.body, ANSWER_BYTES_MAX), inputs.length);
+    } catch (error) {
+      throw toProviderError(error, signal);
+    }
+  }
+
+  async function askInTime(inputs: readonly string[], outer: AbortSignal | undefined): Promise<ModerationReport> {
+    outer?.throwIfAborted();
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      controller.abort(
+        new ProviderError('transient', `The moderation endpoint gave no verdict within ${timeoutMs} ms`),
+      );
+    }, timeoutMs);
+    const onAbort = () => {
+      controller.abort(outer?.reason);
+    };
+    outer?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await withRetries(() => ask(inputs, controller.signal), {
+        retries: RETRIES,
+        mayRetry: (error) => error instanceof ProviderError && error.fault === 'transient',
+        askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
+        signal: controller.signal,
+      });
+    } finally {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  return {
+    backend: 'openai',
+    async check(texts, { policy = DEFAULT_MODERATION_POLICY, signal } = {}) {
+      const scores: Record<string, number> = {};
+      const flagged = new Set<string>();
+      for (const inputs of toBatches(typeof texts === 'string' ? [texts] : texts)) {
+        const report = await askInTime(inputs, signal);
+        for (const [category, score] of Object.entries(report.scores))
+          scores[category] = Math.max(scores[category] ?? 0, score);
+        for (const category of report.flagged) flagged.add(category);
+        const verdict = judge(scores, policy, flagged);
+        // What follows cannot make it harmless again.
+        if (verdict.flagged) return verdict;
+      }
+      return judge(scores, policy, flagged);
+    },
+  };
+}

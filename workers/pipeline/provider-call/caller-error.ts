@@ -1,0 +1,76 @@
+import type { Usage } from '../../../shared/contracts/events.ts';
+import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
+import { BreakerOpenError } from '../breakers/circuit.ts';
+import { ProviderError } from '../../providers/provider.ts';
+import { ProviderTimeout } from './provider-call-clock.ts';
+import { TooLongError } from '../prompt/fit-window.ts';
+
+/** Whether text is what `json_mode` promises: one JSON object (docs/spec/contract.md section 3). */
+export function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** An answer that is not JSON although JSON was asked for. */
+export class NotJsonError extends Error {
+  override readonly name = 'NotJsonError';
+  readonly usage: Usage;
+
+  constructor(usage: Usage) {
+    super('The answer is no JSON object');
+    this.usage = usage;
+  }
+}
+
+export function noJson(cause: NotJsonError): ServiceError {
+  return new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', {
+    cause,
+    retryAfterSeconds: 1,
+  });
+}
+
+/** What the caller hears when no target gave an answer. */
+export function toCallerError(error: unknown): unknown {
+  if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
+  if (error instanceof NotJsonError) return noJson(error);
+  if (error instanceof BreakerOpenError) {
+    return new ServiceError(
+      'model_unavailable',
+      'The model provider is not available at the moment; try again later.',
+      {
+        retryAfterSeconds: toRetrySeconds(error.retryInMs),
+      },
+    );
+  }
+  if (!(error instanceof ProviderError)) return error;
+  if (error.fault === 'too_long') {
+    return new ServiceError('invalid_request', 'The messages are too long for the model; send fewer or shorter ones.', {
+      cause: error,
+      param: 'messages',
+    });
+  }
+  if (error.fault === 'filtered') {
+    return new ServiceError('content_policy_violation', "The model provider's content filter refused the messages.", {
+      cause: error,
+    });
+  }
+  if (error.fault === 'caller') {
+    return new ServiceError(
+      'invalid_request',
+      'The model provider refused the request as invalid; check messages and parameters.',
+      { cause: error },
+    );
+  }
+  if (error instanceof ProviderTimeout) {
+    return new ServiceError('timeout', 'The model did not answer within its time limit; try again.', { cause: error });
+  }
+  return new ServiceError(
+    'model_unavailable',
+    'The model provider is not available at the moment; try again with exponential backoff.',
+    { cause: error, retryAfterSeconds: 5 },
+  );
+}

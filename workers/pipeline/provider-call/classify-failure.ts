@@ -1,0 +1,36 @@
+import { ProviderError } from '../../providers/provider.ts';
+import { Stopped } from '../stage.ts';
+import { ProviderTimeout } from './provider-call-clock.ts';
+
+/**
+ * Why a call ended, in one word for timelines and breakers: the provider's own text is not for the caller's eyes.
+ */
+export function failureReason(error: unknown): string {
+  if (error instanceof ProviderTimeout) return 'timeout';
+  if (error instanceof ProviderError)
+    return error.status === undefined ? 'connection_or_format' : `status_${error.status}`;
+  return error instanceof Stopped ? error.reason : 'failed';
+}
+
+/** What a failed call says about its provider. `void`: nothing, as it was stopped or at fault itself. */
+export type FailureClass = { kind: 'void' } | { kind: 'failed'; reason: string } | { kind: 'refused'; reason: string };
+
+/**
+ * The provider refuses all that we send until somebody changes an account (docs/spec/contract.md section 7, Routing).
+ */
+const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
+  [401, 'authentication'],
+  [402, 'payment_required'],
+  [403, 'forbidden'],
+]);
+
+/** Network, time limits, 408, 409, 429, 5xx and broken answers count against a provider; the caller's faults never. */
+export function classifyFailure(error: unknown): FailureClass {
+  if (!(error instanceof ProviderError)) return { kind: 'void' };
+  const refusal = REFUSALS.get(error.status);
+  if (refusal !== undefined) return { kind: 'refused', reason: refusal };
+  // Other refusals, as a model that the provider does not have, concern one target and not the whole provider.
+  return error.fault === 'transient' || error.fault === 'silent'
+    ? { kind: 'failed', reason: failureReason(error) }
+    : { kind: 'void' };
+}

@@ -1,0 +1,76 @@
+import { ProviderError } from '../../providers/provider.ts';
+
+export interface ProviderCallTimes {
+  /** Silence before the first text; whatever the provider sends before it begins the limit anew. */
+  firstTokenMs: number;
+  betweenTokensMs: number;
+  totalMs: number;
+}
+
+/** A provider took longer than it may. */
+export class ProviderTimeout extends ProviderError {
+  constructor(what: string, ms: number) {
+    super('silent', `The provider exceeded its time limit: no ${what} within ${ms} ms`);
+  }
+}
+
+export interface ProviderCallClock {
+  /** The attempt's own: aborts at a time limit or when `outer` does, with its reason. */
+  signal: AbortSignal;
+  /** Something has arrived, text or not. */
+  touch(): void;
+  /** Text has arrived. */
+  tick(): void;
+  /** The provider has said everything: its silence has no limit any more. */
+  rest(): void;
+  /** Ends the call for another reason; works after `stop`, too. */
+  abort(reason: Error): void;
+  /** No time limit holds any more. */
+  stop(): void;
+}
+
+/** Time limits of one provider call: first token, between tokens, total. */
+export function startProviderCallClock(
+  outer: AbortSignal,
+  { firstTokenMs, betweenTokensMs, totalMs }: ProviderCallTimes,
+): ProviderCallClock {
+  const controller = new AbortController();
+  const abortAfter = (ms: number, what: string) =>
+    setTimeout(() => {
+      controller.abort(new ProviderTimeout(what, ms));
+    }, ms);
+  const onOuter = () => {
+    controller.abort(outer.reason);
+  };
+  if (outer.aborted) onOuter();
+  outer.addEventListener('abort', onOuter, { once: true });
+  const total = abortAfter(totalMs, 'end of the answer');
+  let silence = abortAfter(firstTokenMs, 'first token');
+  let ticked = false;
+  return {
+    signal: controller.signal,
+    touch() {
+      if (!ticked) silence.refresh();
+    },
+    tick() {
+      if (ticked) {
+        silence.refresh();
+        return;
+      }
+      ticked = true;
+      clearTimeout(silence);
+      silence = abortAfter(betweenTokensMs, 'next token');
+    },
+    rest() {
+      clearTimeout(silence);
+    },
+    abort(reason) {
+      controller.abort(reason);
+    },
+    stop() {
+      clearTimeout(total);
+      clearTimeout(silence);
+      outer.removeEventListener('abort', onOuter);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { Claimed } from './stage.ts';
+
+export interface StoreAnswerDeps {
+  answers: Pick<AnswerRepository, 'keep'>;
+  cache: Pick<AnswerCache, 'read' | 'shorten'>;
+  /** How long Redis keeps an answer that MongoDB has. */
+  retentionMs: number;
+  log: Logger;
+}
+
+/**
+ * Brings the answer of an ended request to MongoDB where it is to be kept for a day: one under an Idempotency-Key, or
+ * asked for asynchronously. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
+ */
+export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAnswerDeps) {
+  return async ({ ref, envelope, answer }: Claimed): Promise<void> => {
+    const { shard, requestId } = ref;
+    const { kept, acceptedAt, request } = envelope;
+    if (kept === undefined) return;
+    try {
+      const ended = await cache.read(shard, requestId);
+      if (ended === undefined) return;
+      // Like finish.lua: what ended without an answer is not remembered under its key, so that a retry runs.
+      const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
+      await answers.keep({
+        ...ended,
+        ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+        ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
+        expiresAt: acceptedAt + KEPT_MS,
+      });
+      await cache.shorten(shard, requestId, retentionMs);
+    } catch (error) {
+      log.warn('An answer could not be brought to MongoDB; Redis keeps it instead.', { requestId, error });
+    }
+  };
+}

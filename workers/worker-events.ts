@@ -1,0 +1,29 @@
+import type { BreakerState } from '../shared/domain/routing/breaker.ts';
+import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.ts';
+import type { Emitter, EventBus } from '../shared/lifecycle/event-bus.ts';
+import type { Claimed, Outcome } from './pipeline/stage.ts';
+import type { ProviderFault } from './providers/provider.ts';
+import type { ReconcileEvents } from './settlement/reconcile.ts';
+
+/**
+ * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). Nothing that
+ * a request depends on goes this way.
+ */
+export interface WorkerEvents extends BreakerEvents, ReconcileEvents {
+  'request.claimed': [run: Claimed];
+  /** The first text of a provider has come; another provider may yet be asked. */
+  'answer.first_text': [run: Claimed];
+  'request.finished': [run: Claimed, outcome: Outcome];
+  /** One check of a moderation backend; milliseconds. */
+  'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
+  'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
+  'provider.called': [provider: string, outcome: 'ok' | ProviderFault];
+  /** A breaker's state as this worker sees it, whoever has changed it. */
+  'breaker.seen': [provider: string, state: BreakerState];
+  'webhook.attempted': [outcome: 'succeeded' | 'failed'];
+  'settlement.booked': [records: number];
+  'settlement.waiting': [shard: number, records: number];
+}
+
+export type WorkerEmitter = Emitter<WorkerEvents>;
+export type WorkerEventBus = EventBus<WorkerEvents>;

@@ -1,0 +1,93 @@
+import type { BreakerState } from '../shared/domain/routing/breaker.ts';
+import { logBreakerChange } from '../shared/infra/logging/logger.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { WorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import { isDrifting } from './settlement/reconcile.ts';
+import type { Drift } from './settlement/reconcile.ts';
+import type { WorkerEventBus } from './worker-events.ts';
+
+const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
+
+/** Turns a worker's events into the figures of `/metrics`. */
+export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, clock: Clock): void {
+  const secondsSince = (time: number) => Math.max(0, clock.now() - time) / 1000;
+
+  events.on('request.claimed', ({ envelope }) => {
+    metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+  });
+  events.on('answer.first_text', ({ envelope }) => {
+    metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+  });
+  events.on('request.finished', ({ envelope }, { finishReason, usage, error, unbilled }) => {
+    const { tier, acceptedAt } = envelope;
+    metrics.requests.inc({ tier, outcome: error?.code ?? finishReason });
+    metrics.duration.observe({ tier }, secondsSince(acceptedAt));
+    metrics.tokens.inc({ tier, kind: 'prompt' }, usage.promptTokens);
+    metrics.tokens.inc({ tier, kind: 'completion' }, usage.completionTokens);
+    if (unbilled !== undefined) metrics.unbilled.inc({ reason: unbilled.reason }, unbilled.promptTokens);
+  });
+  events.on('moderation.checked', (backend, outcome, durationMs) => {
+    metrics.moderations.inc({ backend, outcome });
+    metrics.moderationDuration.observe({ backend }, durationMs / 1000);
+  });
+  events.on('moderation.flagged', (_run, side, categories) => {
+    for (const category of categories) metrics.flagged.inc({ category, side });
+  });
+  events.on('provider.called', (provider, outcome) => {
+    metrics.attempts.inc({ provider, outcome });
+  });
+  events.on('breaker.seen', (provider, state) => {
+    metrics.breakerState.set({ provider }, STATE_NUMBER[state]);
+  });
+  events.on('breaker.changed', ({ provider, from, to }) => {
+    metrics.breakerChanges.inc({ provider, from, to });
+  });
+  events.on('webhook.attempted', (outcome) => {
+    metrics.webhookAttempts.inc({ outcome });
+  });
+  events.on('settlement.booked', (records) => {
+    metrics.settled.inc(records);
+  });
+  events.on('settlement.waiting', (shard, records) => {
+    metrics.unsettled.set({ shard: String(shard) }, records);
+  });
+  events.on('ledger.reconciled', (shard, found, left) => {
+    for (const part of Object.keys(left) as (keyof Drift)[]) {
+      metrics.ledgerDrift.set({ shard: String(shard), part }, left[part]);
+      if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
+    }
+  });
+}
+
+/** Writes the log lines that follow from a worker's events, one for each ended request among them. */
+export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): void {
+  events.on('request.finished', ({ envelope, answer }, { finishReason, usage, error }) => {
+    const { tier, requestId, tenantId, keyId, acceptedAt } = envelope;
+    log.info('A request ended.', {
+      requestId,
+      tenantId,
+      keyId,
+      tier,
+      provider: answer.provider,
+      model: answer.model,
+      promptTokens: usage.promptTokens,
+      completionTokens: usage.completionTokens,
+      durationMs: Math.max(0, clock.now() - acceptedAt),
+      finishReason,
+      ...(error === undefined ? {} : { code: error.code }),
+    });
+  });
+  events.on('moderation.flagged', ({ envelope }, side, categories) => {
+    const { requestId, tenantId } = envelope;
+    const message = side === 'input' ? 'A request was refused by moderation.' : 'An answer was cut off by moderation.';
+    log.info(message, { requestId, tenantId, categories: [...categories] });
+  });
+  events.on('breaker.changed', (change) => {
+    logBreakerChange(log, change);
+  });
+  events.on('ledger.reconciled', (shard, found, left) => {
+    if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
+    if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
+  });
+}
