@@ -10,8 +10,8 @@ import { runBatchBench } from './bench/run-batch-bench.ts';
 import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
-import { runSupervised } from './service/run-supervised.ts';
-import type { SupervisedTask } from './service/run-supervised.ts';
+import { runSupervised } from './harness/run-supervised.ts';
+import type { SupervisedTask } from './harness/run-supervised.ts';
 
 const print = (line: string) => {
   process.stdout.write(`${line}\n`);

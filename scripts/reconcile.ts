@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { environment } from '../shared/config/environment.ts';
 import { ConfigError, loadConfig } from '../shared/config/load-config.ts';
-import { runReconcile } from './reconcile/run-reconcile.ts';
+import { runReconcile } from './run-reconcile.ts';
 import { startedStores } from './start/started-stores.ts';
 
 const USAGE = 'npm run reconcile [-- --check]';

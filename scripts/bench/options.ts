@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { readNumber } from '../service/read-number.ts';
+import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
 export type Profiled = 'ingress' | 'worker';

@@ -1,6 +1,6 @@
 import { build } from 'hdr-histogram-js';
 
-import type { TurnRecord } from './run-drive.ts';
+import type { TurnRecord } from './send-conversations.ts';
 
 /** Credits a token. */
 export interface TierRates {

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { ADMIN_TOKEN, errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin.close());
+import { ADMIN_TOKEN, errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 
 const HTML = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 

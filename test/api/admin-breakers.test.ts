@@ -1,23 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { DEFAULT_BREAKER, GATHER_MS, afterReport, claimProbe } from '../../shared/domain/routing/breaker.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
+import { CREDENTIALS_KEY, errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 afterEach(async () => {
   expect(admin.errors).toEqual([]);
   await admin.models.providers.deleteMany({});
   await admin.redis.unlink(admin.keyspace.breakers.states, admin.keyspace.breakers.events);
 });
-afterAll(() => admin.close());
 
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const putProvider = (name: string) => admin.call('put', `/admin/v1/providers/${name}`, PROVIDER);

@@ -2,21 +2,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Job, Worker as BullWorker } from 'bullmq';
 import { Worker } from 'bullmq';
 
-import { createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
+import { errorOf } from '../support/admin.ts';
+import { openTestRedis } from '../support/stores.ts';
+import { useAdmin } from '../support/use-service.ts';
 let connection: RedisClient;
+const admin = useAdmin();
 beforeAll(async () => {
-  admin = await startAdmin();
-  connection = createRedis(String(process.env['TEST_REDIS_URL']), 'worker');
+  connection = await openTestRedis('worker');
 });
 afterAll(async () => {
   await connection.quit();
-  await admin.close();
 });
 beforeEach(() => admin.queues.queue(1, 'interactive').obliterate({ force: true }));
 afterEach(() => {

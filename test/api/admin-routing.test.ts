@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
-import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin.close());
+import { CREDENTIALS_KEY, errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 afterEach(async () => {
   expect(admin.errors).toEqual([]);
   await Promise.all([

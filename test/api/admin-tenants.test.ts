@@ -1,14 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { ACCESS_CHANNEL } from '../../shared/infra/redis/tenants/access-flags.ts';
-import { errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin.close());
+import { errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 afterEach(() => {
   expect(admin.errors).toEqual([]);
 });

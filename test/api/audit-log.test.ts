@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
+import { useService } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
 
 interface Entry {
   id: string;

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { encodeEntry } from '../../shared/contracts/events.ts';
@@ -12,24 +12,15 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answ
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
 const DRAIN_MS = 1_500;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  // Nobody runs the batches: each test ends their lines itself.
-  service = await startService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+// Nobody runs the batches: each test ends their lines itself.
+const service = useService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
+const tenant = useTenantPerTest(service);
 
 const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 2 } };
 const FIELDS = {

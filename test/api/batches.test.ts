@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { itemOf, itemsOf, postBatch, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  // Nobody runs the batches: they stay as they were taken.
-  service = await startService({ workers: 0 });
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
-});
-afterAll(() => service.close());
+import { useApi, useService, useTenant } from '../support/use-service.ts';
+// Nobody runs the batches: they stay as they were taken.
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 
 const linesOf = (batchId: unknown) =>
   service.models.batchLines

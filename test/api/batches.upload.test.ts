@@ -1,13 +1,12 @@
 import { gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { itemOf, itemsOf, ndjsonOf, NDJSON, openPost, postBatch, storedOf } from '../support/batch-client.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
@@ -15,16 +14,8 @@ const MIB = 1024 * 1024;
 const MANY = 450;
 /** How many of these are stored before the last one has arrived. */
 const STORED_EARLY = 400;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+const service = useService({ workers: 0 });
+const tenant = useTenantPerTest(service);
 
 const lines = { 'Content-Type': NDJSON };
 const inline = (requests: unknown, more: object = {}) => JSON.stringify({ requests, ...more });

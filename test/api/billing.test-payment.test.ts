@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { balanceOf, buy, expectRunningBalance, URLS } from '../support/billing.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ env: { PAYMENTS: 'test' } });
-});
-afterAll(() => service.close());
-
-let tenant: TestTenant;
+import { useService, useTenantPerTest } from '../support/use-service.ts';
+const service = useService({ env: { PAYMENTS: 'test' } });
 let checkoutId: string;
 /** The page's path. */
 let page: string;
+const tenant = useTenantPerTest(service, { credits: 0 });
 beforeEach(async () => {
-  tenant = await service.startTenant({ credits: 0 });
   const { body } = await buy(service, tenant, { credits: 2_000_000 });
   checkoutId = String(body.id);
   page = new URL(String(body.url)).pathname;

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { balanceOf, buy, expectRunningBalance, transactionsOf, URLS } from '../support/billing.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService } from '../support/use-service.ts';
 
 const PRICES = {
   currency: 'usd',
@@ -16,13 +16,10 @@ const PRICES = {
     { id: 'large', name: 'Large', credits: 10_000_000, amount: 4_000, expires_at: 4_000_000_000 },
   ],
 };
-
-let service: TestService;
+const service = useService({ env: { PAYMENTS: 'test' } });
 beforeAll(async () => {
-  service = await startService({ env: { PAYMENTS: 'test' } });
   expect((await service.admin('put', '/packages', PRICES)).status).toBe(200);
 });
-afterAll(() => service.close());
 
 function nextMonth(): number {
   const now = new Date();

@@ -1,27 +1,18 @@
 import { connect } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createApiKey } from '../../shared/domain/keys/api-key.ts';
 import { chatOf, postChat, postStream, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 
 const PATH = '/platform/v1/chat';
 /** Right in form and checksum, and nobody's. */
 const UNKNOWN = createApiKey('svc', 'live', 'ThisKeyWasNeverGivenToAny1').value;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback' } });
-  tenant = await service.startTenant();
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useService({ env: { TRUST_PROXY: 'loopback' } });
+const tenant = useTenant(service);
 
 /** Failed authentications are limited by address: each test has its own. */
 let lastAddress = 0;

@@ -1,19 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, postStream, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
+import { useService } from '../support/use-service.ts';
+const service = useService();
 afterEach(() => {
   service.provider.restore();
-});
-afterAll(async () => {
-  await service.close();
 });
 
 interface TenantFigures {

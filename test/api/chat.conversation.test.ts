@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, choiceOf, parseSse, postChat, postStream, requestIdOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 interface Message {
   role: 'user' | 'assistant' | 'system';
@@ -14,15 +13,9 @@ const assistant = (content: string): Message => ({ role: 'assistant', content })
 const system = (content: string): Message => ({ role: 'system', content });
 
 describe('the conversation of an entity', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   /** Sends messages for the entity `pupil`; returns what the provider got and what the caller got. */

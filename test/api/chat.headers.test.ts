@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const BASE = '/platform/v1';
 /** Failed authentications are limited by address. */
 const ADDRESS = '198.51.100.1';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback' } });
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useService({ env: { TRUST_PROXY: 'loopback' } });
 
 /** The default limits of the interface. */
 function startDefaultTenant(): Promise<TestTenant> {

@@ -1,19 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, parseSse, postChat, postStream } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('Idempotency-Key', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it('makes one provider call of many parallel calls, complete and streamed', async () => {

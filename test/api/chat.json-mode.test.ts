@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import {
   chatOf,
@@ -11,22 +11,17 @@ import {
   requestIdOf,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('json_mode', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.setProvider({ max_retries: 0 });
     await service.startWorker();
   });
   afterEach(() => {
     service.provider.restore();
     service.provider.reset();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it('answers with a string that parses as a JSON object', async () => {

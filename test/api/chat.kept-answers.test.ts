@@ -1,22 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const KEY = 'order-1';
 
 describe('an answer that is kept for a day', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const get = (key: string, path: string) =>

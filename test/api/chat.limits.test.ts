@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => {
-  await service.close();
-});
+import { useService } from '../support/use-service.ts';
+const service = useService();
 
 /** Short prompts and answers: the tokens of a request are few and known. */
 const SHORT = chatOf('Hi', { max_tokens: 5 });

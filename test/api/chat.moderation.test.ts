@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import {
   chatOf,
@@ -12,23 +12,16 @@ import {
   requestIdOf,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 /** Harmless, and always flagged: it is there for tests. */
 const FLAGGED = 'parley moderation test';
 
 describe('content moderation', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
     service.provider.reset();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   describe('of the submitted messages', () => {

@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TenantOptions, TestService, TestTenant } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback', REQUEST_TIMEOUT_SECONDS: '1' } });
-});
+import type { TenantOptions, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
+const service = useService({ env: { TRUST_PROXY: 'loopback', REQUEST_TIMEOUT_SECONDS: '1' } });
 afterEach(async () => {
   service.provider.restore();
   await service.resetBreakers();
-});
-afterAll(async () => {
-  await service.close();
 });
 
 const MESSAGE = { role: 'user', content: 'Hi' };

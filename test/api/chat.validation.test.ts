@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 
 const MESSAGE = { role: 'user', content: 'Hi' };
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await service.startTenant();
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useService();
+const tenant = useTenant(service);
 
 const metadataOf = (json: string) => `{"messages":[{"role":"user","content":"Hi"}],"metadata":${json}}`;
 const nested = (depth: number) => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);

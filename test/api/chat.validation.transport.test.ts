@@ -1,28 +1,21 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 
 const MIB = 1024 * 1024;
 const BODY = JSON.stringify(chatOf('Hi'));
-
-let service: TestService;
-let tenant: TestTenant;
+const service = useService();
+const tenant = useTenant(service, { credits: 1_000_000_000, tenant: { tpm: 1_000_000_000 } });
 beforeAll(async () => {
-  service = await startService();
-  tenant = await service.startTenant({ credits: 1_000_000_000, tenant: { tpm: 1_000_000_000 } });
   // Room for the largest body, which no model of today has.
   const targets = [{ provider: 'simulated', model: 'sim', context_window: 10_000_000 }];
   await service.admin('put', '/tiers/mobius', { rates: { prompt: 1, completion: 1 }, targets });
-});
-afterAll(async () => {
-  await service.close();
 });
 
 /** Sends bytes as they are; `type` undefined leaves the header out. */

@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { ledgerOf, postChat, waitFor } from '../support/chat.ts';
-import { openDeletionCase, settlementOf, startDeletionService } from '../support/compliance-lab.ts';
+import { openDeletionCase, settlementOf, useDeletionService } from '../support/compliance-lab.ts';
 import type { DeletionCase } from '../support/compliance-lab.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { findEverywhere } from '../support/search-stores.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-
-let service: TestService;
 let one: DeletionCase;
-beforeAll(async () => {
-  service = await startDeletionService();
-});
+const service = useDeletionService();
 beforeEach(async () => {
   one = await openDeletionCase(service);
 });
 afterEach(() => one.receiver.close());
-afterAll(() => service.close());
 
 const ofEntity = () => ({ scope: 'entity', entity_id: one.entity });
 const entityPath = () => `/entities/${encodeURIComponent(one.entity)}`;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import type { ExportManifest } from '../../shared/contracts/compliance.ts';
@@ -9,27 +9,17 @@ import { chatOf, ledgerOf, postChat } from '../support/chat.ts';
 import { jobOf } from '../support/compliance.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
+import { useApi, useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { linesOf, sha256Of, unzip } from '../support/zip.ts';
 
 const WORD = 'Quetzalcoatl';
 const OTHER_WORD = 'Huitzilopochtli';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
-});
-beforeEach(async () => {
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
-});
-afterAll(() => service.close());
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const tenant = useTenantPerTest(service);
+const api = useApi(service, tenant);
 
 const say = (key: string, entity_id: string, content: string) =>
   postChat(service.app, key, chatOf(content, { entity_id, metadata: { content } }));

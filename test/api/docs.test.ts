@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
+import { useService } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
 
 const get = (path: string) => request(service.app).get(path).buffer(true);
 

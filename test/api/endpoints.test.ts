@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { methodsOf } from '../../api/contract/operation.ts';
 import { ENDPOINTS } from '../../api/endpoints.ts';
@@ -15,26 +15,19 @@ import {
 } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const UNKNOWN = createApiKey('svc', 'live', 'ThisKeyWasNeverGivenToAny1').value;
-
-let service: TestService;
-let owner: TestTenant;
-let other: TestTenant;
-let suspended: TestTenant;
 let resources: Record<PathParam, string>;
+const service = useService({ env: { TRUST_PROXY: 'loopback', PAYMENTS: 'test' } });
+const owner = useTenant(service);
+const other = useTenant(service);
+const suspended = useTenant(service);
 beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback', PAYMENTS: 'test' } });
-  owner = await service.startTenant();
-  other = await service.startTenant();
-  suspended = await service.startTenant();
   await service.admin('patch', `/tenants/${suspended.tenantId}`, { status: 'suspended' });
   resources = await makeResources(service, owner);
 });
-afterAll(() => service.close());
 
 /** Failed authentications are limited by address: each has its own. */
 let lastAddress = 0;

@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
-import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
+import { useApi, useService, useTenant } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   // `oloid` takes long enough to delete something meanwhile.
   await service.setTargets('oloid', [
     { provider: 'simulated', model: 'sim?first_token_ms=1500', context_window: 128_000 },
   ]);
   await service.startWorker();
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
 });
-afterAll(() => service.close());
 
 const say = (entity_id: string, content: string, more: object = {}) =>
   postChat(service.app, tenant.key, chatOf(content, { entity_id, ...more }));

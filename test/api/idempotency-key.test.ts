@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey, tryKey } from '../support/tenant-keys.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
-});
-afterAll(() => service.close());
+import { useApi, useService, useTenant } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 
 let last = 0;
 /** A name that no other test has used. */

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey, tryKey } from '../support/tenant-keys.ts';
 import type { KeyBody } from '../support/tenant-keys.ts';
-
-let service: TestService;
+import { useService } from '../support/use-service.ts';
 let owner: CallApi;
+const service = useService({ workers: 0 });
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   const tenant = await service.startTenant({ tenant: { rpm: 60_000, tpm: 100_000, daily_requests: 0 } });
   owner = apiOf(service, tenant.key);
 });
-afterAll(() => service.close());
 
 const seconds = () => Math.floor(Date.now() / 1000);
 

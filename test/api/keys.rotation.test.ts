@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey, tryKey } from '../support/tenant-keys.ts';
 import type { KeyBody } from '../support/tenant-keys.ts';
-
-let service: TestService;
+import { useService } from '../support/use-service.ts';
 let api: CallApi;
+const service = useService({ workers: 0 });
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   api = apiOf(service, (await service.startTenant()).key);
 });
-afterAll(() => service.close());
 
 async function rotate(id: string, body?: object, by = api): Promise<KeyBody> {
   const response = await by('post', `/keys/${id}/rotate`, body);

@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey, tryKey } from '../support/tenant-keys.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
-});
-afterAll(() => service.close());
+import { useApi, useService, useTenant } from '../support/use-service.ts';
+const service = useService();
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 
 const seconds = () => Math.floor(Date.now() / 1000);
 

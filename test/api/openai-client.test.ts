@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
 import { errorOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('the official openai client', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const clientFor = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${service.url}/platform/v1`, maxRetries: 0 });

@@ -9,6 +9,7 @@ import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const CANARY = 'sk-canary-0123456789abcdef';
 
@@ -57,11 +58,10 @@ async function redisText({ redis, keyspace }: TestService): Promise<string> {
 
 describe('the key of a provider', () => {
   let server: ScriptedServer;
-  let service: TestService;
   const puts: string[] = [];
+  const service = useService({ workers: 0, env: { LOG_LEVEL: 'debug' } });
   beforeAll(async () => {
     server = await startScriptedServer();
-    service = await startService({ workers: 0, env: { LOG_LEVEL: 'debug' } });
     for (const [tier, kind] of [
       ['mobius', 'openai'],
       ['oloid', 'anthropic'],
@@ -76,7 +76,6 @@ describe('the key of a provider', () => {
     await service.resetBreakers();
   });
   afterAll(async () => {
-    await service.close();
     await server.close();
   });
 

@@ -1,29 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { UsageRollUpRow } from '../../shared/infra/mongo/accounts/usage-repository.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
+import { useApi, useService, useTenant } from '../support/use-service.ts';
 
 const DAY = 86_400_000;
 const KEY_A = `key_${'a'.repeat(24)}`;
 const KEY_B = `key_${'b'.repeat(24)}`;
 /** The start of a day in the past. */
 const START = Date.UTC(2026, 2, 1);
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
   await insert(tenant.tenantId, ROWS);
   await insert((await service.startTenant()).tenantId, ROWS);
 });
-afterAll(() => service.close());
 
 type Fields = Partial<Omit<UsageRollUpRow, '_id' | 'tenantId'>>;
 

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { textOf, createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-let service: TestService;
 let lab: BatchLab;
-beforeAll(async () => {
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+beforeAll(() => {
   lab = createBatchLab(service);
 });
-afterAll(() => service.close());
 
 const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
 

@@ -4,12 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const CREATE = { create: true, now: 1_000 };
 
@@ -31,7 +30,7 @@ describe('the stored conversation of an entity', () => {
   let models: Models;
   let conversations: ConversationRepository;
   beforeAll(async () => {
-    mongo = await connectMongo(mongoUri(`conv-${randomBytes(6).toString('hex')}`));
+    mongo = await openTestMongo(uniqueName('conv-'));
     models = createModels(mongo);
     await ensureIndexes(mongo);
     conversations = createConversationRepository(mongo);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { SettleDeps, Settler } from '../../workers/settlement/settle.ts';
-import { mongoPort, openBookLab, recordOf } from '../support/book-lab.ts';
+import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
@@ -11,6 +11,7 @@ import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
+import { mongoUri } from '../support/stores.ts';
 
 const GRANT = 1_000 * RATE;
 const LOOK_BACK_MS = 5_000;
@@ -22,7 +23,7 @@ let log: RecordingLog;
 let time = 0;
 beforeAll(async () => {
   book = await openBookLab();
-  proxy = await startLossyProxy(mongoPort());
+  proxy = await startLossyProxy(mongoUri(''));
 });
 afterAll(async () => {
   await book.close();

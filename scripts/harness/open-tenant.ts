@@ -1,4 +1,4 @@
-import type { AdminApi } from '../start/admin-api.ts';
+import type { AdminApi } from './admin-api.ts';
 
 /** The highest that the administration takes: nothing a load can reach. */
 const UNLIMITED = {

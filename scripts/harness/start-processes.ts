@@ -3,14 +3,14 @@ import { join } from 'node:path';
 
 import type { Environment } from '../embedded/find-program.ts';
 import { freePort } from '../embedded/ports.ts';
-import { createAdminApi } from '../start/admin-api.ts';
-import type { AdminApi } from '../start/admin-api.ts';
-import { assertReady } from '../start/http.ts';
-import type { Supervisor } from '../start/supervisor.ts';
-import { startNodeProgram } from './node-program.ts';
+import { createAdminApi } from './admin-api.ts';
+import type { AdminApi } from './admin-api.ts';
+import { assertReady } from './http.ts';
+import type { Supervisor } from './supervisor.ts';
+import { superviseProgram } from './program.ts';
 import { routeToSimulated } from './route-to-simulated.ts';
 
-export interface ServiceOptions {
+export interface ProcessesOptions {
   supervisor: Supervisor;
   /** Takes the logs. */
   dataDir: string;
@@ -38,7 +38,7 @@ export interface RunningService {
  * One ingress and its workers as a user runs them (production, `LOG_LEVEL` as by default, the log in a file), on free
  * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
  */
-export async function startService(options: ServiceOptions): Promise<RunningService> {
+export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
   const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, workers: count = 1 } = options;
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
@@ -50,12 +50,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
   };
   const origin = `http://127.0.0.1:${port}`;
-  const ingress = await startNodeProgram(supervisor, {
+  const ingress = await superviseProgram(supervisor, {
     name: 'The ingress',
     file: 'api/main.ts',
     nodeArgs: nodeArgs.ingress ?? [],
     env: { ...env, PORT: String(port), ADMIN_PORT: String(adminPort) },
-    logFile: join(dataDir, 'api.log'),
+    log: { file: join(dataDir, 'api.log') },
     ready: () => assertReady(`${origin}/health/ready`),
   });
   const adminUrl = `http://127.0.0.1:${adminPort}`;
@@ -64,12 +64,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const workers: number[] = [];
   for (let number = 1; number <= count; number += 1) {
     const workerPort = await freePort();
-    const pid = await startNodeProgram(supervisor, {
+    const pid = await superviseProgram(supervisor, {
       name: `Worker ${number}`,
       file: 'workers/main.ts',
       nodeArgs: nodeArgs.worker ?? [],
       env: { ...env, WORKER_PORT: String(workerPort) },
-      logFile: join(dataDir, `worker-${number}.log`),
+      log: { file: join(dataDir, `worker-${number}.log`) },
       ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
     });
     workers.push(pid);

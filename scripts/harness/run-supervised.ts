@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { createSupervisor } from '../start/supervisor.ts';
-import type { Supervisor } from '../start/supervisor.ts';
+import { createSupervisor } from './supervisor.ts';
+import type { Supervisor } from './supervisor.ts';
 
 /** As a shell reports a program that Ctrl-C has ended. */
 const INTERRUPTED = 130;

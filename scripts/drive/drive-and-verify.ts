@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 
-import type { AdminApi } from '../start/admin-api.ts';
+import type { AdminApi } from '../harness/admin-api.ts';
 import { openAccount, RATES_BY_DEFAULT } from './account.ts';
 import type { Account } from './account.ts';
 import { createChatClient } from './chat-client.ts';
 import { createProgress } from './progress.ts';
 import { readProviderBook } from './provider-book.ts';
 import type { Conversation } from './read-conversations.ts';
-import { runDrive } from './run-drive.ts';
-import type { TurnRecord } from './run-drive.ts';
+import { runDrive } from './send-conversations.ts';
+import type { TurnRecord } from './send-conversations.ts';
 import { renderSummary, summarise } from './summary.ts';
 import type { RatesByTier, Summary } from './summary.ts';
 import {

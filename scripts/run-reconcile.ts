@@ -1,15 +1,15 @@
-import type { Config } from '../../shared/config/load-config.ts';
-import { createLogger } from '../../shared/infra/logging/logger.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
-import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
-import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { systemClock } from '../../shared/lifecycle/clock.ts';
-import { createCloser } from '../../shared/lifecycle/closer.ts';
-import { createReconciler, isDrifting } from '../../workers/settlement/reconcile.ts';
+import type { Config } from '../shared/config/load-config.ts';
+import { createLogger } from '../shared/infra/logging/logger.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
+import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
+import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
+import { createCloser } from '../shared/lifecycle/closer.ts';
+import { createReconciler, isDrifting } from '../workers/settlement/reconcile.ts';
 
 /** Goes through every shard once and says what it found; returns the exit code. Safe beside a running service. */
 export async function runReconcile(config: Config, { repair }: { repair: boolean }): Promise<number> {

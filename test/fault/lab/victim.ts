@@ -2,20 +2,15 @@ import { join } from 'node:path';
 
 import type { Environment } from '../../../scripts/embedded/find-program.ts';
 import type { ServerProcess } from '../../../scripts/embedded/server-process.ts';
-import { startServer } from '../../../scripts/embedded/server-process.ts';
-import { ROOT } from '../../../scripts/service/node-program.ts';
+import { startProgram } from '../../../scripts/harness/program.ts';
 import type { ProcessExit } from '../checker/evidence.ts';
 
-const QUIET = '--disable-warning=ExperimentalWarning';
 /** An inspector is opened only by SIGUSR1 (live-memory.ts), then on a free port. */
 const NODE_ARGS = ['--inspect-port=0'];
-const READY_TIMEOUT_MS = 60_000;
 /** More than the grace of any process here, so that one that outlasts it is seen to. */
 const STOP_TIMEOUT_MS = 60_000;
-/** The shell is replaced by Node.js, so that the pid is the one of the program. */
-const LOG_TO_FILES = 'log=$1; shift; exec "$@" >"$log.log" 2>"$log.stderr.log"';
 
-export interface ProgramOptions {
+export interface VictimOptions {
   /** Also that of its log; no two of an experiment have the same. */
   name: string;
   /** From the root of the project. */
@@ -81,20 +76,14 @@ export function toVictim(name: string, server: ServerProcess, exits: ProcessExit
 }
 
 /** Starts one of the project's programs as its npm script does, and waits until it can be used. */
-export async function startProgram(options: ProgramOptions, exits: ProcessExit[]): Promise<Victim> {
-  const { name, file, env, logDir, ready, signal } = options;
-  const { PATH, HOME, TMPDIR, LANG } = process.env;
-  const server = await startServer({
-    name,
-    command: '/bin/sh',
-    args: ['-c', LOG_TO_FILES, 'sh', join(logDir, name), process.execPath, QUIET, ...NODE_ARGS, file],
-    cwd: ROOT,
-    // Settings of the user's own service in the environment must not change the experiment.
-    env: { PATH, HOME, TMPDIR, LANG, NODE_ENV: 'production', ...env },
-    ready,
-    readyTimeoutMs: READY_TIMEOUT_MS,
+export async function startVictim(options: VictimOptions, exits: ProcessExit[]): Promise<Victim> {
+  const { logDir, env, ...program } = options;
+  const server = await startProgram({
+    ...program,
+    nodeArgs: NODE_ARGS,
+    env: { NODE_ENV: 'production', ...env },
+    log: { files: join(logDir, program.name) },
     stopTimeoutMs: STOP_TIMEOUT_MS,
-    signal,
   });
-  return toVictim(name, server, exits);
+  return toVictim(program.name, server, exits);
 }

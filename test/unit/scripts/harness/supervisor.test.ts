@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
-import { createSupervisor } from '../../../../scripts/start/supervisor.ts';
+import { createSupervisor } from '../../../../scripts/harness/supervisor.ts';
 
 beforeEach(() => {
   jest.useFakeTimers();

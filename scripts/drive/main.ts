@@ -2,14 +2,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-import { drive } from './drive/drive.ts';
-import type { Drive } from './drive/drive.ts';
-import { parseDriveArguments, USAGE } from './drive/options.ts';
-import type { DriveArguments } from './drive/options.ts';
-import { parseConversations } from './drive/read-conversations.ts';
-import { createAdminApi } from './start/admin-api.ts';
-import { loadState } from './start/state.ts';
-import type { StartState } from './start/state.ts';
+import { drive } from './drive-and-verify.ts';
+import type { Drive } from './drive-and-verify.ts';
+import { parseDriveArguments, USAGE } from './options.ts';
+import type { DriveArguments } from './options.ts';
+import { parseConversations } from './read-conversations.ts';
+import { createAdminApi } from '../harness/admin-api.ts';
+import { loadState } from '../start/state.ts';
+import type { StartState } from '../start/state.ts';
 
 const INTERRUPTED = 130;
 

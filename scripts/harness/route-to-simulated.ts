@@ -1,4 +1,4 @@
-import type { AdminApi } from '../start/admin-api.ts';
+import type { AdminApi } from './admin-api.ts';
 
 const PROVIDER = 'simulated';
 const TIERS = ['mobius', 'oloid'] as const;
