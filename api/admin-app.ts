@@ -10,10 +10,9 @@ import { storeFault } from './http/store-fault.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { servedAdminDocument } from './openapi/served-document.ts';
-import { createDocsRoute } from './resources/docs/docs-route.ts';
-import { createOpenapiRoute } from './resources/docs/openapi-route.ts';
+import { createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues-board/board.ts';
-import { createAdminSignInRoute } from './admin/sign-in/route.ts';
+import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
 export type AdminDeps = AdminEndpointDeps & {
   /** `ADMIN_TOKEN`. */

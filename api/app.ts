@@ -1,6 +1,6 @@
 import cors from 'cors';
-import express from 'express';
-import type { Express, RequestHandler, Response, Router } from 'express';
+import express, { Router } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
@@ -9,9 +9,8 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
+import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound } from './http/error-handler.ts';
-import { createIdentify } from './http/identify.ts';
-import { ignoreAnyMatch } from './http/ignore-any-match.ts';
 import { createMeasure } from './http/measure.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
@@ -24,9 +23,7 @@ import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
 import { servedDocument } from './openapi/served-document.ts';
-import { createDocsRoute } from './resources/docs/docs-route.ts';
-import { createHealthRoute } from './resources/health/health-route.ts';
-import { createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/openapi-route.ts';
+import { createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -56,11 +53,34 @@ const describePreflight: RequestHandler = (req, res, next) => {
   next();
 };
 
+/**
+ * `If-None-Match: *` asks for nothing but news that there is something: Express would answer 304 without a body to
+ * every GET, lists and readiness included. Whoever has an ETag of ours sends that one.
+ */
+const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
+  if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
+  next();
+};
+
 /** Sets the headers of a caller without a key. */
 const describeAddress: RequestHandler = (_req, res, next) => {
   setAddressHeaders(res);
   next();
 };
+
+/** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
+function createHealthRoute(readiness: Readiness): Router {
+  const router = Router();
+  router.use('/health', describeAddress);
+  router.get('/health/live', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  router.get('/health/ready', async (_req, res) => {
+    const { ready, checks } = await readiness.check();
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
+  });
+  return router;
+}
 
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {

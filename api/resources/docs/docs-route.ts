@@ -5,7 +5,54 @@ import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
 
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { DOCS_INITIALIZER, DOCS_POLICY, renderDocs } from './docs-page.ts';
+import type { ServedDocument } from '../../openapi/served-document.ts';
+
+/** Everything comes from this service, and nothing inline is run: a pasted key stays between the page and the API. */
+const DOCS_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Relative addresses throughout, so that it works behind any host and prefix. */
+function renderDocs(title: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" type="image/png" href="favicon-32x32.png">
+<link rel="stylesheet" href="swagger-ui.css">
+</head>
+<body>
+<noscript>This page needs JavaScript; the document itself is at <a href="../openapi.json">openapi.json</a>.</noscript>
+<div id="swagger-ui"></div>
+<script src="swagger-ui-bundle.js"></script>
+<script src="initializer.js"></script>
+</body>
+</html>
+`;
+}
+
+/** `validatorUrl`: Swagger UI would otherwise send the document to a validator on the Internet. */
+const DOCS_INITIALIZER = `SwaggerUIBundle({
+  url: '../openapi.json',
+  dom_id: '#swagger-ui',
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: 'BaseLayout',
+  validatorUrl: null,
+  deepLinking: true,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+});
+`;
 
 /** Of the package, these alone are served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
@@ -59,5 +106,24 @@ export function createDocsRoute({ title, prepare }: { title: string; prepare: Re
       });
     });
   }
+  return router;
+}
+
+/** A document changes with a new version of the service only; the ETag tells a client that it has the current one. */
+export const DOCUMENT_CACHE = 'public, max-age=300';
+
+/** `GET /openapi.json`: the document of an API, made once. */
+export function createOpenapiRoute(
+  document: () => Promise<ServedDocument>,
+  { cacheControl, prepare }: { cacheControl: string; prepare: RequestHandler },
+): Router {
+  const send: RequestHandler = async (_req, res) => {
+    const { text, etag } = await document();
+    res.setHeader('Cache-Control', cacheControl);
+    res.setHeader('ETag', etag);
+    res.type('json').send(text);
+  };
+  const router = Router();
+  router.route('/openapi.json').get(prepare, send).all(methodNotAllowed('GET'));
   return router;
 }
