@@ -135,7 +135,7 @@ export interface WebhookDeliveryRepository {
 }
 
 /** A delivery that is asked for again and again keeps its latest attempts. */
-const ATTEMPTS_KEPT = 50;
+export const ATTEMPTS_KEPT = 50;
 
 /** Inserts what is not there. */
 function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {

@@ -65,7 +65,7 @@ const webhookSchema = new Schema<WebhookRow>(
 export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
 
 /** Disabled ones count as well. */
-const WEBHOOKS_MAX = 20;
+export const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {
