@@ -17,15 +17,14 @@ import { createEntityRepository } from '../shared/infra/mongo/entities/entity-re
 import { createIdempotencyRepository } from '../shared/infra/mongo/requests/idempotency-repository.ts';
 import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../shared/infra/mongo/accounts/price-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createProviderRepository } from '../shared/infra/mongo/routing/provider-repository.ts';
 import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
@@ -100,20 +99,19 @@ export async function composeIngress(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
 
-  const principalRepository = createPrincipalRepository(models);
+  const principalRepository = createPrincipalRepository(mongo);
   const principals = createPrincipalCache(principalRepository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
-  const stores = { mongo, models, redis, subscriber, keyspace };
+  const stores = { mongo, redis, subscriber, keyspace };
   const webhooks = await openWebhooks({ ...stores, cipher, config: config.webhooks, clock, closer, log });
-  const compliance = openCompliance({ models, redis, keyspace, credentialsKey: config.credentialsKey, closer, log });
+  const compliance = openCompliance({ mongo, redis, keyspace, credentialsKey: config.credentialsKey, closer, log });
   const lastUsed = createLastUsed(principalRepository);
   closer.defer('last used', () => lastUsed.close());
 
@@ -144,9 +142,9 @@ export async function composeIngress(
     retentionMs,
   });
   const accountStore = createAccountStore(redis, keyspace, inTime);
-  const accounts = createAccountRepository(mongo, models);
+  const accounts = createAccountRepository(mongo);
   const recall = createRecall({
-    answers: createAnswerRepository(models),
+    answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
     retentionMs,
     clock,
@@ -165,15 +163,15 @@ export async function composeIngress(
     mongo: () => mongo.db?.admin().ping() ?? Promise.reject(new Error('not connected')),
   });
 
-  const tenants = createTenantRepository(models);
-  const keys = createKeyRepository(mongo, models);
+  const tenants = createTenantRepository(mongo);
+  const keys = createKeyRepository(mongo);
   const accessFlags = createAccessFlags(redis, keyspace);
-  const audit = createAuditRepository(models);
+  const audit = createAuditRepository(mongo);
   const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
 
-  const checkouts = createCheckoutRepository(models);
-  const purchases = createPurchaseRepository(mongo, models);
-  const prices = createPriceRepository(models, pricesUnset(config));
+  const checkouts = createCheckoutRepository(mongo);
+  const purchases = createPurchaseRepository(mongo);
+  const prices = createPriceRepository(mongo, pricesUnset(config));
   const opened = await openPayment(config, log, options.stripeApiUrl);
 
   const app = createApp({
@@ -182,12 +180,12 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
-    usage: createUsageRepository(models),
-    entities: createEntityRepository(models),
+    usage: createUsageRepository(mongo),
+    entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     auditTrail,
     webhooks: webhooks.parts,
-    batches: await openBatches(config.mongodbUri, models, closer),
+    batches: await openBatches(config.mongodbUri, mongo, closer),
     compliance,
     ...{ accounts, accountStore, checkouts, purchases, prices },
     payment: opened?.payment,
@@ -206,7 +204,7 @@ export async function composeIngress(
         clock,
         log,
       }),
-    idempotency: createIdempotencyRepository(models),
+    idempotency: createIdempotencyRepository(mongo),
     http: config.http,
     authenticate: createAuthenticate({ principals, keyPrefix: config.keyPrefix, clock, onUse: lastUsed.note }),
     countRefusal: createRefusalCounter(admissionStore),
@@ -214,7 +212,7 @@ export async function composeIngress(
     countRequest: createCountRequest(admissionStore),
     records,
     streams,
-    ledger: createLedgerRepository(models),
+    ledger: createLedgerRepository(mongo),
     recall,
     clock,
     accept: createAccept({
@@ -244,7 +242,7 @@ export async function composeIngress(
     log,
   });
 
-  const shards = await createShardDirectory(models, config.queue.shards).list();
+  const shards = await createShardDirectory(mongo, config.queue.shards).list();
   const adminApp = createAdminApp({
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
@@ -252,8 +250,8 @@ export async function composeIngress(
     tenants,
     keys,
     prices,
-    providers: createProviderRepository(models, cipher),
-    tiers: createTierRepository(mongo, models),
+    providers: createProviderRepository(mongo, cipher),
+    tiers: createTierRepository(mongo),
     accessFlags,
     auditTrail,
     breakers: createBreakerStore(redis, keyspace, telemetry),

@@ -1,9 +1,8 @@
 import type { Config } from '../shared/config/load-config.ts';
 import { createLogger } from '../shared/infra/logging/logger.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -26,17 +25,16 @@ export async function runReconcile(config: Config, { repair }: { repair: boolean
     await connectRedis(redis);
     const mongo = await connectMongo(config.mongodbUri);
     closer.defer('mongo', () => mongo.close());
-    const models = createModels(mongo);
     const keyspace = createKeyspace();
     const reconciler = createReconciler({
-      books: createReconciliationRepository(mongo, models),
+      books: createReconciliationRepository(mongo),
       audit: createAccountAudit(redis, keyspace),
       accounts: createAccountStore(redis, keyspace),
       clock: systemClock,
       log: createLogger('reconcile', config.logLevel),
     });
     let isRight = true;
-    for (const shard of await createShardDirectory(models, config.queue.shards).list()) {
+    for (const shard of await createShardDirectory(mongo, config.queue.shards).list()) {
       const { tenants, found, left } = await reconciler.reconcileShard(shard, { repair });
       const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
       console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);

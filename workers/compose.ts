@@ -5,12 +5,11 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { createModels } from '../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../shared/infra/mongo/prepare-database.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
@@ -65,7 +64,7 @@ export interface WorkerComposeOptions {
 const LEASE_MS = 10_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
-const FLEET_CLOSING_MS = 5_000;
+const SHARDS_CLOSING_MS = 5_000;
 
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
@@ -84,12 +83,11 @@ export async function composeWorker(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
-  const models = createModels(mongo);
 
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, models, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
 
   const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(models, cipher), log);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
@@ -115,7 +113,6 @@ export async function composeWorker(
   const { events, publishBooked } = await startWebhooks({
     config,
     mongo,
-    models,
     redis,
     subscriber,
     keyspace,
@@ -173,7 +170,7 @@ export async function composeWorker(
     ledger: stores.ledger,
     accounts: accountStore,
     events: telemetry,
-    publishBooked: async (records) => publishBooked(await gate.cover(records)),
+    publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
   const sweep = createSweep({
     inflight: createInflight(redis, keyspace),
@@ -191,7 +188,6 @@ export async function composeWorker(
   closer.defer('queues', () => queues.close());
   startCompliance({
     mongo,
-    models,
     redis,
     keyspace,
     queues,
@@ -206,7 +202,7 @@ export async function composeWorker(
   });
 
   const reconciler = createReconciler({
-    books: createReconciliationRepository(mongo, models),
+    books: createReconciliationRepository(mongo),
     audit: createAccountAudit(redis, keyspace),
     accounts: accountStore,
     clock: systemClock,
@@ -229,7 +225,7 @@ export async function composeWorker(
       log,
     });
   const supervisor = createShardSupervisor({
-    directory: createShardDirectory(models, config.queue.shards),
+    directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
     reconcile: createReconcileHourly({ reconciler, leases, events: telemetry }),
@@ -243,7 +239,6 @@ export async function composeWorker(
     },
     dispatcher: openDispatcher({
       mongo,
-      models,
       redis,
       keyspace,
       queues,
@@ -264,7 +259,7 @@ export async function composeWorker(
     },
   });
   await supervisor.start();
-  closer.defer('supervisor', () => supervisor.close(), { limitMs: FLEET_CLOSING_MS });
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
   closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
 
   const readiness = createReadiness({

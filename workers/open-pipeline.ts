@@ -10,12 +10,10 @@ import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
 import { createChunkWriter } from './pipeline/chunks/chunk-writer.ts';
 import type { ErasureGatedStores } from './compliance/erasure-gate.ts';
-import { createAwaitTurn } from './pipeline/lease/await-turn.ts';
-import { createLease } from './pipeline/lease/lease.ts';
-import { createOpenLeases } from './pipeline/lease/open-leases.ts';
+import { createClaim } from './pipeline/claim.ts';
+import { createLease, createOpenLeases } from './pipeline/lease/lease.ts';
 import { createModeration } from './moderation/create-moderation.ts';
 import { createAssemblePrompt } from './pipeline/assemble-prompt.ts';
-import { createClaim } from './pipeline/claim.ts';
 import { createConclude } from './pipeline/conclude.ts';
 import { createFinish } from './pipeline/finish.ts';
 import { createGenerate } from './pipeline/generate.ts';
@@ -77,7 +75,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       routing,
       streams: createStreamReader(redis, keyspace),
       openLease: openLeases.open,
-      awaitTurn: createAwaitTurn({ requests, hasReconnectedRecently: deps.hasReconnectedRecently }),
+      hasReconnectedRecently: deps.hasReconnectedRecently,
       events,
       log,
     }),

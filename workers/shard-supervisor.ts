@@ -1,5 +1,5 @@
 import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { ShardDirectory } from '../shared/infra/mongo/tenants/shard-directory.ts';
+import type { ShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { Repeating } from '../shared/lifecycle/repeat.ts';
 import type { Dispatcher } from './batches/dispatcher.ts';

@@ -19,12 +19,13 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   events.on('answer.first_text', ({ envelope }) => {
     metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
   });
-  events.on('request.finished', ({ envelope }, { finishReason, usage, error }) => {
+  events.on('request.finished', ({ envelope }, { finishReason, usage, error, unbilled }) => {
     const { tier, acceptedAt } = envelope;
     metrics.requests.inc({ tier, outcome: error?.code ?? finishReason });
     metrics.duration.observe({ tier }, secondsSince(acceptedAt));
     metrics.tokens.inc({ tier, kind: 'prompt' }, usage.promptTokens);
     metrics.tokens.inc({ tier, kind: 'completion' }, usage.completionTokens);
+    if (unbilled !== undefined) metrics.unbilled.inc({ reason: unbilled.reason }, unbilled.promptTokens);
   });
   events.on('moderation.checked', (backend, outcome, durationMs) => {
     metrics.moderations.inc({ backend, outcome });

@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 
 import { toRefusal } from '../../shared/admission/refusals.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { contextOf } from '../http/request-context.ts';
@@ -35,7 +35,7 @@ export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'coun
     return new ServiceError(
       'rpm_exceeded',
       `More than ${ADDRESS_FAILURES_PER_MINUTE} failed authentications per minute came from this address; wait as Retry-After says.`,
-      { retryAfterSeconds: Math.max(1, Math.ceil(count.retryAfterMs / 1000)) },
+      { retryAfterSeconds: toRetrySeconds(count.retryAfterMs) },
     );
   }
 

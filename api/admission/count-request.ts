@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
@@ -39,7 +39,7 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): R
   return createCounter(store.countLookup, ({ retryAfterMs }) => {
     const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
     return new ServiceError('rpm_exceeded', message, {
-      retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+      retryAfterSeconds: toRetrySeconds(retryAfterMs),
     });
   });
 }

@@ -4,7 +4,7 @@ import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import type { PurchaseRow } from '../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { PurchaseRow } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
 import type {
   PaidCheckout,
@@ -21,7 +21,7 @@ export interface BookPaymentDeps {
   purchases: PurchaseRepository;
   tenants: Pick<TenantRepository, 'find'>;
   accountStore: AccountStore;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   watchAccount: WatchAccount;
   countMismatch: (reason: PaymentMismatch) => void;
   clock: Clock;
@@ -62,7 +62,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
 
   async function raisePurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
     const data = { purchase_id: _id, credits: toCredits(creditsMicro) };
-    await events.raise([{ tenantId, type: 'credits.purchased', cause: _id, data, now: createdAt }]);
+    await events.publish([{ tenantId, type: 'credits.purchased', cause: _id, data, now: createdAt }]);
   }
 
   return {
@@ -93,7 +93,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
       const booked = await purchases.find(reference);
       if (booked === undefined) return outcome;
       await publish(booked.purchase, booked.book);
-      await events.raise(await watchAccount(booked.purchase.tenantId, now));
+      await events.publish(await watchAccount(booked.purchase.tenantId, now));
       return outcome;
     },
   };

@@ -1,4 +1,4 @@
-import type { CheckoutRow, PaymentName } from '../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow, PaymentName } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
 
 /** A checkout that the buyer can pay now. */
 export interface OpenedCheckout {

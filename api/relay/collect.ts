@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
-import { errorOf } from './terminal-error.ts';
+import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './terminal-error.ts';
 
 interface Collected {
   literals: string[];
@@ -17,9 +17,6 @@ export interface Collector {
   answer(head: AnswerHead): Promise<string>;
   close(): void;
 }
-
-/** The service ends a request itself at its deadline; only when even that is missing does the relay give up. */
-const DEADLINE_MARGIN_MS = 20_000;
 
 export interface CollectOptions {
   shard: number;
@@ -43,7 +40,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   };
   const reader = hub.open(shard, requestId, onEntry, { existing });
   const timer = setTimeout(() => {
-    collected.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
+    collected.reject(relayTimeout());
   }, timeoutMs + DEADLINE_MARGIN_MS);
   const onStopping = () => {
     collected.reject(

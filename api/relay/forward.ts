@@ -2,18 +2,16 @@ import type { Response } from 'express';
 
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
 import { SSE_PING, createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
-import { errorOf } from './terminal-error.ts';
+import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './terminal-error.ts';
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
 /** A client that has read nothing for so long has gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
-const DEADLINE_MARGIN_MS = 20_000;
 
 const SSE_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -86,7 +84,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   }, pingMs);
   const deadline = setTimeout(() => {
     if (res.headersSent) res.destroy();
-    else done.reject(new ServiceError('timeout', 'The request did not end within its time limit.'));
+    else done.reject(relayTimeout());
   }, timeoutMs + DEADLINE_MARGIN_MS);
 
   function close(): void {

@@ -1,6 +1,16 @@
 import type { Terminal } from '../../shared/contracts/events.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
+/**
+ * A worker ends a request at its deadline, and the sweep does where no worker is left. Only when even that is missing
+ * does the relay give up, this much later.
+ */
+export const DEADLINE_MARGIN_MS = 20_000;
+
+export function relayTimeout(): ServiceError {
+  return new ServiceError('timeout', 'The request did not end within its time limit.');
+}
+
 /** The HTTP error for a request that ended without an answer; undefined when there is one to send. */
 export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | undefined {
   const { error, finishReason } = terminal;

@@ -3,7 +3,7 @@ import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up
 import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts';
 import { monthStart } from '../../api/resources/usage/buckets.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { figure, formatTable } from './format-table.ts';

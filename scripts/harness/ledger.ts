@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 
 /** What the ledger has booked for a tenant's requests. */
 export interface LedgerSum {

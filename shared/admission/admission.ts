@@ -1,16 +1,21 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { laneOf } from '../contracts/jobs.ts';
-import type { Endpoint, RequestEnvelope } from '../contracts/jobs.ts';
-import type { IdempotencyName } from '../contracts/kept-answer.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
+import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
 import { DEFAULT_RATES } from '../domain/routing/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { AccountRepository } from '../infra/mongo/accounts/account-repository.ts';
 import type { RoutingCache } from '../infra/mongo/routing/routing-cache.ts';
 import type { AccountStore } from '../infra/redis/accounts/account-store.ts';
-import type { Admission, AdmissionStore } from '../infra/redis/requests/admission-store.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  AdmissionStore,
+  AdmissionTerms,
+} from '../infra/redis/requests/admission-store.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -25,38 +30,32 @@ export interface AdmissionDeps {
   log: Logger;
 }
 
-export interface AdmissionCall {
-  requestId: string;
-  principal: Principal;
-  endpoint: Endpoint;
+/** One call from the route to the store, which takes its own values from it; admission adds the terms. */
+export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
   stream: boolean;
   request: ChatRequest;
-  /** Empty: nobody waits for the answer. */
-  channel: string;
-  idempotency: IdempotencyName | undefined;
   /** How long the answer is kept after the end; milliseconds. */
   retentionMs: number;
   /** The answer is kept for a day. */
   isKept: boolean;
-  /** Whether the request goes on when its last reader has gone. */
-  onDisconnect: 'cancel' | 'finish';
 }
 
-/** What came of it, with the figures for the rate-limit headers. */
+/** The decision, with the figures for the rate-limit headers. */
 export type AdmissionOutcome = { figures: Admission } & (
   | { kind: 'admitted'; envelope: RequestEnvelope }
   | { kind: 'joined'; requestId: string; fingerprint: string }
   | { kind: 'refused'; verdict: Refusal }
 );
 
-/** A prompt's tokens from its bytes: the ingress runs no tokenizer (docs/architecture/facts.md section 6). */
-const BYTES_PER_TOKEN = 4;
-
 function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
+
+/** For what a chat format adds to each message, and for a context instruction of usual length. */
+const MESSAGE_TOKENS = 5;
+const INSTRUCTION_TOKENS = 100;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
@@ -86,9 +85,8 @@ function toEnvelope(
 }
 
 /**
- * Lets a request in: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue; from then on
- * the tenant's credits are held. Or it names the request that an earlier call with the same Idempotency-Key made, or
- * says why not. Throws `model_unavailable` where a store does not answer.
+ * Admits a request: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue, from when on
+ * the tenant's credits are held; the request that an earlier call with the same Idempotency-Key made; or the refusal. Throws `model_unavailable` where a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
   const { store, accounts, accountStore, routing, takeBack, pseudonyms, clock, log } = deps;
@@ -106,29 +104,26 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     }
   }
 
-  async function tryOnce(call: AdmissionCall, tier: Tier): Promise<Admission> {
-    const { requestId, principal, endpoint, request, channel, idempotency, onDisconnect } = call;
-    const rates = routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier];
+  function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
+    const { entityId, maxTokens, messages, metadataJson } = request;
     const promptTokens = estimatePromptTokens(request);
+    return {
+      tier,
+      queue: laneOf(endpoint),
+      rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
+      promptTokens,
+      promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
+      maxTokens,
+      metadataJson,
+      entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
+    };
+  }
+
+  async function tryOnce(call: AdmissionCall, tier: Tier): Promise<Admission> {
+    const { requestId, principal } = call;
+    const terms = termsOf(call, tier);
     try {
-      return await store.admit(
-        {
-          requestId,
-          principal,
-          endpoint,
-          queue: laneOf(endpoint),
-          rates,
-          promptTokens,
-          maxTokens: request.maxTokens,
-          channel,
-          tier,
-          metadataJson: request.metadataJson,
-          onDisconnect,
-          entityHash: request.entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, request.entityId),
-          idempotency,
-        },
-        clock.now(),
-      );
+      return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
       // The answer is lost, not necessarily the admission: it is taken back in the background and never enqueued.
       takeBack(requestId, principal);

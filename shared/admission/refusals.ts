@@ -1,21 +1,21 @@
 import type { Endpoint } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import type { ErrorCode } from '../errors/codes.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../errors/service-error.ts';
 import type { Admission, Verdict } from '../infra/redis/requests/admission-store.ts';
 
-/** Why a request is not let in. */
+/** Why a request is refused. */
 export type Refusal = Exclude<Verdict, 'admitted' | 'joined' | 'load'>;
 
-interface Sentence {
+interface RefusalMessage {
   code: ErrorCode;
   message: (principal: Principal, endpoint: Endpoint) => string;
-  /** Waiting for the time the script gave lets the same call in. */
+  /** The same call is admitted after the time that the script gave. */
   waits: boolean;
   reason?: string;
 }
 
-const SENTENCES: Record<Refusal, Sentence> = {
+const MESSAGES: Record<Refusal, RefusalMessage> = {
   void: {
     code: 'model_unavailable',
     message: () => 'The request could not be accepted in time; send it again.',
@@ -96,9 +96,9 @@ export function toRefusal(
   principal: Principal,
   endpoint: Endpoint,
 ): ServiceError {
-  const { code, message, waits, reason } = SENTENCES[admission.verdict];
+  const { code, message, waits, reason } = MESSAGES[admission.verdict];
   return new ServiceError(code, message(principal, endpoint), {
-    ...(waits ? { retryAfterSeconds: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) } : {}),
+    ...(waits ? { retryAfterSeconds: toRetrySeconds(admission.retryAfterMs) } : {}),
     ...(reason === undefined ? {} : { reason }),
   });
 }

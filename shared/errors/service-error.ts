@@ -27,3 +27,8 @@ export class ServiceError extends Error {
     this.reason = options.reason;
   }
 }
+
+/** A wait as `Retry-After` says it: whole seconds, at least one. */
+export function toRetrySeconds(waitMs: number): number {
+  return Math.max(1, Math.ceil(waitMs / 1000));
+}

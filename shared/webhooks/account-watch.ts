@@ -1,11 +1,11 @@
 import { ACCOUNT_EVENT_TYPES, accountEvents } from '../domain/webhooks/account-events.ts';
-import type { AccountStates } from '../infra/mongo/accounts/account-states.ts';
+import type { AccountStates } from '../infra/mongo/accounts/account-repository.ts';
 import type { EventSink, RaisedEvent } from './event-sink.ts';
 
-/** What a tenant is to be told of its credits and budget after they have changed; nothing where it has not asked. */
+/** Finds the events that a change of a tenant's credits or budget calls for; none where no webhook subscribes. */
 export type WatchAccount = (tenantId: string, now: number) => Promise<RaisedEvent[]>;
 
-/** Longer than credits of one grant or purchase may be low: so long, a cause is known to have been told. */
+/** How long a cause counts as published: longer than the credits of one grant or purchase may be low. */
 const REMEMBERED_MS = 400 * 24 * 3_600_000;
 
 export function createWatchAccount(deps: { events: Pick<EventSink, 'wants'>; accounts: AccountStates }): WatchAccount {

@@ -1,7 +1,8 @@
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
 import { derivedId, newId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -21,13 +22,13 @@ export type RaisedEvent = {
   };
 }[WebhookEventType];
 
-/** Tells tenants' receivers what happens. Costs a look into memory where nobody has asked. */
+/** Publishes events to the webhooks that subscribe to them. Costs a look into memory where none does. */
 export interface EventSink {
   wants(tenantId: string, types: readonly WebhookEventType[]): Promise<boolean>;
-  /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is noted. */
-  raise(events: readonly RaisedEvent[]): Promise<void>;
-  /** The same, for what has happened whether or not it can be told: logs instead of rejecting. */
-  tell(events: readonly RaisedEvent[]): Promise<void>;
+  /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
+  publish(events: readonly RaisedEvent[]): Promise<void>;
+  /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
+  tryPublish(events: readonly RaisedEvent[]): Promise<void>;
   /** Sends a `ping` to one webhook. */
   ping(webhook: WebhookRow, now: number): Promise<WebhookDeliveryRow>;
 }
@@ -82,7 +83,7 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
     if (failed > 0) log.warn('Webhooks could not be queued; the sweep finds them.', { count: failed });
   }
 
-  async function raise(events: readonly RaisedEvent[]): Promise<void> {
+  async function publish(events: readonly RaisedEvent[]): Promise<void> {
     const eventRows: WebhookEventRow[] = [];
     const rows: WebhookDeliveryRow[] = [];
     for (const event of events) {
@@ -103,11 +104,11 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       return false;
     },
 
-    raise,
+    publish,
 
-    async tell(events) {
+    async tryPublish(events) {
       try {
-        await raise(events);
+        await publish(events);
       } catch (error) {
         const { tenantId } = events[0] ?? {};
         const fields = { count: events.length, error, ...(tenantId === undefined ? {} : { tenantId }) };

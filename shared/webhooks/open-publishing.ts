@@ -1,5 +1,5 @@
-import { createAccountStates } from '../infra/mongo/accounts/account-states.ts';
-import type { Models } from '../infra/mongo/models.ts';
+import { createAccountStates } from '../infra/mongo/accounts/account-repository.ts';
+import type { MongoConnection } from '../infra/mongo/connection.ts';
 import { createWebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../infra/mongo/webhooks/webhook-repository.ts';
@@ -19,8 +19,7 @@ import type { EventSink } from './event-sink.ts';
 import { createSubscriptions } from './subscriptions.ts';
 
 export interface OpenPublishingDeps {
-  mongo: Parameters<typeof createWebhookRepository>[0];
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   subscriber: RedisClient;
   keyspace: Keyspace;
@@ -40,9 +39,9 @@ export interface Publishing {
 
 /** Opens the queue of deliveries and the subscriptions of tenants, which follow every change that is announced. */
 export async function openPublishing(deps: OpenPublishingDeps): Promise<Publishing> {
-  const { mongo, models, redis, subscriber, keyspace, clock, closer, log } = deps;
-  const webhooks = createWebhookRepository(mongo, models);
-  const deliveries = createWebhookDeliveryRepository(models);
+  const { mongo, redis, subscriber, keyspace, clock, closer, log } = deps;
+  const webhooks = createWebhookRepository(mongo);
+  const deliveries = createWebhookDeliveryRepository(mongo);
   const queue = createWebhookQueue(redis, keyspace, (error) => {
     log.warn('The queue of webhooks reported an error.', { error });
   });
@@ -50,6 +49,6 @@ export async function openPublishing(deps: OpenPublishingDeps): Promise<Publishi
   const subscriptions = createSubscriptions({ webhooks, clock });
   await listenForAccessChanges(subscriber, subscriptions.forget, subscriptions.forgetAll);
   const events = createEventSink({ subscriptions, deliveries, queue, log });
-  const watchAccount = createWatchAccount({ events, accounts: createAccountStates(models) });
+  const watchAccount = createWatchAccount({ events, accounts: createAccountStates(mongo) });
   return { webhooks, deliveries, queue, events, watchAccount };
 }

@@ -39,7 +39,7 @@ describe('the settings of a breaker', () => {
       breaker: { open_ms: 90_000, failure_ratio: 0.25 },
     });
     expect(put.body.breaker).toMatchObject({ open_ms: 90_000, max_open_ms: 90_000, failure_ratio: 0.25 });
-    const routing = await createRoutingRepository(admin.models, createCredentialCipher(CREDENTIALS_KEY)).load();
+    const routing = await createRoutingRepository(admin.mongo, createCredentialCipher(CREDENTIALS_KEY)).load();
     expect(routing.providers.get('sim')?.breaker).toEqual({
       windowMs: 30_000,
       minAttempts: 10,

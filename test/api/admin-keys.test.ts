@@ -58,7 +58,7 @@ describe('a new key', () => {
   it('is a key that authentication accepts', async () => {
     const tenantId = await createTenant();
     const { id, value } = await createKey(tenantId, { scopes: ['chat'] });
-    const principal = await createPrincipalRepository(admin.models).findByHash(hashApiKey(value));
+    const principal = await createPrincipalRepository(admin.mongo).findByHash(hashApiKey(value));
     expect(isApiKey(value, 'svc')).toBe(true);
     expect(principal).toMatchObject({ keyId: id, tenantId, scopes: ['chat'], keyStatus: 'active' });
   });

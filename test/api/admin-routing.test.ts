@@ -17,7 +17,7 @@ afterEach(async () => {
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const putProvider = (name: string, body: object = PROVIDER) => admin.call('put', `/admin/v1/providers/${name}`, body);
 const putTier = (body: object, tier = 'mobius') => admin.call('put', `/admin/v1/tiers/${tier}`, body);
-const routing = () => createRoutingRepository(admin.models, createCredentialCipher(CREDENTIALS_KEY)).load();
+const routing = () => createRoutingRepository(admin.mongo, createCredentialCipher(CREDENTIALS_KEY)).load();
 
 describe('a provider', () => {
   it('is created with the defaults, then replaced', async () => {

@@ -45,7 +45,7 @@ async function makeBatch(count: number): Promise<string> {
 }
 
 async function end(batchId: string, ...ends: LineEnd[]): Promise<void> {
-  await createBatchWorkRepository(service.models).end(tenant.tenantId, batchId, ends);
+  await createBatchWorkRepository(service.mongo).end(tenant.tenantId, batchId, ends);
 }
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
@@ -126,7 +126,7 @@ describe('GET /batches/{id}/results', () => {
     const answer = await createAnswerCache(service.redis, service.keyspace).read(0, requestId);
     if (answer === undefined) throw new Error('The request has not ended');
     const id = await makeBatch(1);
-    await createBatchWorkRepository(service.models).renumber(tenant.tenantId, id, 0, requestId);
+    await createBatchWorkRepository(service.mongo).renumber(tenant.tenantId, id, 0, requestId);
 
     await end(id, { index: 0, status: 'completed', answer });
 

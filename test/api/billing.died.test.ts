@@ -27,8 +27,8 @@ it('a payment whose ingress dies once it is booked has its audit line, and is to
   const event = eventOf('checkout.session.completed', stripe.paid(checkoutId));
   const { tenantId } = tenant;
   // All that the dead ingress did: the commit.
-  const { models } = service;
-  const purchases = createPurchaseRepository(models.checkouts.db, models);
+  const { models, mongo } = service;
+  const purchases = createPurchaseRepository(mongo);
   const notice = { id: event.id, type: event.type };
   await purchases.complete(
     { checkoutId, paymentId: `pi_${checkoutId}` },

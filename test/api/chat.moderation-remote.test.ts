@@ -107,13 +107,13 @@ describe('moderation by an endpoint', () => {
 
   it('does not show a complete answer that is flagged', async () => {
     service.provider.change({ text: `${HARMLESS} ${FLAGGED}` });
-    const { key, tenantId } = await service.startTenant({ credits: 10_000 });
+    const { key, tenantId } = await service.startTenant({ credits: 1_000_000 });
 
     const response = await postChat(service.app, key, chatOf('Go on'));
 
     expect(response.status).toBe(200);
     expect(response.body.choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'content_filter' });
-    await expectUncharged(service, tenantId, 10_000);
+    await expectUncharged(service, tenantId, 1_000_000);
   });
 
   it('follows the tenant’s thresholds and switched-off categories', async () => {

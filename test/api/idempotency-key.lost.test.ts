@@ -5,7 +5,6 @@ import { URLS } from '../support/billing.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 import { mongoUri } from '../support/stores.ts';
 
@@ -39,7 +38,6 @@ interface Creation {
   path: string;
   body: object;
   count(tenantId: string): Promise<number>;
-  prepare?(api: CallApi): Promise<void>;
 }
 
 const CREATIONS: [string, Creation][] = [
@@ -49,6 +47,30 @@ const CREATIONS: [string, Creation][] = [
       path: '/billing/checkout',
       body: { ...URLS, credits: 2_000_000 },
       count: (tenantId) => service.models.checkouts.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'key',
+    {
+      path: '/keys',
+      body: { name: 'made once' },
+      count: (tenantId) => service.models.keys.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'webhook',
+    {
+      path: '/webhooks',
+      body: { url: 'https://receiver.invalid/hook', events: ['key.created'] },
+      count: (tenantId) => service.models.webhooks.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'batch',
+    {
+      path: '/batches',
+      body: { requests: [{ custom_id: 'a', body: { messages: [{ role: 'user', content: 'Hi' }] } }] },
+      count: (tenantId) => service.models.batches.countDocuments({ tenantId, status: { $ne: 'validating' } }),
     },
   ],
 ];
@@ -75,7 +97,7 @@ it.each(CREATIONS)(
       expect(second.status).toBeLessThan(300);
       if (first.status < 300) expect(second.body.id).toBe(first.body.id);
       expect([nth, await count(tenantId)]).toEqual([nth, before + 1]);
-      expect((await call()).body).toEqual(second.body);
+      expect((await call()).body.id).toBe(second.body.id);
       if (!wasReached) return;
     }
     throw new Error(`More than ${ANSWERS_MAX} answers: the test does not see the end.`);

@@ -101,7 +101,8 @@ describe('a POST with an Idempotency-Key', () => {
 
   it('runs again when the first one has died with its process', async () => {
     const name = newName();
-    await api('post', '/keys', { name: 'died' }, name);
+    const first = await api('post', '/keys', { name: 'died' }, name);
+    const count = await countKeys();
     await service.models.idempotency.updateMany(
       { tenantId: tenant.tenantId },
       { $unset: { status: 1 }, $set: { claimedAt: Date.now() - 61_000 } },
@@ -109,8 +110,26 @@ describe('a POST with an Idempotency-Key', () => {
 
     const response = await api('post', '/keys', { name: 'died' }, name);
 
+    // What it has made is there; its value is not known any more.
     expect(response.status).toBe(201);
-    expect(response.body).toHaveProperty('value');
+    expect({ ...response.body, value: String(first.body.value) }).toEqual(first.body);
+    expect(response.body).not.toHaveProperty('value');
+    expect(await countKeys()).toBe(count);
+  });
+
+  it('rotates no second time when the first one has died with its process', async () => {
+    const { id } = await makeKey(api);
+    const name = newName();
+    const first = await api('post', `/keys/${id}/rotate`, {}, name);
+    await service.models.idempotency.updateMany(
+      { tenantId: tenant.tenantId },
+      { $unset: { status: 1 }, $set: { claimedAt: Date.now() - 61_000 } },
+    );
+
+    const second = await api('post', `/keys/${id}/rotate`, {}, name);
+
+    expect([second.status, 'value' in second.body]).toEqual([200, false]);
+    expect((await tryKey(service, String(first.body.value))).status).toBe(200);
   });
 
   it('runs again after 24 hours', async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 
-import type { UsageRollUpRow } from '../../shared/infra/mongo/rows.ts';
+import type { UsageRollUpRow } from '../../shared/infra/mongo/accounts/usage-repository.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useApi, useService, useTenant } from '../support/use-service.ts';

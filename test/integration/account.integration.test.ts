@@ -4,7 +4,7 @@ import { monthOf } from '../../shared/domain/pricing/pricing.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { openBookLab } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
-import { endingOf, FAILED, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 const MONTH = monthOf(Date.now());
@@ -34,7 +34,7 @@ describe('the three numbers of a balance', () => {
     const request = await lab.admit({ principal, promptTokens: 10, maxTokens: 90 });
     expect(await numbers(principal)).toEqual([1_000, 0, 100, 900]);
     await lab.run(request, 1);
-    await lab.requests.renew(request.ref(1), { micro: 150 * RATE, tokens: 150, usedMicro: 0 });
+    await lab.requests.renew(request.ref(1), needs(150));
     expect(await numbers(principal)).toEqual([1_000, 0, 150, 850]);
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', { prompt: 12, completion: 30 }));
     expect(await numbers(principal)).toEqual([1_000, 42, 0, 958]);

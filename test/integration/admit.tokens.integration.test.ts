@@ -128,9 +128,9 @@ describe('the daily allowance of test keys', () => {
 
     expect((await key.admit()).verdict).toBe('admitted');
     expect((await sister.admit()).verdict).toBe('admitted');
-    expect((await key.admit()).verdict).toBe('admitted');
-    const refused = await sister.admit();
+    const refused = await key.admit();
 
+    // Ten tokens are left, and the estimate is twenty.
     expect(refused.verdict).toBe('test_tokens');
     expect(refused.retryAfterMs).toBe(86_400_000 - (refused.now % 86_400_000));
   });
@@ -153,7 +153,7 @@ describe('the daily allowance of test keys', () => {
 
   it('gets back what a voided request took', async () => {
     const key = await lab.key(test, 0);
-    for (const requestId of ['req_a', 'req_b', 'req_c']) await key.admit({ requestId });
+    for (const requestId of ['req_a', 'req_b']) await key.admit({ requestId });
     expect((await key.admit()).verdict).toBe('test_tokens');
 
     await lab.store.void('req_b', key.principal);

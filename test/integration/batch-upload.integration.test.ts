@@ -7,8 +7,8 @@ import type { Upload, UploadDeps } from '../../api/resources/batches/upload.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
@@ -27,8 +27,8 @@ let batches: UploadDeps['batches'];
 beforeAll(async () => {
   mongo = await openTestMongo(uniqueName('upl-'));
   models = createModels(mongo);
-  await ensureIndexes(models);
-  batches = createBatchRepository(models);
+  await ensureIndexes(mongo);
+  batches = createBatchRepository(mongo);
 });
 afterAll(async () => {
   await mongo.dropDatabase();
@@ -129,7 +129,7 @@ describe('an upload', () => {
     const { upload } = open();
     await addMany(upload, 600);
     const row = await models.batches.findOne({}).lean();
-    await createBatchWorkRepository(models).abandon('ten_1', String(row?._id), NOW);
+    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), NOW);
 
     await expect(upload.start(undefined)).rejects.toMatchObject({ code: 'conflict' });
 

@@ -131,7 +131,7 @@ describe('a batch that cannot go on', () => {
     const tenant = await service.startTenant({ credits: 0 });
     const { tenantId } = tenant;
     const batchId = await lab.submit(tenant, contents(2));
-    const work = createBatchWorkRepository(service.models);
+    const work = createBatchWorkRepository(service.mongo);
     const [first, second] = await lab.lines(batchId);
     const known = (line = first) => ({ _id: line?._id, index: line?.index, requestId: line?.requestId });
     expect(await work.waiting(tenantId, batchId, -1, 10)).toEqual([known(first), known(second)]);

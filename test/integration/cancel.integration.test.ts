@@ -3,13 +3,12 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createCancelChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createLease } from '../../workers/pipeline/lease/lease.ts';
-import { createOpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
-import type { OpenLeases } from '../../workers/pipeline/lease/open-leases.ts';
+import { createLease, createOpenLeases } from '../../workers/pipeline/lease/lease.ts';
+import type { OpenLeases } from '../../workers/pipeline/lease/lease.ts';
 import { Stopped } from '../../workers/pipeline/stage.ts';
 import type { Lease } from '../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { RETENTION_MS, SHARD, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { openTestRedis } from '../support/stores.ts';
 
@@ -36,8 +35,7 @@ async function run(): Promise<{ request: LabRequest; lease: Lease }> {
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    admitted: { promptTokens: 0, completionTokens: 0 },
-    credits: { heldMicro: 0, spendableMicro: Infinity },
+    held: { micro: 0, tokens: Infinity },
   });
   return { request, lease };
 }
@@ -68,8 +66,7 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
-    admitted: { promptTokens: 0, completionTokens: 0 },
-    credits: { heldMicro: 0, spendableMicro: Infinity },
+    held: { micro: 0, tokens: Infinity },
   });
   lease.release();
 

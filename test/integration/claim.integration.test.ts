@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { endingOf, FAILED, LEASE_MS, openRequestLab, RATE, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import {
+  endingOf,
+  FAILED,
+  LEASE_MS,
+  needs,
+  openRequestLab,
+  RATE,
+  REQUEST_TIMEOUT_MS,
+  SHARD,
+} from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 describe('two deliveries of one request', () => {
@@ -41,7 +50,7 @@ describe('two deliveries of one request', () => {
     const heardBefore = lab.heard.length;
 
     expect(await lab.requests.append(request.ref(1), 2, ['lo'])).toBe('superseded');
-    expect(await lab.requests.renew(request.ref(1), { micro: 1e9, tokens: 1e6, usedMicro: 0 })).toBe('superseded');
+    expect(await lab.requests.renew(request.ref(1), needs(1_000))).toEqual({ outcome: 'superseded' });
     const ending = endingOf(request, 'lo', { prompt: 3, completion: 2 });
     expect(await lab.requests.finish(request.ref(1), 1, ending)).toBe(false);
 
@@ -81,8 +90,8 @@ describe('claiming', () => {
 
     expect(claim).toMatchObject({
       envelope: request.envelope,
-      heldMicro: 100 * RATE,
-      spendableMicro: 900 * RATE,
+      held: { micro: 100 * RATE, tokens: Infinity },
+      rates: { promptMicro: RATE, completionMicro: RATE },
       sent: 0,
       cancelled: false,
       seq: request.admission.seq,
@@ -100,9 +109,34 @@ describe('claiming', () => {
   });
 
   it('asks nothing of the balance of a test key', async () => {
-    const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }) });
+    const request = await lab.admit({ principal: await lab.tenant(0, { mode: 'test' }), maxTokens: 90 });
 
-    expect(await lab.run(request, 1)).toMatchObject({ spendableMicro: Infinity });
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: Infinity, tokens: 100 } });
+  });
+
+  it('tells what the attempt before had asked', async () => {
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 1, ['a'], 1_234);
+    await lab.requests.append(request.ref(1), 2, ['b'], 9);
+
+    expect((await lab.run(request, 2)).promptTokens).toBe(1_234);
+  });
+
+  it('holds the longest answer where that is a small part of what is left', async () => {
+    const longest = 10 + 16_000;
+    const principal = await lab.tenant((500 + 16 * longest) * RATE);
+    const request = await lab.admit({ principal, maxTokens: 16_000 });
+
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: longest * RATE } });
+    expect(await lab.figures(principal)).toMatchObject({ heldMicro: longest * RATE, budgetHeldTokens: longest });
+  });
+
+  it('takes no more than a sixteenth of what is left where it is not, so that a neighbour is let in', async () => {
+    const principal = await lab.tenant((510 + 1_600) * RATE, { monthlyTokenBudget: 510 + 320 });
+    const request = await lab.admit({ principal, maxTokens: 16_000 });
+
+    expect(await lab.run(request, 1)).toMatchObject({ held: { micro: 610 * RATE, tokens: 530 } });
   });
 
   it('has a lease that the sweep watches: from admission where it starts at once, from the claim where it starts late', async () => {

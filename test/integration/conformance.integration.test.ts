@@ -85,10 +85,16 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   [
     'only the attempt with the fence may renew',
-    "or values[2] ~= ARGV[2] then return 'superseded' end\nlocal leased",
-    "then return 'superseded' end\nlocal leased",
+    "or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end",
+    "then return { 'superseded', 0, 0 } end",
   ],
-  ['a request whose use is covered goes on', 'tonumber(ARGV[7]) >= held + granted and ', ''],
+  [
+    'a grant is no more than there is',
+    'if left < must then return math.max(0, math.min(must, left + over)) end',
+    'if left < must then return must end',
+  ],
+  ['what is asked ahead of need takes a small part of what is left', 'math.floor(left / SHARE)', 'left'],
+  ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
   [
     'only the attempt with the fence may finish',
     "if values[2] and values[2] ~= ARGV[2] then return 'superseded' end",

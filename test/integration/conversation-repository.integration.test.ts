@@ -6,8 +6,8 @@ import type { Connection } from 'mongoose';
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const CREATE = { create: true, now: 1_000 };
@@ -32,8 +32,8 @@ describe('the stored conversation of an entity', () => {
   beforeAll(async () => {
     mongo = await openTestMongo(uniqueName('conv-'));
     models = createModels(mongo);
-    await ensureIndexes(models);
-    conversations = createConversationRepository(models);
+    await ensureIndexes(mongo);
+    conversations = createConversationRepository(mongo);
   });
   afterAll(async () => {
     await mongo.dropDatabase();

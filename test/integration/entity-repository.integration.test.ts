@@ -7,8 +7,8 @@ import { createConversationRepository } from '../../shared/infra/mongo/entities/
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createEntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import type { EntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const TENANT = 'ten_1';
@@ -21,9 +21,9 @@ let conversations: ConversationRepository;
 beforeAll(async () => {
   mongo = await openTestMongo(uniqueName('ent-'));
   models = createModels(mongo);
-  await ensureIndexes(models);
-  entities = createEntityRepository(models);
-  conversations = createConversationRepository(models);
+  await ensureIndexes(mongo);
+  entities = createEntityRepository(mongo);
+  conversations = createConversationRepository(mongo);
 });
 afterAll(async () => {
   await mongo.dropDatabase();

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { coverAnswers, coverConversations, createErasureGate } from '../../workers/compliance/erasure-gate.ts';
+import { gateAnswers, gateConversations, createErasureGate } from '../../workers/compliance/erasure-gate.ts';
 import type { ErasureGate } from '../../workers/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { settlementOf } from '../support/compliance-lab.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
@@ -27,8 +27,8 @@ let tenantId: string;
 beforeAll(async () => {
   mongo = await openTestMongo(uniqueName('gate-'));
   models = createModels(mongo);
-  await ensureIndexes(models);
-  erasures = createErasureRepository(models);
+  await ensureIndexes(mongo);
+  erasures = createErasureRepository(mongo);
   gate = createErasureGate({ erasures, pseudonyms });
 });
 beforeEach(() => {
@@ -43,7 +43,7 @@ const markEntity = (seq = SEQ) => erasures.mark(tenantId, pseudonyms.of(tenantId
 const markTenant = () => erasures.mark(tenantId, undefined, { seq: SEQ, now: Date.now() });
 
 it('lets a request that was accepted before the deletion remember nothing, and a later one all', async () => {
-  const conversations = coverConversations(createConversationRepository(models), gate);
+  const conversations = gateConversations(createConversationRepository(mongo), gate);
   const remember = (entityId: string, seq: number) =>
     conversations.remember(
       tenantId,
@@ -63,7 +63,7 @@ it('lets a request that was accepted before the deletion remember nothing, and a
 });
 
 it('keeps no answer of such a request, nor any of a tenant whose conversations were deleted', async () => {
-  const answers = coverAnswers(createAnswerRepository(models), gate);
+  const answers = gateAnswers(createAnswerRepository(mongo), gate);
   const keep = async (entityId: string | undefined, acceptedAt: number) => {
     const requestId = newId('req');
     const entity = entityId === undefined ? {} : { entityId };
@@ -85,7 +85,7 @@ it('books what is owed under the pseudonym', async () => {
   const record = (entityId: string, acceptedAt: number) =>
     settlementOf({ tenantId, keyId: '', key: '' }, entityId, acceptedAt);
   const names = async (...records: ReturnType<typeof record>[]) =>
-    (await gate.cover(records)).map(({ entityId }) => entityId);
+    (await gate.pseudonymize(records)).map(({ entityId }) => entityId);
   const pupil = pseudonyms.of(tenantId, 'pupil');
   const without = { ...record('', NOW) };
   delete without.entityId;

@@ -8,7 +8,7 @@ import { createRequestStore } from '../../shared/infra/redis/requests/request-st
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
-import { endingOf, LEASE_MS, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, LEASE_MS, needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { redisUrl } from '../support/stores.ts';
 
@@ -38,7 +38,7 @@ async function warmUp(): Promise<void> {
   const request = await lab.admit();
   await requests.claim(SHARD, request.requestId, request.principal.tenantId, 1);
   await requests.append(request.ref(1), 1, ['a']);
-  await requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
+  await requests.renew(request.ref(1), needs(0));
   await requests.finish(request.ref(1), 1, endingOf(request, '', TOKENS));
   await settled(request);
 }
@@ -88,9 +88,8 @@ it('raises a hold once', async () => {
   const request = await lab.admit({ maxTokens: 90 });
   await lab.run(request, 1);
 
-  expect(
-    await losingTheAnswer(() => requests.renew(request.ref(1), { micro: 300 * RATE, tokens: 300, usedMicro: 0 })),
-  ).toBe('ok');
+  const renewal = await losingTheAnswer(() => requests.renew(request.ref(1), needs(300)));
+  expect(renewal).toEqual({ outcome: 'ok', held: { micro: 300 * RATE, tokens: Infinity } });
 
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 300 * RATE, budgetHeldTokens: 300 });
 });

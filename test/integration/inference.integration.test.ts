@@ -6,14 +6,14 @@ import { Worker } from 'bullmq';
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { createAwaitTurn } from '../../workers/pipeline/lease/await-turn.ts';
+import { awaitTurn } from '../../workers/pipeline/claim.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import { needs, openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 /** The proportions of the real ones, so that a stall takes half a second. */
@@ -191,11 +191,10 @@ describe('a delivery after the first', () => {
     let isOver = false;
     const leaseLeftMs = (shard: number, id: string) =>
       isOver ? Promise.resolve(0) : lab.requests.leaseLeftMs(shard, id);
-    const awaitTurn = createAwaitTurn({
-      requests: { leaseLeftMs },
-      hasReconnectedRecently: () => !isOver && hasReconnectedRecently(),
-    });
-    const turn = awaitTurn(delivery(requestId, attempt));
+    const turn = awaitTurn(
+      { requests: { leaseLeftMs }, hasReconnectedRecently: () => !isOver && hasReconnectedRecently() },
+      delivery(requestId, attempt),
+    );
     const outcome = await Promise.race([turn.then(() => true), pause(600, false)]);
     isOver = true;
     await turn;
@@ -210,12 +209,10 @@ describe('a delivery after the first', () => {
 
     expect(await hasTurn(requestId, 1)).toBe(true);
     expect(await hasTurn(requestId, 2)).toBe(false);
-    const turn = createAwaitTurn({ requests: lab.requests, hasReconnectedRecently: () => false })(
-      delivery(requestId, 2),
-    );
+    const turn = awaitTurn({ requests: lab.requests, hasReconnectedRecently: () => false }, delivery(requestId, 2));
     await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
     await turn;
-    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
+    await lab.requests.renew(request.ref(1), needs(0));
     expect(await hasTurn(requestId, 2)).toBe(false);
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
-import { FAILED, LEASE_MS, openRequestLab, RATE } from '../support/request-lab.ts';
+import { FAILED, LEASE_MS, needs, openRequestLab, RATE } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -19,9 +19,14 @@ async function running(balanceCredits = 1_000): Promise<LabRequest> {
   return request;
 }
 
-/** `usedTokens`: what the request has really used so far. */
-const renew = (request: LabRequest, tokens: number, usedTokens = 0) =>
-  lab.requests.renew(request.ref(1), { micro: tokens * RATE, tokens, usedMicro: usedTokens * RATE });
+/** `ahead`: tokens that are asked ahead of need. */
+async function renew(request: LabRequest, tokens: number, ahead = tokens): Promise<string> {
+  const renewal = await lab.requests.renew(
+    request.ref(1),
+    needs(tokens, { ahead: { micro: ahead * RATE, tokens: ahead } }),
+  );
+  return renewal.outcome;
+}
 const holdOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'hold').then(Number);
 const weightOf = (request: LabRequest) =>
   lab.redis.hget(lab.keys.tpmWeights(request.principal.keyId), request.requestId).then(Number);
@@ -59,47 +64,55 @@ it('never lowers what admission has taken', async () => {
   expect(await weightOf(request)).toBe(100);
 });
 
-it('holds what is left, and lets a request go on whose use that still covers', async () => {
+it('grants no more than is left, and answers how much that is', async () => {
   const request = await running(130);
 
-  expect(await renew(request, 200, 129)).toBe('ok');
+  const renewal = await lab.requests.renew(request.ref(1), needs(200));
 
+  expect(renewal).toEqual({ outcome: 'ok', held: { micro: 130 * RATE, tokens: Infinity } });
   const { bookMicro = 0, heldMicro, pendingMicro } = await lab.figures(request.principal);
   expect(heldMicro).toBe(130 * RATE);
   expect(bookMicro - pendingMicro - heldMicro).toBe(0);
 });
 
-it('says so when a request has used all that it holds and there is no more to hold', async () => {
-  const request = await running(130);
+it('grants what is asked ahead of need as far as it is a sixteenth of what is left', async () => {
+  const request = await running(100 + 1_600);
 
-  expect(await renew(request, 200, 130)).toBe('exhausted');
-  expect(await holdOf(request)).toBe(130 * RATE);
-});
-
-it('lets a request that has used all that it holds go on where there is more to hold', async () => {
-  const request = await running(1_000);
-
-  expect(await renew(request, 200, 100)).toBe('ok');
+  expect(await renew(request, 100, 5_000)).toBe('ok');
   expect(await holdOf(request)).toBe(200 * RATE);
+  expect(await renew(request, 300, 5_000)).toBe('ok');
+  expect(await holdOf(request)).toBe(300 * RATE);
 });
 
-it('lets a request go on that needs more than is left, in the middle of its answer, and ends it later', async () => {
-  const request = await running(250);
+it('lets a request that nobody else is beside overrun a bound once, by so much and no more', async () => {
+  const request = await running(50);
+  const overrun = { micro: 20 * RATE, tokens: 20 };
 
-  expect(await renew(request, 240, 140)).toBe('ok');
-  expect(await renew(request, 340, 240)).toBe('ok');
-  expect(await renew(request, 440, 340)).toBe('exhausted');
+  for (const tokens of [60, 90, 120]) await lab.requests.renew(request.ref(1), needs(tokens, { overrun }));
+
+  expect(await holdOf(request)).toBe(70 * RATE);
 });
 
-it('leaves to other requests what they hold', async () => {
+it('grants nothing beyond the balance to a request beside others', async () => {
   const request = await running(250);
   const other = await lab.admit({ principal: request.principal, maxTokens: 90 });
 
   expect(other.admission.verdict).toBe('admitted');
-  expect(await renew(request, 200, 150)).toBe('exhausted');
+  await lab.requests.renew(request.ref(1), needs(200, { overrun: { micro: 20 * RATE, tokens: 20 } }));
 
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 250 * RATE });
   expect(await holdOf(request)).toBe(150 * RATE);
+});
+
+it('grants no more tokens than the monthly budget has left', async () => {
+  const principal = await lab.tenant(1_000 * RATE, { monthlyTokenBudget: 130 });
+  const request = await lab.admit({ principal, maxTokens: 90 });
+  await lab.run(request, 1);
+
+  const renewal = await lab.requests.renew(request.ref(1), needs(200));
+
+  expect(renewal).toEqual({ outcome: 'ok', held: { micro: 200 * RATE, tokens: 130 } });
+  expect(await lab.figures(principal)).toMatchObject({ budgetHeldTokens: 130 });
 });
 
 it('gives back at the end all that it has ever raised', async () => {
@@ -119,15 +132,16 @@ it('gives back at the end all that it has ever raised', async () => {
   expect(await sumOf(request)).toBe(0);
 });
 
-it('takes the tokens of a test key from its allowance and nothing from the credits', async () => {
-  const principal = await lab.tenant(0, { mode: 'test' });
+it('takes the tokens of a test key from its allowance, as far as it goes, and nothing from the credits', async () => {
+  const principal = await lab.tenant(0, { mode: 'test', testDailyTokens: 4_000 });
   const request = await lab.admit({ principal, maxTokens: 90 });
   await lab.run(request, 1);
 
-  expect(await renew(request, 5_000)).toBe('ok');
+  const renewal = await lab.requests.renew(request.ref(1), needs(5_000));
 
+  expect(renewal).toEqual({ outcome: 'ok', held: { micro: Infinity, tokens: 4_000 } });
   const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(request.admission.now));
-  expect(await lab.redis.get(allowance)).toBe('5000');
+  expect(await lab.redis.get(allowance)).toBe('4000');
   expect(await lab.figures(principal)).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0 });
 });
 

@@ -9,7 +9,7 @@ import { createSweep } from '../../workers/settlement/sweep.ts';
 import type { Sweep } from '../../workers/settlement/sweep.ts';
 import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -151,7 +151,7 @@ describe('an admission', () => {
 describe('a running request', () => {
   it('is left alone while its worker renews the lease', async () => {
     const request = await abandoned();
-    await lab.requests.renew(request.ref(1), { micro: 0, tokens: 0, usedMicro: 0 });
+    await lab.requests.renew(request.ref(1), needs(0));
 
     await sweep.sweepShard(SHARD);
 

@@ -4,13 +4,13 @@ import type { Connection } from 'mongoose';
 import type { WebhookEventType } from '../../shared/contracts/webhook-events.ts';
 import type { WebhookReply } from '../../shared/infra/http/webhook-client.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createEventSink } from '../../shared/webhooks/event-sink.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
@@ -41,9 +41,9 @@ let tenantId: string;
 beforeAll(async () => {
   mongo = await openTestMongo(uniqueName('whk-'));
   models = createModels(mongo);
-  await ensureIndexes(models);
-  webhooks = createWebhookRepository(mongo, models);
-  deliveries = createWebhookDeliveryRepository(models);
+  await ensureIndexes(mongo);
+  webhooks = createWebhookRepository(mongo);
+  deliveries = createWebhookDeliveryRepository(mongo);
   const clock = { now: () => now };
   const log = createRecordingLog();
   subscriptions = createSubscriptions({ webhooks, clock });
@@ -97,7 +97,7 @@ async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {
 }
 
 const revoke = (keyId: string) =>
-  events.raise([{ tenantId, type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
+  events.publish([{ tenantId, type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
 
 /** Goes from one due moment to the next, as a sweep would, until nothing waits or `until` is reached. */
 async function runUntil({ _id }: WebhookRow, until = Infinity): Promise<void> {

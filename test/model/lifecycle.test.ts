@@ -3,7 +3,8 @@ import fc from 'fast-check';
 
 import { ALL_GUARDS } from './lifecycle.ts';
 import type { Guards } from './lifecycle.ts';
-import { ACTORS, brokenPromises, comeToRest, createFleet, step } from './simulated-fleet.ts';
+import { brokenPromises } from './broken-promises.ts';
+import { ACTORS, comeToRest, createFleet, step } from './simulated-fleet.ts';
 import type { Actor, Fault } from './simulated-fleet.ts';
 
 const SEED = 20_261_121;

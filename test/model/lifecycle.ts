@@ -13,6 +13,8 @@ export interface Request {
   sentSeq: number;
   /** Micro-credits held. */
   hold: number;
+  /** Micro-credits that the longest answer may take. */
+  most: number;
   cancelled: boolean;
   /** Terminal events in the stream. */
   terminals: number;
@@ -47,6 +49,12 @@ export interface Guards {
   versionedBook: boolean;
   /** A void is for an accepted request only. */
   voidAcceptedOnly: boolean;
+  /** Text is released only within what is held. */
+  gateOnGrant: boolean;
+  /** A renewal holds no more than there is. */
+  grantWithinBalance: boolean;
+  /** A charge takes no more than was held, what is left beside it, and the overdraft. */
+  chargeWithinBalance: boolean;
 }
 
 export const ALL_GUARDS: Guards = {
@@ -59,6 +67,9 @@ export const ALL_GUARDS: Guards = {
   ledgerOnce: true,
   versionedBook: true,
   voidAcceptedOnly: true,
+  gateOnGrant: true,
+  grantWithinBalance: true,
+  chargeWithinBalance: true,
 };
 
 export const NO_REQUEST: Request = {
@@ -67,6 +78,7 @@ export const NO_REQUEST: Request = {
   owner: '',
   sentSeq: 0,
   hold: 0,
+  most: 0,
   cancelled: false,
   terminals: 0,
 };
@@ -81,10 +93,26 @@ function balanceOf({ book, pending }: Account): number {
   return [...pending.values()].reduce((balance, cost) => balance - cost, book);
 }
 
+/** What is asked ahead of need takes at most this part of what is left; see accounts/lua/account.lua. */
+const SHARE = 16;
+
+/** Raises what a request holds: all it must hold as far as there is so much, what it asks ahead as far as that is little. */
+function raiseHold({ request, account }: World, must: number, ahead: number, isBounded: boolean): World {
+  const left = balanceOf(account) - account.held;
+  const mustMore = Math.max(0, must - request.hold);
+  const aheadMore = Math.min(Math.max(0, ahead - request.hold), Math.floor(left / SHARE));
+  const within = left < mustMore ? Math.max(0, Math.min(mustMore, left)) : Math.max(mustMore, aheadMore);
+  const more = isBounded ? within : mustMore;
+  return {
+    request: { ...request, hold: request.hold + more },
+    account: { ...account, held: account.held + more },
+  };
+}
+
 export type AdmitOutcome = 'admitted' | 'void' | 'credits' | 'credits_in_flight';
 
 /** The one request that a balance always admits holds no more than the balance. */
-export function admit(world: World, estimate: number): { world: World; outcome: AdmitOutcome } {
+export function admit(world: World, estimate: number, most = estimate): { world: World; outcome: AdmitOutcome } {
   const { request, account } = world;
   if (request.state === 'accepted') return { world, outcome: 'admitted' };
   if (request.state !== 'absent') return { world, outcome: 'void' };
@@ -94,7 +122,7 @@ export function admit(world: World, estimate: number): { world: World; outcome: 
   const hold = Math.min(estimate, balance);
   return {
     world: {
-      request: { ...request, state: 'accepted', hold },
+      request: { ...request, state: 'accepted', hold, most },
       account: { ...account, held: account.held + hold },
     },
     outcome: 'admitted',
@@ -130,7 +158,8 @@ export function claim(
   const isOpen = request.state === 'accepted' || request.state === 'running';
   const isStale = request.fence >= attempt && request.owner !== owner;
   if (!isOpen || (guards.fenceAtClaim && isStale)) return { world, outcome: 'drop' };
-  return { world: { ...world, request: { ...request, state: 'running', fence: attempt, owner } }, outcome: 'run' };
+  const running: Request = { ...request, state: 'running', fence: attempt, owner };
+  return { world: raiseHold({ ...world, request: running }, 0, request.most, true), outcome: 'run' };
 }
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
@@ -148,36 +177,37 @@ export function append(
   return { world: { ...world, request: { ...request, sentSeq: call.lastSeq } }, outcome, written: true };
 }
 
-/** Raises the hold to what is needed; `used`: what a request has really used so far. */
+/** Grants a running request what it must hold, and what it asks ahead. */
 export function renew(
   world: World,
-  call: { fence: number; needed: number; used: number },
-): { world: World; outcome: WriteOutcome | 'exhausted' } {
-  const { request, account } = world;
+  call: { fence: number; must: number; ahead: number },
+  guards: Guards,
+): { world: World; outcome: WriteOutcome } {
+  const { request } = world;
   if (request.state !== 'running' || request.fence !== call.fence) return { world, outcome: 'superseded' };
-  const wanted = Math.max(0, call.needed - request.hold);
-  const granted = Math.min(wanted, Math.max(0, balanceOf(account) - account.held));
-  const hold = request.hold + granted;
-  const isExhausted = granted < wanted && call.used >= hold;
   return {
-    world: { request: { ...request, hold }, account: { ...account, held: account.held + granted } },
-    outcome: request.cancelled ? 'cancelled' : isExhausted ? 'exhausted' : 'ok',
+    world: raiseHold(world, call.must, call.ahead, guards.grantWithinBalance),
+    outcome: request.cancelled ? 'cancelled' : 'ok',
   };
 }
 
-/** `cost` undefined: the request ended without text and nothing is charged. */
+/** `cost` undefined: the request ended without text and nothing is charged. `overdraft`: how far a charge may go. */
 export function finish(
   world: World,
-  call: { requestId: string; fence: number; lastSeq: number; cost: number | undefined },
+  call: { requestId: string; fence: number; lastSeq: number; cost: number | undefined; overdraft?: number },
   guards: Guards,
-): { world: World; outcome: 'finished' | 'refused'; ended: boolean } {
+): { world: World; outcome: 'finished' | 'refused'; ended: boolean; charged: number | undefined } {
   const { request, account } = world;
-  if (guards.fenceAtFinish && request.fence !== call.fence) return { world, outcome: 'refused', ended: false };
+  const nothing = { world, ended: false, charged: undefined };
+  if (guards.fenceAtFinish && request.fence !== call.fence) return { ...nothing, outcome: 'refused' };
   // Sent again after a lost answer: it has happened.
-  if (guards.oneEnd && request.state === 'done') return { world, outcome: 'finished', ended: false };
-  if (request.state !== 'running' && request.state !== 'done') return { world, outcome: 'refused', ended: false };
+  if (guards.oneEnd && request.state === 'done') return { ...nothing, outcome: 'finished' };
+  if (request.state !== 'running' && request.state !== 'done') return { ...nothing, outcome: 'refused' };
   const pending = new Map(account.pending);
-  if (call.cost !== undefined) pending.set(call.requestId, call.cost);
+  const left = balanceOf(account) - account.held + (call.overdraft ?? 0);
+  const most = guards.chargeWithinBalance ? request.hold + Math.max(0, left) : Infinity;
+  const charged = call.cost === undefined ? undefined : Math.min(call.cost, most);
+  if (charged !== undefined) pending.set(call.requestId, charged);
   return {
     world: {
       request: { ...request, state: 'done', hold: 0, sentSeq: call.lastSeq, terminals: request.terminals + 1 },
@@ -185,6 +215,7 @@ export function finish(
     },
     outcome: 'finished',
     ended: true,
+    charged,
   };
 }
 

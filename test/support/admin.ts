@@ -6,10 +6,11 @@ import type { AdminDeps } from '../../api/admin-app.ts';
 import { createAuditTrail } from '../../api/resources/audit-log/audit-trail.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-repository.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import { createProviderRepository } from '../../shared/infra/mongo/routing/provider-repository.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
@@ -39,6 +40,7 @@ export interface TestAdmin {
   app: Express;
   /** Sends a request with the administrator's token. */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<request.Response>;
+  mongo: MongoConnection;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -82,7 +84,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   const mongo = await openTestMongo(name);
   const redis = await openTestRedis('producer');
   const models = createModels(mongo);
-  await ensureIndexes(models);
+  await ensureIndexes(mongo);
   const keyspace = createKeyspace(name);
   const queues = createChatQueues(redis, keyspace, () => undefined);
   const subscribers: RedisClient[] = [];
@@ -92,16 +94,16 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     adminToken: ADMIN_TOKEN,
     keyPrefix: 'svc',
     shards: 2,
-    tenants: createTenantRepository(models),
-    keys: createKeyRepository(mongo, models),
-    prices: createPriceRepository(models, { currency: 'usd', pricePerMillion: null, packages: [] }),
-    providers: createProviderRepository(models, createCredentialCipher(CREDENTIALS_KEY)),
-    tiers: createTierRepository(mongo, models),
+    tenants: createTenantRepository(mongo),
+    keys: createKeyRepository(mongo),
+    prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
+    providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
+    tiers: createTierRepository(mongo),
     breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
-    accounts: createAccountRepository(mongo, models),
+    accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
-    auditTrail: createAuditTrail({ audit: createAuditRepository(models), clock, log }),
+    auditTrail: createAuditTrail({ audit: createAuditRepository(mongo), clock, log }),
     laneStatistics: createLaneStatistics(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
@@ -112,6 +114,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   });
   return {
     app,
+    mongo,
     models,
     redis,
     keyspace,

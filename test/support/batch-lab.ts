@@ -2,7 +2,7 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import { batchLineId, createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { TestService, TestTenant } from './service.ts';
 import { waitFor } from './wait-for.ts';
@@ -23,8 +23,8 @@ export function textOf({ entries = [] }: BatchLineRow): string {
   return deltas.map((literal) => String(JSON.parse(literal))).join('');
 }
 
-export function createBatchLab({ models }: TestService): BatchLab {
-  const batches = createBatchRepository(models);
+export function createBatchLab({ models, mongo }: TestService): BatchLab {
+  const batches = createBatchRepository(mongo);
 
   async function row(batchId: string): Promise<BatchRow> {
     const found = await models.batches.findById(batchId).lean();

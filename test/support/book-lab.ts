@@ -4,12 +4,12 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import type { AccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
-import { prepareDatabase } from '../../shared/infra/mongo/prepare-database.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
+import { prepareDatabase } from '../../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import type { LedgerRow } from '../../shared/infra/mongo/rows.ts';
+import type { LedgerRow } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
@@ -70,18 +70,18 @@ export async function openBookLab(): Promise<BookLab> {
   const connection = await openTestMongo(name);
   const others: Connection[] = [];
   const models = createModels(connection);
-  const accounts = createAccountRepository(connection, models);
+  const accounts = createAccountRepository(connection);
   return {
     models,
     accounts,
-    reconciliation: createReconciliationRepository(connection, models),
-    ledger: createSettlementRepository(connection, models),
+    reconciliation: createReconciliationRepository(connection),
+    ledger: createSettlementRepository(connection),
     async ledgerThrough(port) {
       const url = new URL(mongoUri(name));
       url.port = String(port);
       const other = await connectMongo(url.href, { callTimeoutMs: 2_000 });
       others.push(other);
-      return createSettlementRepository(other, createModels(other));
+      return createSettlementRepository(other);
     },
     async tenant(grantMicro) {
       const tenantId = newId('ten');

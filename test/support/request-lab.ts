@@ -15,7 +15,13 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { AttemptRef, Claimed, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type {
+  AttemptRef,
+  ClaimedRequest,
+  Ending,
+  Needed,
+  RequestStore,
+} from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
@@ -67,7 +73,7 @@ export interface RequestLab {
   /** Asks for admission, and stores the body where it is granted. */
   admit(options?: AdmitOptions): Promise<LabRequest>;
   /** Claims; throws where the delivery is dropped. */
-  run(request: LabRequest, attempt: number): Promise<Claimed>;
+  run(request: LabRequest, attempt: number): Promise<ClaimedRequest>;
   figures(principal: Principal): Promise<AccountFigures>;
   /** Every key of the namespace with its value, to show that nothing has changed. */
   snapshot(): Promise<Record<string, string>>;
@@ -87,6 +93,12 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
     costMicro,
     settlement: { ...request.settlement(costMicro, tokens.completion), promptTokens: tokens.prompt },
   };
+}
+
+/** What a renewal asks for that must hold so many tokens, and nothing ahead of need. */
+export function needs(tokens: number, more: Partial<Needed> = {}): Needed {
+  const held = { micro: tokens * RATE, tokens };
+  return { weight: tokens, must: held, ahead: held, overrun: { micro: 0, tokens: 0 }, ...more };
 }
 
 /** An end without text: nothing is charged. */

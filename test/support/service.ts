@@ -6,8 +6,9 @@ import type { RelayTimes } from '../../api/relay/forward.ts';
 import { loadConfig } from '../../shared/config/load-config.ts';
 import type { Config } from '../../shared/config/load-config.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../shared/infra/mongo/models.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -48,6 +49,7 @@ export interface TestService {
   /** The address of `app` behind a real socket, for what supertest cannot read: streams as they come. */
   url: string;
   provider: SimulatedProvider;
+  mongo: MongoConnection;
   models: Models;
   redis: RedisClient;
   keyspace: Keyspace;
@@ -188,6 +190,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     app,
     url: `http://127.0.0.1:${port}`,
     provider,
+    mongo,
     models: createModels(mongo),
     redis,
     keyspace: createKeyspace(name),

@@ -13,7 +13,7 @@ export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'finish' | 'told'>;
   admissions: Pick<AdmissionStore, 'void'>;
   lines: Pick<ReadLines, 'more'>;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   clock: Clock;
 }
 
@@ -73,11 +73,11 @@ export function createCloseBatch({ work, admissions, lines, events, clock }: Clo
       return hasEnded;
     },
 
-    /** Tells of a batch that has ended; rejects where MongoDB is away, and then wants to be called again. */
-    async tell({ row }: Pick<OpenBatch, 'row'>): Promise<void> {
+    /** Publishes the end of a batch. Rejects while MongoDB is away; the caller has to repeat it. */
+    async publish({ row }: Pick<OpenBatch, 'row'>): Promise<void> {
       const { tenantId, _id: batchId, status, total, completed: succeeded, failed } = row;
       const data = { batch_id: batchId, status, total, succeeded, failed };
-      await events.raise([{ tenantId, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
+      await events.publish([{ tenantId, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
       await work.told(tenantId, batchId);
     },
   };

@@ -1,6 +1,6 @@
 import { isEndedBatch } from '../../shared/contracts/batches.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { BatchRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -16,7 +16,7 @@ export interface DispatcherDeps {
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
   leases: Pick<LeaderLease, 'hold' | 'release'>;
-  /** Redis came back a moment ago: what it does not know may still be told by the workers. */
+  /** Redis came back a moment ago: workers may yet replay what it has lost. */
   hasReconnectedRecently: () => boolean;
   clock: Clock;
   log: Logger;
@@ -60,7 +60,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
-  /** Looks up what is there to do: new batches, cancelled ones, ended ones that nobody has been told of. */
+  /** Looks for work: new batches, cancelled ones, ended ones whose event was not published. */
   async function refresh(shard: number, state: ShardBatches): Promise<void> {
     if (clock.now() - state.readAt < ROWS_MS) return;
     const rows = await work.open(shard);
@@ -71,7 +71,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       if (row.status === 'validating') {
         if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await work.abandon(row.tenantId, row._id, clock.now());
       } else if (isEndedBatch(row.status)) {
-        await closeBatch.tell({ row });
+        await closeBatch.publish({ row });
         state.open.delete(row._id);
       } else await take(state, row);
     }
@@ -94,7 +94,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       await collectEnds(batch);
       if (await closeBatch.closeIfDue(batch)) {
         state.open.delete(batchId);
-        // Its tenant is told at once.
+        // The event of its end is published at once.
         state.readAt = 0;
       }
     }

@@ -1,5 +1,5 @@
 import type { BatchWait } from '../../shared/contracts/batches.ts';
-import type { BatchRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */

@@ -2,9 +2,9 @@ import { createAdmission } from '../../shared/admission/admission.ts';
 import { createEnqueue } from '../../shared/admission/enqueue.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
@@ -27,8 +27,7 @@ import { createReadLines } from './read-lines.ts';
 import { createSendLine } from './send-line.ts';
 
 export interface OpenDispatcherDeps {
-  mongo: Parameters<typeof createAccountRepository>[0];
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
   queues: ChatQueues;
@@ -37,7 +36,7 @@ export interface OpenDispatcherDeps {
   accountStore: AccountStore;
   leases: LeaderLease;
   pseudonyms: Pick<Pseudonyms, 'of'>;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   hasReconnectedRecently: () => boolean;
   requestTimeoutMs: number;
   retentionMs: number;
@@ -47,20 +46,8 @@ export interface OpenDispatcherDeps {
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const {
-    mongo,
-    models,
-    redis,
-    keyspace,
-    admissions,
-    leases,
-    events,
-    hasReconnectedRecently,
-    retentionMs,
-    clock,
-    log,
-  } = deps;
-  const work = createBatchWorkRepository(models);
+  const { mongo, redis, keyspace, admissions, leases, events, hasReconnectedRecently, retentionMs, clock, log } = deps;
+  const work = createBatchWorkRepository(mongo);
   const lane = createBatchLane(redis, keyspace);
   const lines = createReadLines({ work, lane });
   const enqueue = createEnqueue({
@@ -73,7 +60,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   });
   const admit = createAdmission({
     store: admissions,
-    accounts: createAccountRepository(mongo, models),
+    accounts: createAccountRepository(mongo),
     accountStore: deps.accountStore,
     routing: deps.routing,
     takeBack: enqueue.takeBack,
@@ -84,12 +71,18 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   return createDispatcher({
     work,
     fillLane: createFillLane({
-      ...{ work, lane, lines, clock },
-      principals: createPrincipalRepository(models),
+      work,
+      lane,
+      lines,
+      clock,
+      principals: createPrincipalRepository(mongo),
       sendLine: createSendLine({ admit, enqueue }),
     }),
     collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
     closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
-    ...{ leases, hasReconnectedRecently, clock, log },
+    leases,
+    hasReconnectedRecently,
+    clock,
+    log,
   });
 }

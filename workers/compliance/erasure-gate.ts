@@ -9,7 +9,7 @@ import type { SettlementRepository } from '../../shared/infra/mongo/accounts/set
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 
 /**
@@ -18,10 +18,10 @@ import { createSettlementRepository } from '../../shared/infra/mongo/accounts/se
  */
 export interface ErasureGate {
   isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean>;
-  /** Under which name something may be told of an entity. */
+  /** The entity's id, or its pseudonym once it is erased. */
   nameOf(tenantId: string, entityId: string, seq: number): Promise<string>;
-  /** Settlement records as they may be booked. */
-  cover(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
+  /** Settlement records with the pseudonyms of entities that are erased. */
+  pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
 }
 
 export function createErasureGate(deps: { erasures: ErasureRepository; pseudonyms: Pseudonyms }): ErasureGate {
@@ -42,7 +42,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
       return (await isErased(tenantId, entityId, seq)) ? pseudonyms.of(tenantId, entityId) : entityId;
     },
 
-    async cover(records) {
+    async pseudonymize(records) {
       const ids = records.flatMap(({ tenantId, entityId }) =>
         entityId === undefined
           ? []
@@ -63,12 +63,15 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 }
 
 /** Books charges of erased entities under their pseudonyms. */
-export function coverLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'cover'>): SettlementRepository {
-  return { settle: async (records, now) => ledger.settle(await gate.cover(records), now) };
+export function gateLedger(
+  ledger: SettlementRepository,
+  gate: Pick<ErasureGate, 'pseudonymize'>,
+): SettlementRepository {
+  return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 
-/** Remembers nothing of a request whose entity was erased after it was accepted. */
-export function coverConversations(
+/** Saves no turn of a request whose entity was erased after it was accepted. */
+export function gateConversations(
   conversations: ConversationRepository,
   gate: Pick<ErasureGate, 'isErased'>,
 ): ConversationRepository {
@@ -81,8 +84,8 @@ export function coverConversations(
   };
 }
 
-/** Keeps no answer of such a request. */
-export function coverAnswers(
+/** Stores no answer of a request whose entity was erased after it was accepted. */
+export function gateAnswers(
   answers: Pick<AnswerRepository, 'keep'>,
   gate: Pick<ErasureGate, 'isErased'>,
 ): Pick<AnswerRepository, 'keep'> {
@@ -95,7 +98,7 @@ export function coverAnswers(
   };
 }
 
-/** Where requests store what outlives them; whatever is stored for an entity passes the gate. */
+/** The stores of what outlives a request; whatever they store of an entity passes the gate. */
 export interface ErasureGatedStores {
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
@@ -105,20 +108,16 @@ export interface ErasureGatedStores {
   ledger: SettlementRepository;
 }
 
-export function withErasureGate(
-  mongo: Parameters<typeof createSettlementRepository>[0],
-  models: Models,
-  credentialsKey: Buffer,
-): ErasureGatedStores {
+export function withErasureGate(mongo: MongoConnection, credentialsKey: Buffer): ErasureGatedStores {
   const pseudonyms = createPseudonyms(credentialsKey);
-  const erasures = createErasureRepository(models);
+  const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });
   return {
     pseudonyms,
     erasures,
     gate,
-    conversations: coverConversations(createConversationRepository(models), gate),
-    answers: coverAnswers(createAnswerRepository(models), gate),
-    ledger: coverLedger(createSettlementRepository(mongo, models), gate),
+    conversations: gateConversations(createConversationRepository(mongo), gate),
+    answers: gateAnswers(createAnswerRepository(mongo), gate),
+    ledger: gateLedger(createSettlementRepository(mongo), gate),
   };
 }

@@ -2,8 +2,9 @@ import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
-import type { AnswerRow, EntityRow } from '../../shared/infra/mongo/rows.ts';
-import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-rows.ts';
+import type { AnswerRow } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { EntityRow } from '../../shared/infra/mongo/entities/entity-repository.ts';
+import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 
 /** One file of an export: its name without the ending, and its lines as objects. */
 export interface ExportFile {

@@ -1,7 +1,7 @@
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-rows.ts';
+import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
@@ -28,7 +28,7 @@ export class JobLost extends Error {
 export interface RunJobDeps {
   jobs: Pick<ComplianceJobRepository, 'claim' | 'renew' | 'fail' | 'findUntold' | 'markTold'>;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   clock: Clock;
   /** Aborts when the worker stops. */
   stopping: AbortSignal;
@@ -58,7 +58,7 @@ function toEvent({ _id, tenantId, kind, scope, entityId, entityHash }: Complianc
       };
 }
 
-/** Runs one export or deletion, if nobody else does, and tells of its end. */
+/** Runs one export or deletion, if nobody else does, and publishes its end. */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
   const { jobs, kinds, events, clock, stopping, log } = deps;
 
@@ -117,7 +117,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     }
     const untold = await jobs.findUntold(named);
     if (untold === undefined) return;
-    await events.raise([toEvent(untold, clock.now())]);
+    await events.publish([toEvent(untold, clock.now())]);
     await jobs.markTold(untold);
   };
 }

@@ -1,13 +1,13 @@
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { createConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import { createCopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createExportArchiveRepository } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { createExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
-import type { Models } from '../../shared/infra/mongo/models.ts';
 import { createRecordEraser } from '../../shared/infra/mongo/compliance/record-eraser.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
@@ -54,15 +54,14 @@ function createSweepJobs({ jobs, queue, leases, clock }: SweepJobsDeps): () => P
 }
 
 export interface ComplianceDeps {
-  mongo: Parameters<typeof createRecordEraser>[0];
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
   queues: ChatQueues;
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
   retentionMs: number;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   leases: LeaderLease;
   clock: Clock;
   closer: Closer;
@@ -72,16 +71,16 @@ export interface ComplianceDeps {
 const SWEEP_MS = 2_000;
 /** A reader that missed the end of its stream looks for it after a second (api/relay/hub.ts). */
 const QUIET_MS = 2_000;
-/** What runs is told to stop; another worker begins it again. */
+/** What runs is stopped; another worker begins it again. */
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: ComplianceDeps) {
-  const { models, redis, keyspace, queues, pseudonyms, retentionMs } = deps;
+  const { mongo, redis, keyspace, queues, pseudonyms, retentionMs } = deps;
   return createEraseRequests({
     traces: createRequestEraser(redis, keyspace),
     outbox: createOutboxSearch(redis, keyspace),
     records: createRecordStore(redis, keyspace, { retentionMs }),
-    known: createConversationEraser(models),
+    known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
       // One that a worker has in hand cannot be taken out, and ends with the request.
       for (const name of QUEUE_NAMES)
@@ -95,15 +94,15 @@ function eraseRequestsOf(deps: ComplianceDeps) {
 }
 
 function runDeletionOf(deps: ComplianceDeps) {
-  const { mongo, models, redis, keyspace, pseudonyms, erasures, clock } = deps;
+  const { mongo, redis, keyspace, pseudonyms, erasures, clock } = deps;
   return createRunDeletion({
-    jobs: createComplianceJobRepository(models),
-    tenants: createTenantRepository(models),
+    jobs: createComplianceJobRepository(mongo),
+    tenants: createTenantRepository(mongo),
     erasures,
     requests: eraseRequestsOf(deps),
-    conversations: createConversationEraser(models),
-    copies: createCopyEraser(models),
-    records: createRecordEraser(mongo, models, pseudonyms),
+    conversations: createConversationEraser(mongo),
+    copies: createCopyEraser(mongo),
+    records: createRecordEraser(mongo, pseudonyms),
     pseudonyms,
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     clock,
@@ -113,8 +112,8 @@ function runDeletionOf(deps: ComplianceDeps) {
 
 /** Starts what a worker does for exports and deletions: their queue and its sweep. */
 export function startCompliance(deps: ComplianceDeps): void {
-  const { models, redis, keyspace, events, leases, clock, closer, log } = deps;
-  const jobs = createComplianceJobRepository(models);
+  const { mongo, redis, keyspace, events, leases, clock, closer, log } = deps;
+  const jobs = createComplianceJobRepository(mongo);
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -125,8 +124,8 @@ export function startCompliance(deps: ComplianceDeps): void {
     kinds: {
       export: createRunExport({
         jobs,
-        archives: createExportArchiveRepository(models),
-        rowsOf: (subject) => createExportRows(models, subject),
+        archives: createExportArchiveRepository(mongo),
+        rowsOf: (subject) => createExportRows(mongo, subject),
         clock,
       }),
       deletion: runDeletionOf(deps),

@@ -1,36 +1,50 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type {
   AttemptRef,
-  Claimed as ClaimedRequest,
+  ClaimedRequest,
+  Held,
   RequestStore,
 } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
-export interface ClaimDeps {
-  requests: Pick<RequestStore, 'claim'>;
+const POLL_MS = 250;
+
+export interface AwaitTurnDeps {
+  requests: Pick<RequestStore, 'leaseLeftMs'>;
+  /** Whether Redis has just come back, so that a lease which ran out meanwhile says nothing of its worker. */
+  hasReconnectedRecently: () => boolean;
+}
+
+export interface ClaimDeps extends AwaitTurnDeps {
+  requests: Pick<RequestStore, 'claim' | 'leaseLeftMs'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
-  openLease: (options: {
-    ref: AttemptRef;
-    rates: Rates;
-    maxTokens: number;
-    remainingMs: number;
-    admitted: Usage;
-    credits: { heldMicro: number; spendableMicro: number };
-  }) => Lease;
-  /** Lets a later delivery wait for an attempt that lives. */
-  awaitTurn: (delivery: Delivery) => Promise<void>;
+  openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
   events: WorkerEmitter;
   log: Logger;
 }
 
-/** What an attempt that died had already sent. */
+/**
+ * BullMQ hands a job out again when its lock has run out; its worker may live all the same, cut off from Redis for a
+ * while. As long as that worker renews the request's lease, a later delivery waits instead of taking the request from
+ * it, which would end a stream that has begun. Only politeness: the fence decides.
+ */
+export async function awaitTurn(
+  { requests, hasReconnectedRecently }: AwaitTurnDeps,
+  { shard, requestId, attempt }: Delivery,
+): Promise<void> {
+  if (attempt === 1) return;
+  while (hasReconnectedRecently() || (await requests.leaseLeftMs(shard, requestId)) > 0) await pause(POLL_MS);
+}
+
+/** What a delivery that died had already sent. */
 async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef): Promise<string> {
   const entries = await streams.readFrom(shard, requestId, 1);
   return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
@@ -42,27 +56,21 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
-export function createClaim({ requests, streams, routing, openLease, awaitTurn, events, log }: ClaimDeps) {
+export function createClaim(deps: ClaimDeps) {
+  const { requests, streams, routing, openLease, events, log } = deps;
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
-    await awaitTurn(delivery);
+    await awaitTurn(deps, delivery);
     const claimed = await requests.claim(shard, requestId, tenantId, attempt);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
       return undefined;
     }
-    const { envelope, seq, sent, remainingMs } = claimed;
+    const { envelope, seq, sent, remainingMs, held, promptTokens } = claimed;
     const ref = refOf(claimed);
-    const rates = routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
-    const admitted = { promptTokens: 0, completionTokens: 0 };
-    const lease = openLease({
-      ref,
-      rates,
-      maxTokens: envelope.request.maxTokens,
-      remainingMs,
-      admitted,
-      credits: claimed,
-    });
+    const rates = claimed.rates ?? routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
+    const { maxTokens } = envelope.request;
+    const lease = openLease({ ref, rates, maxTokens, remainingMs, held });
     if (claimed.cancelled) lease.stop('cancelled');
     const text = sent > 0 ? await textSoFar(streams, ref) : '';
     const answer = {
@@ -70,6 +78,7 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       text,
       unsent: [],
       asked: undefined,
+      promptTokens,
       provider: '',
       model: '',
       trace: { attempts: [] },
@@ -82,7 +91,6 @@ export function createClaim({ requests, streams, routing, openLease, awaitTurn, 
       rates,
       lease,
       answer,
-      spendableMicro: claimed.spendableMicro,
     };
     events.emit('request.claimed', run);
     return run;

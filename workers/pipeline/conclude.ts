@@ -1,10 +1,11 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { estimateUsage } from './prompt/fit-window.ts';
 import { Interrupted, Stopped } from './stage.ts';
-import type { Claimed, Outcome, StopReason } from './stage.ts';
+import type { Bound, Claimed, Outcome } from './stage.ts';
 
 export interface ConcludeDeps {
   conversations: Pick<ConversationRepository, 'forget'>;
@@ -13,15 +14,39 @@ export interface ConcludeDeps {
 
 const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
-function stopError(reason: StopReason): ServiceError | undefined {
-  if (reason === 'deadline') return new ServiceError('timeout', 'The request did not end within its time limit.');
-  if (reason === 'exhausted') {
+const DAY_MS = 86_400_000;
+
+/** What does not cover the request, in words for the caller. */
+function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
+  if (bound === 'budget') {
+    return new ServiceError('budget_exceeded', 'The rest of the monthly token budget does not cover this request.');
+  }
+  if (bound === 'allowance') {
+    const untilMidnightMs = DAY_MS - (envelope.acceptedAt % DAY_MS);
     return new ServiceError(
-      'insufficient_credits',
-      'The prepaid credit balance does not cover this request; buy credits or ask the administrator.',
+      'tpm_exceeded',
+      "The rest of the daily token allowance for the tenant's test keys does not cover this request.",
+      { retryAfterSeconds: Math.ceil(untilMidnightMs / 1000) },
     );
   }
-  return undefined;
+  return new ServiceError(
+    'insufficient_credits',
+    'The prepaid credit balance does not cover this request; buy credits or ask the administrator.',
+  );
+}
+
+function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | undefined {
+  if (reason === 'deadline') return new ServiceError('timeout', 'The request did not end within its time limit.');
+  return reason === 'exhausted' ? exhaustedError(bound, run) : undefined;
+}
+
+/** What there is of an answer, as our own tokenizer counts it. */
+async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
+  const { text, asked, promptTokens } = answer;
+  if (text === '') return NO_USAGE;
+  const usage = await estimateUsage(asked ?? envelope.request.messages, text);
+  // Another attempt asked, and said with its first text how much: history and instruction are known to that one only.
+  return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
 /** The error a failed run ends with; a bug is logged and answered as one generic error, never guessed into a known code. */
@@ -67,14 +92,15 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   }
 
   return async (run: Claimed, error: unknown): Promise<Outcome | undefined> => {
-    const stopped = error instanceof Stopped ? error.reason : undefined;
+    const stop = error instanceof Stopped ? error : undefined;
+    const stopped = stop?.reason;
     if (stopped === 'superseded' || stopped === 'shutdown') return undefined;
     await deleteEarlierTurn(run);
-    const { text, asked } = run.answer;
-    const usage = text === '' ? NO_USAGE : await estimateUsage(asked ?? run.envelope.request.messages, text);
+    const { text } = run.answer;
+    const usage = await usageOf(run);
     if (stopped === 'cancelled') return { finishReason: 'cancelled', usage };
     if (stopped === 'exhausted' && text !== '') return { finishReason: 'length', usage };
-    const failure = (stopped === undefined ? undefined : stopError(stopped)) ?? toServiceError(error, run, log);
+    const failure = (stop === undefined ? undefined : stopError(stop, run)) ?? toServiceError(error, run, log);
     return { finishReason: 'error', usage, error: toErrorDetail(failure) };
   };
 }

@@ -5,7 +5,7 @@ import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
-import type { Claimed, Outcome } from './stage.ts';
+import type { Claimed, Outcome, UnbilledReason } from './stage.ts';
 
 export interface FinishDeps {
   journal: Pick<FinishJournal, 'finish'>;
@@ -43,22 +43,41 @@ function settlementOf(
   };
 }
 
+/** How far the charges of requests that ran at once may overdraw an account (docs/spec/contract.md section 8, Bounds). */
+const OVERDRAFT_TOKENS = 200;
+
+function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): UnbilledReason {
+  if (finishReason === 'cancelled') return 'cancelled';
+  if (finishReason === 'content_filter') return 'flagged';
+  return answer.rejected ?? 'failed';
+}
+
+/** A request that ended without text after a provider was called: nobody pays, and its prompt keeps its weight. */
+function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
+  const { text, asked, promptTokens } = run.answer;
+  if (text !== '' || asked === undefined) return outcome;
+  return { ...outcome, unbilled: { promptTokens, reason: unbilledReason(run, outcome) } };
+}
+
 /**
  * Ends the request: terminal event, settlement record and hold release in one script. Safe to run twice: the script
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  */
 export function createFinish({ journal, clock, events, log }: FinishDeps) {
-  return async (run: Claimed, outcome: Outcome): Promise<boolean> => {
-    const { answer, envelope, ref } = run;
+  return async (run: Claimed, ended: Outcome): Promise<boolean> => {
+    const { answer, envelope, ref, rates } = run;
+    const outcome = withUnbilled(run, ended);
     const settlement = settlementOf(run, outcome, clock.now());
-    const { finishReason, usage, error } = outcome;
+    const { finishReason, usage, error, unbilled } = outcome;
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,
+      overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
+      ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
     if (finished) events.emit('request.finished', run, outcome);
     else

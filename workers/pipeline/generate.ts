@@ -1,6 +1,8 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
 import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-call/caller-error.ts';
-import { TooLongError, countBytes, countPrompt, estimateUsage, promptFor } from './prompt/fit-window.ts';
+import { amountWith, estimatePrompt, estimateTokens } from './lease/estimate-tokens.ts';
+import { openReleaseGate } from './lease/release-gate.ts';
+import { TooLongError, estimateUsage, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
@@ -37,8 +39,11 @@ export interface GenerateDeps {
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** Like the ingress at admission (docs/architecture/facts.md section 6): an estimate that needs no tokenizer. */
-const BYTES_PER_TOKEN = 4;
+/** What a target is asked, and whether the longest answer to it is paid for. */
+interface Prompt {
+  messages: ChatMessage[];
+  isCovered: boolean;
+}
 
 /** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
 function endsWithText(error: unknown): boolean {
@@ -55,35 +60,34 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   type Route = Routed['targets'][number];
 
   /** One call, noted in the trace; `onBegin` hears of its first text. */
-  function ask(
+  async function ask(
     run: Routed,
     route: Route,
-    messages: ChatMessage[],
+    { messages, isCovered }: Prompt,
     writer: ChunkWriter | undefined,
     onBegin: () => void,
   ): Promise<ProviderCallResult> {
     const { envelope, answer, lease } = run;
     const { target, provider } = route;
     const asked = { provider: provider.name, model: target.model };
-    Object.assign(answer, { text: '', asked: messages, ...asked });
+    const promptTokens = estimatePrompt(messages);
+    Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // Where credits are short, even a complete answer is watched while it grows; where another target may answer, a
-    // stream shows within the first token's time limit that this one is silent.
-    const watched =
-      run.spendableMicro < envelope.request.maxTokens * run.rates.completionMicro || hasOtherTarget(run, route);
-    const promptTokens = Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN);
-    let completionBytes = 0;
-    const onText = (text: string) => {
+    // What is not held for the longest answer is watched while it grows, complete answers included; where another
+    // target may answer, a stream shows within the first token's time limit that this one is silent.
+    const watched = !isCovered || hasOtherTarget(run, route);
+    let shown = { bytes: 0, pieces: 0 };
+    const gate = openReleaseGate(lease, (text) => {
       if (answer.text === '') {
         events.emit('answer.first_text', run);
         onBegin();
       }
       answer.text += text;
-      completionBytes += countBytes(text);
-      lease.need({ promptTokens, completionTokens: Math.ceil(completionBytes / BYTES_PER_TOKEN) });
+      shown = amountWith(shown, text);
+      lease.need({ promptTokens, completionTokens: estimateTokens(shown) });
       if (writer === undefined) answer.unsent.push(text);
       else writer.write(text);
-    };
+    });
     const call: ProviderCallInput = {
       envelope,
       target,
@@ -93,19 +97,17 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       outer: lease.signal,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
-      onText,
+      onText: gate.push,
     };
-    return traceProviderCall(answer.trace, asked, clock.now, () => runProviderCall(adapters[provider.kind], call));
+    const generateText = () => runProviderCall(adapters[provider.kind], call);
+    const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
+    await gate.end();
+    return result;
   }
 
-  async function attempt(
-    run: Routed,
-    route: Route,
-    messages: ChatMessage[],
-    writer: ChunkWriter | undefined,
-  ): Promise<Outcome> {
+  async function attempt(run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { provider } = route;
-    const call = (onBegin: () => void) => ask(run, route, messages, writer, onBegin);
+    const call = (onBegin: () => void) => ask(run, route, prompt, writer, onBegin);
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
       if (error instanceof ProviderError) events.emit('provider.called', provider.name, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
@@ -117,9 +119,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
-    const usage = result.usage ?? (await estimateUsage(messages, run.answer.text));
-    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text))
+    const usage = result.usage ?? (await estimateUsage(prompt.messages, run.answer.text));
+    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
+      run.answer.rejected = 'not_json';
       throw new NotJsonError(usage);
+    }
     return { finishReason: result.finishReason, usage };
   }
 
@@ -137,13 +141,13 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
     // History, which admission could not know of, raises hold and token weight before the provider is called.
-    lease.need({ promptTokens: Math.ceil(countPrompt(messages, countBytes) / BYTES_PER_TOKEN), completionTokens: 0 });
-    if (run.history.length > 0) await lease.renew();
+    const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
+    const prompt = { messages, isCovered };
     const hasOther = hasOtherTarget(run, route);
     const askedWaitMaxMs = hasOther ? ASKED_WAIT_BESIDE_OTHERS_MS : ASKED_WAIT_MAX_MS;
     let callsLeft = route.provider.maxRetries;
     let asksLeft = 1;
-    return withRetries(() => attempt(run, route, messages, writer), {
+    return withRetries(() => attempt(run, route, prompt, writer), {
       retries: callsLeft + asksLeft,
       signal: lease.signal,
       mayRetry: (error) => {

@@ -39,8 +39,6 @@ export interface Claimed {
   /** Place in the order of acceptance. */
   seq: number;
   rates: Rates;
-  /** What the tenant could still spend beside this request's hold; Infinity for test keys. */
-  spendableMicro: number;
   lease: Lease;
   answer: AnswerSoFar;
 }
@@ -49,15 +47,27 @@ export interface Claimed {
 export interface Lease {
   /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
   signal: AbortSignal;
-  /** Sets what the request will have used, for hold and token weight. */
+  /** Tells what the request has used so far, for hold and token weight. */
   need(usage: Usage): void;
-  /** Renews at once, for a need that should not wait for the next interval; credits that do not cover it end the request. */
-  renew(): Promise<void>;
+  /**
+   * Holds the prompt that a provider is to be asked; `isNew`: admission did not know all of it. True: the longest answer
+   * is held as well, so nobody need watch it grow. Throws Stopped where credits, budget or allowance do not cover it.
+   */
+  cover(promptTokens: number, isNew: boolean): Promise<boolean>;
+  /** Tokens of the answer that may be released so far; Infinity: all. */
+  granted(): number;
+  /** Asks that so many may be released; `granted` has what came of it. Rejects where Redis did not answer. */
+  grant(completionTokens: number): Promise<void>;
+  /** Ends the request because nothing more is granted. */
+  exhaust(): void;
   /** Asks at once whether the request is still owned and wanted. */
   check(): Promise<void>;
   stop(reason: StopReason): void;
   release(): void;
 }
+
+/** What bounds the text of a request. */
+export type Bound = 'credits' | 'budget' | 'allowance';
 
 export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' | 'shutdown';
 
@@ -65,10 +75,13 @@ export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' |
 export class Stopped extends Error {
   override readonly name = 'Stopped';
   readonly reason: StopReason;
+  /** With `exhausted`: which bound was reached. */
+  readonly bound: Bound | undefined;
 
-  constructor(reason: StopReason) {
+  constructor(reason: StopReason, bound?: Bound) {
     super(`The attempt was stopped: ${reason}`);
     this.reason = reason;
+    this.bound = bound;
   }
 }
 
@@ -87,6 +100,10 @@ export interface AnswerSoFar {
   unsent: string[];
   /** What the provider was asked; undefined: nobody has been asked yet. */
   asked: readonly ChatMessage[] | undefined;
+  /** An estimate of what was asked; 0: nobody has been asked yet. */
+  promptTokens: number;
+  /** Whole answers were thrown away because they were not what was asked for. */
+  rejected?: 'not_json';
   provider: string;
   model: string;
   trace: RequestTrace;
@@ -112,11 +129,16 @@ export interface Routed extends Assembled {
   targets: { target: Target; provider: Provider }[];
 }
 
+/** Why a provider was asked for tokens that nobody pays for. */
+export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json';
+
 /** How a request ends: with an answer, or with what there was of it. */
 export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;
   error?: ErrorDetail;
+  /** The prompt of a request that ended without text after a provider was called. */
+  unbilled?: { promptTokens: number; reason: UnbilledReason };
 }
 
 export interface Generated extends Routed {

@@ -19,7 +19,7 @@ const CONCURRENCY = 8;
 const LOCK_MS = 15_000;
 const STALL_CHECK_MS = 5_000;
 
-/** Runs exports and deletions. A job that fails is of no account: what is to be done stands in MongoDB. */
+/** Runs exports and deletions. A failed job loses nothing: the work stands in MongoDB, and the sweep queues it again. */
 export function createComplianceWorker({ client, keyspace, run, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {

@@ -58,7 +58,7 @@ const TIMINGS: InferenceTimings = {
 const CANARY = 'canary';
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;
-/** A job that was being fetched when the worker was told to stop has begun by then. */
+/** A job that was being fetched when the worker began to stop has begun by then. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
@@ -102,7 +102,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });
-  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease tells.
+  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });

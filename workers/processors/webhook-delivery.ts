@@ -14,11 +14,11 @@ export interface WebhookWorkerDeps {
   log: Logger;
 }
 
-/** Receivers that are asked at the same time, in each lane. They mostly wait. */
+/** Receivers that each lane calls at the same time. They mostly wait. */
 const CONCURRENCY = 64;
 const LANES: readonly WebhookQueueName[] = ['webhooks', 'webhooks-slow'];
 
-/** Runs both lanes of deliveries. A job that fails is of no account: what is due is due still, and the sweep finds it. */
+/** Runs both lanes of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
 export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
   const workers = LANES.map((lane) => {
     const worker = new Worker<WebhookJob>(lane, (job) => serve(lane, job.data), {

@@ -3,13 +3,13 @@ import type { AttemptRef, Ending, RequestStore } from '../../shared/infra/redis/
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface FinishJournal {
-  /** Ends a request and remembers it for the next seconds. */
+  /** Ends a request and keeps its end for the next seconds. */
   finish: RequestStore['finish'];
-  /** After a reconnect: says again what Redis may have forgotten. Safe to repeat. */
+  /** Repeats, after a reconnect, the ends that Redis may have lost. Safe to repeat. */
   replay(): Promise<void>;
 }
 
-export interface RecentEndingsDeps {
+export interface FinishJournalDeps {
   requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
   clock: Clock;
   log: Logger;
@@ -19,15 +19,15 @@ export interface RecentEndingsDeps {
 const KEPT_MS = 5_000;
 
 /**
- * What this worker has ended in its last seconds before Redis went away. Redis may come back without them
+ * Keeps what this worker has ended in the last seconds. Redis may go away and come back without them
  * (docs/architecture/facts.md section 3), and then the request would run again, or its charge be lost.
  */
-export function createFinishJournal({ requests, clock, log }: RecentEndingsDeps): FinishJournal {
+export function createFinishJournal({ requests, clock, log }: FinishJournalDeps): FinishJournal {
   let kept: { at: number; ref: AttemptRef; sentSeq: number; ending: Ending }[] = [];
   let first = 0;
 
   /** Nothing ends while Redis is away, so what is left at the reconnect is of the last seconds before. */
-  function forgetOlder(now: number): void {
+  function dropOlder(now: number): void {
     while (first < kept.length && (kept[first]?.at ?? now) < now - KEPT_MS) first += 1;
     if (first * 2 < kept.length) return;
     kept = kept.slice(first);
@@ -38,16 +38,16 @@ export function createFinishJournal({ requests, clock, log }: RecentEndingsDeps)
     async finish(ref, sentSeq, ending) {
       const finished = await requests.finish(ref, sentSeq, ending);
       const now = clock.now();
-      forgetOlder(now);
+      dropOlder(now);
       if (finished && ending.settlement !== undefined) kept.push({ at: now, ref, sentSeq, ending });
       return finished;
     },
 
     async replay() {
       for (const { ref, sentSeq, ending } of kept.slice(first)) {
-        if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'told') continue;
+        if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'replayed') continue;
         const { requestId, tenantId } = ref;
-        log.warn('Redis had forgotten that a request was finished; it was told again.', { requestId, tenantId });
+        log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
       }
     },
   };

@@ -1,7 +1,7 @@
 import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
+import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { KeyRow } from '../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -9,7 +9,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 export interface AnnounceExpiringKeysDeps {
   webhooks: Pick<WebhookRepository, 'tenantsWith'>;
   keys: ExpiringKeys;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
   leases: Pick<LeaderLease, 'takeTurn' | 'release'>;
   clock: Clock;
 }
@@ -18,7 +18,7 @@ const TASK = 'expiring-keys';
 const EVERY_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** A key that is given another end is announced again before that one. */
+/** A key whose end has been moved is announced again. */
 function toEvent({ _id, tenantId, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): RaisedEvent {
   const days = expiresAt - now <= DAY_MS ? 1 : 7;
   return {
@@ -30,7 +30,7 @@ function toEvent({ _id, tenantId, name, expiresAt }: KeyRow & { expiresAt: numbe
   };
 }
 
-/** Tells of keys that end within seven days and, once more, within one: those who have asked for it, fleet-wide. */
+/** Publishes keys that end within seven days and, once more, within one. One worker does so for all. */
 export function createAnnounceExpiringKeys(deps: AnnounceExpiringKeysDeps): () => Promise<void> {
   const { webhooks, keys, events, leases, clock } = deps;
   return async () => {
@@ -39,7 +39,7 @@ export function createAnnounceExpiringKeys(deps: AnnounceExpiringKeysDeps): () =
       const now = clock.now();
       for (const tenantId of await webhooks.tenantsWith('key.expiring')) {
         const expiring = await keys.between(tenantId, now, now + 7 * DAY_MS);
-        await events.raise(expiring.map((key) => toEvent(key, now)));
+        await events.publish(expiring.map((key) => toEvent(key, now)));
       }
     } catch (error) {
       await leases.release(FLEET_SHARD, TASK);

@@ -10,7 +10,7 @@ import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts
 import type { Claimed, Outcome } from '../pipeline/stage.ts';
 
 export interface ChatEventsDeps {
-  events: Pick<EventSink, 'raise' | 'tell' | 'wants'>;
+  events: Pick<EventSink, 'publish' | 'tryPublish' | 'wants'>;
   watchAccount: WatchAccount;
   gate: Pick<ErasureGate, 'nameOf'>;
   clock: Clock;
@@ -90,7 +90,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     const raised = records.flatMap((record) => toBookedEvent(record, now));
     for (const tenantId of new Set(records.map((record) => record.tenantId)))
       raised.push(...(await watchAccount(tenantId, now)));
-    await events.raise(raised);
+    await events.publish(raised);
   }
 
   /** An entity that was erased since the request was accepted goes by its pseudonym. */
@@ -100,7 +100,7 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
       if (!(await events.wants(tenantId, ['chat.failed', 'moderation.flagged']))) return;
       const { entityId } = request;
       const name = entityId === undefined ? undefined : await gate.nameOf(tenantId, entityId, seq);
-      await events.tell(toFinishedEvents({ envelope, answer }, outcome, name, now));
+      await events.tryPublish(toFinishedEvents({ envelope, answer }, outcome, name, now));
     } catch (error) {
       log.warn('Webhook events of an ended request are lost, if anybody wants them.', { tenantId, requestId, error });
     }

@@ -7,8 +7,8 @@ import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo
 import type {
   DeliveryAttempt,
   WebhookDeliveryRow,
-  WebhookRow,
-} from '../../shared/infra/mongo/webhooks/webhook-rows.ts';
+} from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../worker-events.ts';
@@ -20,8 +20,8 @@ export interface DeliverDeps {
   deliveries: Pick<WebhookDeliveryRepository, 'claim' | 'settle' | 'findEvent' | 'giveUp'>;
   client: WebhookClient;
   cipher: Pick<CredentialCipher, 'decrypt'>;
-  events: Pick<EventSink, 'tell'>;
-  /** Tells every process that a tenant's webhooks have changed. */
+  events: Pick<EventSink, 'tryPublish'>;
+  /** Announces to every process that a tenant's webhooks have changed. */
   announce: (tenantId: string) => Promise<void>;
   /** From 0 up to 1. */
   random: () => number;
@@ -87,7 +87,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     await deliveries.giveUp(tenantId, _id);
     log.warn('A webhook was disabled.', { tenantId, reason });
     const data = { webhook_id: _id, url, reason };
-    await events.tell([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
+    await events.tryPublish([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
   }
 
   /** What the webhook's row says of its receiver after an attempt. */

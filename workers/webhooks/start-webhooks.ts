@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/config/load-config.ts';
 import { createWebhookClient } from '../../shared/infra/http/webhook-client.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import { createExpiringKeys } from '../../shared/infra/mongo/tenants/expiring-keys.ts';
+import { createExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookQueue } from '../../shared/infra/queue/webhook-queue.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -39,7 +39,7 @@ const CLOSING_MS = 17_000;
 export async function startWebhooks(
   deps: WebhooksDeps,
 ): Promise<{ events: EventSink; publishBooked: ChatEvents['publishBooked'] }> {
-  const { config, models, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
+  const { config, mongo, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
   const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(deps);
   const chatEvents = createChatEvents({ events, gate: deps.gate, watchAccount, clock, log });
   telemetry.on('request.finished', chatEvents.publishFinished);
@@ -69,7 +69,7 @@ export async function startWebhooks(
     warn('The sweep of webhook deliveries'),
   );
   const watchingKeys = repeat(
-    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(models) }),
+    createAnnounceExpiringKeys({ webhooks, events, leases, clock, keys: createExpiringKeys(mongo) }),
     () => KEYS_LOOK_MS,
     warn('Looking for expiring keys'),
   );
@@ -96,7 +96,7 @@ const WEBHOOKS_MAX = 1_000;
 
 /**
  * Queues every webhook for which something is due: retries whose time has come, and what a Redis that was restarted or
- * a process that died has forgotten. One process of the fleet does so.
+ * a process that died has forgotten. One worker does so for all.
  */
 function createSweepDeliveries({ deliveries, queue, leases, clock }: SweepDeliveriesDeps): () => Promise<void> {
   return async () => {

@@ -2,7 +2,7 @@ import { totalsOf } from '../../../shared/domain/routing/attempt-window.ts';
 import { DEFAULT_BREAKER, NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import type { Breaker } from '../../../shared/domain/routing/breaker.ts';
 import type { BreakerEvent } from '../../../shared/infra/redis/routing/breaker-store.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/rows.ts';
+import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 
 /** Unix seconds; rounded up, so that nobody who waits until then is early. */
 const seconds = (timeMs: number | null) => (timeMs === null ? null : Math.ceil(timeMs / 1000));

@@ -2,7 +2,8 @@ import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { AccountRepository, Book } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { LedgerRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { readBalance } from '../tenants/balance.ts';
 

@@ -1,4 +1,5 @@
-import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 function statusOf(row: KeyRow, now: number): 'active' | 'revoked' | 'expired' {

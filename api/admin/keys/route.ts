@@ -4,7 +4,7 @@ import { parseListQuery, toListPage } from '../../../shared/contracts/list-page.
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { createKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import type { KeyRepository } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';

@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ProviderRow } from '../../../shared/infra/mongo/rows.ts';
+import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
 import type { TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import type { BreakerSnapshot, BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';

@@ -1,4 +1,4 @@
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 

@@ -1,6 +1,6 @@
 import { monthOf } from '../../../shared/domain/pricing/pricing.ts';
 import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 
 export interface Balance {

@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { shardOf } from './shard-of.ts';
 import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { TenantChanges, TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';

@@ -1,5 +1,5 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { Balance } from './balance.ts';
 
 export function toTenantResource(row: TenantRow, { balanceMicro, heldMicro }: Balance) {

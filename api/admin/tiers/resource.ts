@@ -1,7 +1,7 @@
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { DEFAULT_RATES } from '../../../shared/domain/routing/routing.ts';
-import type { TierRow, TierVersionRow } from '../../../shared/infra/mongo/rows.ts';
+import type { TierRow, TierVersionRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import type { TierContent } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 
 function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {

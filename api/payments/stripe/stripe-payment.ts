@@ -1,7 +1,7 @@
 import Stripe from 'stripe';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Payment } from '../payment.ts';
 import { ownId, toNotice } from './to-notice.ts';

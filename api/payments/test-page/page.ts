@@ -1,5 +1,5 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 
 /** Browsers apply `form-action` to the redirect behind the form, too. */
 export function testPaymentPolicy({ successUrl, cancelUrl }: CheckoutRow): string {

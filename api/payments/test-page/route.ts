@@ -2,7 +2,7 @@ import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';

@@ -2,7 +2,7 @@ import type { Router } from 'express';
 
 import { parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { AuditRepository } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
-import type { AuditRow } from '../../../shared/infra/mongo/rows.ts';
+import type { AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { principalOf } from '../../http/request-context.ts';
 import type { ServeEndpoints } from '../../http/serve-endpoints.ts';
 

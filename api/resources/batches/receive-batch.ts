@@ -4,7 +4,7 @@ import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
@@ -45,7 +45,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     const upload = openUpload(principalOf(res), deps);
     try {
       const { sha256, metadataJson } = await readBatch(req, upload.add);
-      received.set(res, () => upload.start(metadataJson));
+      received.set(res, () => upload.start(metadataJson, contextOf(res).run?.name));
       req.body = { sha256 };
     } catch (fault) {
       const discarded = upload.discard();

@@ -1,5 +1,5 @@
 import { isEndedBatch } from '../../../shared/contracts/batches.ts';
-import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 /** A batch that still arrives ends when it has, if that was asked for. */

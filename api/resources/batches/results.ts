@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { toErrorObject } from '../../../shared/errors/error-body.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { dropUnread } from '../../relay/drop-unread.ts';
 import { outcomeOf } from '../../relay/outcome.ts';

@@ -36,7 +36,12 @@ export function createBatchesRoute({ serve, batches, auditTrail, relayTimes, clo
   return serve({
     createBatch: async (_req, res) => {
       const row = await startReceived(res);
-      await auditTrail.byKey(res, { action: 'batch.created', target: row._id, details: { requests: row.total } });
+      await auditTrail.byKey(res, {
+        action: 'batch.created',
+        target: row._id,
+        details: { requests: row.total },
+        isOnce: true,
+      });
       res.setHeader('Location', `/platform/v1/batches/${row._id}`);
       res.status(202).json(toBatchResource(row));
     },

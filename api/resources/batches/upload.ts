@@ -4,7 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-rows.ts';
+import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -17,8 +17,8 @@ const GROUP_BYTES_MAX = 4 * 1024 * 1024;
 export interface Upload {
   /** Keeps the next line; resolves when there is room for another. */
   add(line: BatchLine): Promise<void>;
-  /** All of it has arrived: lets it run. Throws `conflict` where that cannot be any more. */
-  start(metadataJson: string | undefined): Promise<BatchRow>;
+  /** All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict` where that cannot be any more. */
+  start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
   discard(): Promise<void>;
 }
@@ -101,7 +101,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       if ('error' in line) failed += 1;
     },
 
-    async start(metadataJson) {
+    async start(metadataJson, startedUnder) {
       if (state !== 'arriving')
         throw new ServiceError('conflict', 'The connection ended before the batch could start.');
       state = 'starting';
@@ -112,10 +112,14 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
         throw error;
       }
       // Where this fails it may have started all the same: then it runs, and else it is ended like one that broke off.
-      const counts = { total, failed, ...(metadataJson === undefined ? {} : { metadataJson }) };
-      const row = await batches.start(tenantId, batchId, counts);
-      if (row !== undefined) return row;
+      const row = await batches.start(tenantId, batchId, {
+        ...{ total, failed },
+        ...(metadataJson === undefined ? {} : { metadataJson }),
+        ...(startedUnder === undefined ? {} : { startedUnder }),
+      });
+      if (row?._id === batchId) return row;
       await takeBack();
+      if (row !== undefined) return row;
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
 

@@ -1,6 +1,6 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { BALANCE_MICRO_MAX } from '../../admin/credits/book-credits.ts';

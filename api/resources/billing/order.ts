@@ -1,6 +1,6 @@
 import { AMOUNT_MAX, priceOf, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { Order } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { Order } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { PriceList } from '../../../shared/infra/mongo/accounts/price-repository.ts';
 import type { NewCheckout } from './schema.ts';
 

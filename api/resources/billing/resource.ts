@@ -1,6 +1,8 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
-import type { CheckoutRow, PackageRow, PurchaseRow } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
-import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { PackageRow } from '../../../shared/infra/mongo/accounts/price-repository.ts';
+import type { PurchaseRow } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 import { checkoutStatus } from './checkout-status.ts';
 

@@ -3,7 +3,7 @@ import type { Request, Response, Router } from 'express';
 import { pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/billing-rows.ts';
+import type { CheckoutRow } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { PriceRepository } from '../../../shared/infra/mongo/accounts/price-repository.ts';

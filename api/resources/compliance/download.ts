@@ -4,7 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { ComplianceJobRow, ExportArchive } from '../../../shared/infra/mongo/compliance/compliance-rows.ts';
+import type {
+  ComplianceJobRow,
+  ExportArchive,
+} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { archiveNameOf } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { dropUnread } from '../../relay/drop-unread.ts';

@@ -1,8 +1,8 @@
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts';
 import { createComplianceJobRepository } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { createExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import type { Models } from '../../../shared/infra/mongo/models.ts';
 import { createComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -10,7 +10,7 @@ import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { ComplianceParts } from './route.ts';
 
 export interface OpenComplianceDeps {
-  models: Models;
+  mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
   credentialsKey: Buffer;
@@ -20,14 +20,14 @@ export interface OpenComplianceDeps {
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { models, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
   closer.defer('compliance queue', () => queue.close());
   return {
-    jobs: createComplianceJobRepository(models),
-    archives: createExportArchiveRepository(models),
+    jobs: createComplianceJobRepository(mongo),
+    archives: createExportArchiveRepository(mongo),
     queue,
     pseudonyms: createPseudonyms(credentialsKey),
   };

@@ -1,5 +1,5 @@
 import { DELETION_STORES } from '../../../shared/contracts/compliance.ts';
-import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-rows.ts';
+import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 function describe(row: ComplianceJobRow) {

@@ -5,7 +5,7 @@ import { parseListQuery, toListPage } from '../../../shared/contracts/list-page.
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ComplianceJobRepository } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-rows.ts';
+import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';

@@ -1,5 +1,5 @@
 import type { Entity } from '../../../shared/infra/mongo/entities/entity-repository.ts';
-import type { StoredMessage } from '../../../shared/infra/mongo/rows.ts';
+import type { StoredMessage } from '../../../shared/infra/mongo/entities/entity-repository.ts';
 import { timeOfSeq } from '../../../shared/domain/requests/acceptance-order.ts';
 import { toSeconds } from '../../contract/unix-seconds.ts';
 

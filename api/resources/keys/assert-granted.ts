@@ -3,7 +3,8 @@ import type { Grant, GrantPart } from './grant.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 
 const SENTENCES: Record<GrantPart, string> = {
   mode: 'A test key cannot make or widen a live key; send `mode` test or use a live key.',

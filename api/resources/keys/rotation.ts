@@ -1,7 +1,7 @@
 import type { NewApiKey } from '../../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeyChanges } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 
 /** Each is one more secret that opens the same door. */
 const PREVIOUS_VALUES_MAX = 10;

@@ -7,13 +7,14 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { applyKeyChanges, createKey, isActiveKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import type { KeyChanges, KeyRepository } from '../../../shared/infra/mongo/tenants/key-repository.ts';
-import type { KeyRow, TenantRow } from '../../../shared/infra/mongo/rows.ts';
+import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
 import type { AuditTrail } from '../audit-log/audit-trail.ts';
-import { principalOf } from '../../http/request-context.ts';
+import { contextOf, createdBefore, idForNew, principalOf } from '../../http/request-context.ts';
 import type { ServeEndpoints } from '../../http/serve-endpoints.ts';
 import { toKeyResource } from '../../admin/keys/resource.ts';
 import { parseNewKey } from '../../admin/keys/schema.ts';
@@ -84,10 +85,13 @@ export function createKeysRoute(deps: KeysRouteDeps): Router {
       const settings = parseNewKey(req.body, now);
       const tenant = await ownTenant(res);
       assertGranted(principalOf(res), grantOf(settings, tenant));
-      const { key, value } = await createKey(deps, tenant._id, settings, now);
+      const keyId = idForNew(res, 'key');
+      const before = await createdBefore(res, () => keys.find(tenant._id, keyId));
+      const { key, ...shownOnce } =
+        before === undefined ? await createKey(deps, tenant._id, settings, now, keyId) : { key: before };
       const { mode, scopes } = key;
-      await auditTrail.byKey(res, { action: 'key.created', target: key._id, details: { mode, scopes } });
-      res.status(201).json({ ...toKeyResource(key, tenant, now), value });
+      await auditTrail.byKey(res, { action: 'key.created', target: keyId, details: { mode, scopes }, isOnce: true });
+      res.status(201).json({ ...toKeyResource(key, tenant, now), ...shownOnce });
     },
 
     listKeys: async (req, res) => {
@@ -139,16 +143,19 @@ export function createKeysRoute(deps: KeysRouteDeps): Router {
       const graceSeconds = parseRotation(req.body);
       const now = clock.now();
       const tenant = await ownTenant(res);
-      let value = '';
+      const rotatedUnder = contextOf(res).run?.name;
+      let value: string | undefined;
       const key = await change(res, keyId, now, (row) => {
         // Whoever rotates a key holds its value, so it must not allow more than the caller's own.
         assertGranted(principalOf(res), grantOf(row, tenant));
+        // An earlier run has rotated it already; its value is not known any more.
+        if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return {};
         if (!isActiveKey(row, now)) {
           throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
         }
         const next = createApiKey(keyPrefix, row.mode, randomBase62(26));
         ({ value } = next);
-        return rotationOf(row, next, graceSeconds * 1000, now);
+        return { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
       });
       // The new value can be shown only now: caches that do not hear of it forget the old one by themselves.
       await accessFlags.announce(keyId).catch((error: unknown) => {
@@ -158,7 +165,7 @@ export function createKeysRoute(deps: KeysRouteDeps): Router {
         });
       });
       await auditTrail.byKey(res, { action: 'key.rotated', target: keyId, details: { grace_seconds: graceSeconds } });
-      res.json({ ...toKeyResource(key, tenant, now), value });
+      res.json({ ...toKeyResource(key, tenant, now), ...(value === undefined ? {} : { value }) });
     },
   });
 }

@@ -1,6 +1,6 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { BUCKET_MS } from '../../../shared/domain/usage/roll-up.ts';
-import type { LedgerRow } from '../../../shared/infra/mongo/rows.ts';
+import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { UsageSum } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
 import { toSeconds } from '../../contract/unix-seconds.ts';
 import { DIMENSIONS, toPageCursor } from './parse-usage-query.ts';

@@ -19,7 +19,7 @@ export interface IngressWebhooks {
   /** An audit log that also tells receivers of what is noted in it. */
   telling: Telling;
   watchAccount: WatchAccount;
-  events: Pick<EventSink, 'raise'>;
+  events: Pick<EventSink, 'publish'>;
 }
 
 /** What the ingress needs of webhooks: their resources, and telling what its routes do. Workers deliver. */

@@ -1,4 +1,5 @@
-import type { WebhookDeliveryRow, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 export function toWebhookResource(row: WebhookRow, now: number) {

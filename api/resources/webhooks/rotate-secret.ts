@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { WebhookChanges } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 
 /** Each adds a signature to every request. */
 const PREVIOUS_SECRETS_MAX = 3;

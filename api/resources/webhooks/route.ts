@@ -5,15 +5,15 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
 import type { WebhookDeliveryRepository } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookChanges, WebhookRepository } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookDeliveryRow, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-rows.ts';
+import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../../../shared/infra/queue/webhook-queue.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { EventSink } from '../../../shared/webhooks/event-sink.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
 import type { AuditTrail } from '../audit-log/audit-trail.ts';
-import { principalOf } from '../../http/request-context.ts';
+import { contextOf, createdBefore, idForNew, principalOf } from '../../http/request-context.ts';
 import type { ServeEndpoints } from '../../http/serve-endpoints.ts';
 import { pathId } from '../../contract/path-id.ts';
 import { toDeliveryResource, toWebhookResource } from './resource.ts';
@@ -79,9 +79,18 @@ export function createWebhooksRoute({ serve, webhooks, accessFlags, auditTrail, 
       const { tenantId } = principalOf(res);
       const { url, events: types, description = '' } = parseNewWebhook(req.body, allowPrivate);
       const now = clock.now();
+      const webhookId = idForNew(res, 'whk');
+      const details = { url, events: types };
+      const before = await createdBefore(res, () => repository.find(tenantId, webhookId));
+      if (before !== undefined) {
+        await accessFlags.announce(tenantId);
+        await auditTrail.byKey(res, { action: 'webhook.created', target: webhookId, details, isOnce: true });
+        res.status(201).json(toWebhookResource(before, now));
+        return;
+      }
       const secret = newWebhookSecret();
       const row: WebhookRow = {
-        _id: newId('whk'),
+        _id: webhookId,
         tenantId,
         url,
         events: types,
@@ -92,7 +101,7 @@ export function createWebhooksRoute({ serve, webhooks, accessFlags, auditTrail, 
       };
       await repository.insert(row);
       await accessFlags.announce(tenantId);
-      await auditTrail.byKey(res, { action: 'webhook.created', target: row._id, details: { url, events: types } });
+      await auditTrail.byKey(res, { action: 'webhook.created', target: webhookId, details, isOnce: true });
       res.status(201).json({ ...toWebhookResource(row, now), secret });
     },
 
@@ -131,9 +140,14 @@ export function createWebhooksRoute({ serve, webhooks, accessFlags, auditTrail, 
       const graceSeconds = parseSecretRotation(req.body);
       const row = await find(req, res);
       const now = clock.now();
+      const rotatedUnder = contextOf(res).run?.name;
+      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) {
+        res.json(toWebhookResource(row, now));
+        return;
+      }
       const secret = newWebhookSecret();
       const changes = secretRotationOf(row, cipher.encrypt(secret), graceSeconds * 1000, now);
-      if (!(await repository.replaceSecret(row, changes))) {
+      if (!(await repository.replaceSecret(row, { ...changes, rotatedUnder }))) {
         throw new ServiceError(
           'conflict',
           'The secret of this webhook is being rotated by another request; try again.',

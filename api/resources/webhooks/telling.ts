@@ -6,7 +6,7 @@ import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
 import type { EventSink, RaisedEvent } from '../../../shared/webhooks/event-sink.ts';
 
 export interface TellingDeps {
-  events: Pick<EventSink, 'tell'>;
+  events: Pick<EventSink, 'tryPublish'>;
   watchAccount: WatchAccount;
   clock: Clock;
   log: Logger;
@@ -49,7 +49,7 @@ export function createTelling({ events, watchAccount, clock, log }: TellingDeps)
     } catch (error) {
       log.error('Whether an adjustment passed a threshold is not known.', { tenantId: entry.tenantId, error });
     }
-    if (told.length > 0) await events.tell(told);
+    if (told.length > 0) await events.tryPublish(told);
   }
 
   return (audit) => ({

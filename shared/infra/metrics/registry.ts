@@ -90,6 +90,11 @@ export function createWorkerMetrics() {
     queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the start of the first attempt.', ['tier']),
     firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
     tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
+    unbilled: count(
+      'parley_unbilled_tokens_total',
+      'Prompt tokens that a provider was asked and nobody pays for, by reason (cancelled, failed, flagged, not_json).',
+      ['reason'],
+    ),
     attempts: count('parley_provider_attempts_total', 'Provider calls by provider and outcome.', [
       'provider',
       'outcome',

@@ -1,9 +1,20 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
+/** What every repository is made of. */
+export type MongoConnection = Connection;
+
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** What mongoose itself throws while it is not connected. */
+/**
+ * Whether the URI leaves a write with less than a majority. Such a write is rolled back when another server becomes the
+ * primary, and whoever wrote it has gone on: settlement deletes what it has booked from Redis.
+ */
+function allowsMinority(uri: string): boolean {
+  return /^[01]?$/.test(/[?&]w=([^&]*)/.exec(uri)?.[1] ?? '');
+}
+
 const AWAY_NAMES: ReadonlySet<string> = new Set(['MongooseError', 'MongooseServerSelectionError']);
 
 /**
@@ -16,6 +27,9 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     // A database that is away is a 503, never a hang (docs/spec/contract.md section 2). The driver tries once more.
     socketTimeoutMS: callTimeoutMs,
     waitQueueTimeoutMS: callTimeoutMs,
+    // MongoDB journals what a majority has, by default. A stricter setting of the URI stays.
+    ...(allowsMinority(uri) ? { w: 'majority' } : {}),
+    readPreference: 'primary',
     autoIndex: false,
     autoCreate: false,
     bufferCommands: false,
@@ -44,6 +58,8 @@ export function isDuplicateKey(error: unknown): boolean {
 export function isMongoAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof mongoose.mongo.MongoError && error.errorLabels.length > 0) return true;
+  // A bulk write wraps what cut its connection; what the server refused has an entry for each document.
+  if (error instanceof mongoose.mongo.MongoBulkWriteError) return [error.writeErrors].flat().length === 0;
   if (error instanceof mongoose.mongo.MongoServerError) return false;
   return error instanceof mongoose.mongo.MongoError || AWAY_NAMES.has(error.name);
 }

@@ -1,5 +1,5 @@
 import { connectMongo } from '../../../shared/infra/mongo/connection.ts';
-import { createModels } from '../../../shared/infra/mongo/models.ts';
+import { createModels } from '../../../shared/infra/mongo/catalogue.ts';
 import type { LedgerLine } from '../checker/evidence.ts';
 
 export interface Book {

@@ -6,6 +6,9 @@ import { expectSame } from './two-worlds.ts';
 import type { Attempt, Fault, Subject, TwoWorlds } from './two-worlds.ts';
 
 const COST_PER_EVENT = 7;
+/** By so much the provider's count at the end is above ours, so that a charge can be above what is held. */
+const COUNTED_MORE = 25;
+const OVERDRAFT = 3;
 /** What a renewal asks for beside what is used. */
 const INTERVAL = 10;
 const BATCHES = 4;
@@ -45,14 +48,22 @@ export function createAttempts(worlds: TwoWorlds): Attempts {
     const { request } = subject;
     attempt.steps += 1;
     if (attempt.steps % 2 === 0) {
-      const used = attempt.written * COST_PER_EVENT;
-      const needed = used + INTERVAL;
-      const ask = { micro: needed, tokens: needed, usedMicro: used };
+      const must = attempt.written * COST_PER_EVENT + INTERVAL;
+      const ahead = 2 * must;
+      const ask = {
+        weight: must,
+        must: { micro: must, tokens: must },
+        ahead: { micro: ahead, tokens: ahead },
+        overrun: { micro: 0, tokens: 0 },
+      };
       const send = () => lab.requests.renew(request.ref(fence), ask);
-      const { redis, model } = await both(subject, fault, send, (world) => renew(world, { fence, needed, used }));
-      expectSame(`renewal of ${name}`, redis, model.outcome);
-      if (redis === 'superseded') return end(subject, attempt);
-      if (redis !== 'ok') attempt.phase = 'finish';
+      const { redis, model } = await both(subject, fault, send, (world) =>
+        renew(world, { fence, must, ahead }, ALL_GUARDS),
+      );
+      expectSame(`renewal of ${name}`, redis.outcome, model.outcome);
+      if (redis.outcome === 'superseded') return end(subject, attempt);
+      expectSame(`what ${name} holds`, redis.held.micro, subject.model.hold);
+      if (redis.outcome !== 'ok' || redis.held.micro < must) attempt.phase = 'finish';
       return;
     }
     const lastSeq = attempt.written + 1;
@@ -69,7 +80,7 @@ export function createAttempts(worlds: TwoWorlds): Attempts {
     const { request } = subject;
     const { requestId } = request;
     const sent = attempt.found + attempt.written;
-    const cost = sent === 0 ? undefined : sent * COST_PER_EVENT;
+    const cost = sent === 0 ? undefined : sent * COST_PER_EVENT + COUNTED_MORE;
     const usage = { promptTokens: 0, completionTokens: sent };
     const terminal = sent === 0 ? FAILED.terminal : ({ finishReason: 'stop', usage } as const);
     const ending =
@@ -80,13 +91,14 @@ export function createAttempts(worlds: TwoWorlds): Attempts {
             deltas: [],
             terminal,
             costMicro: cost,
+            overdraftMicro: OVERDRAFT,
             retentionMs: RETENTION_MS,
             settlement: request.settlement(cost, sent),
           } as const);
-    const call = { requestId, fence, lastSeq: sent + eventsOf(terminal), cost };
+    const call = { requestId, fence, lastSeq: sent + eventsOf(terminal), cost, overdraft: OVERDRAFT };
     const rule = (world: World) => {
       const result = finish(world, call, ALL_GUARDS);
-      if (result.ended && cost !== undefined) worlds.outbox.push({ requestId, cost });
+      if (result.charged !== undefined) worlds.outbox.push({ requestId, cost: result.charged });
       if (result.ended) subject.hasBody = false;
       return result;
     };

@@ -8,6 +8,7 @@ import type { Fault, Subject } from './two-worlds.ts';
 /** One micro-credit a token. */
 const RATES = { promptMicro: 1, completionMicro: 1 };
 const PROMPT_TOKENS = 10;
+const PROMPT_MOST_TOKENS = 40;
 const MAX_TOKENS = 20;
 const ESTIMATE = PROMPT_TOKENS + MAX_TOKENS;
 /** See ATTEMPTS_MAX in workers/settlement/sweep.ts. */
@@ -65,6 +66,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
           queue: 'interactive',
           rates: RATES,
           promptTokens: PROMPT_TOKENS,
+          promptMostTokens: PROMPT_MOST_TOKENS,
           maxTokens: MAX_TOKENS,
           channel: 'ingress',
           tier: 'mobius',
@@ -75,7 +77,9 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
         },
         Date.now(),
       );
-    const { redis, model } = await both(subject, fault, send, (world) => admit(world, ESTIMATE));
+    const { redis, model } = await both(subject, fault, send, (world) =>
+      admit(world, ESTIMATE, PROMPT_MOST_TOKENS + MAX_TOKENS),
+    );
     expectSame('admit', redis.verdict, model.outcome);
   }
 

@@ -36,7 +36,7 @@ const NONE: readonly PhraseThread[] = [];
 /** No text that means anything has so many phrases open at once; a made-up one may not cost more. */
 const THREADS_MAX = 16;
 
-/** Follows phrases from word to word. It is told of every word and every gap between words, in order. */
+/** Follows phrases from word to word. Its owner passes it every word and every gap between words, in order. */
 export class PhraseTracker {
   /** Phrases whose next word may begin here. */
   waiting: readonly PhraseThread[] = NONE;

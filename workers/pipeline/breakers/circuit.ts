@@ -47,9 +47,9 @@ export interface Circuit {
   guard<T>(settings: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T>;
   /** Whether a call would be made at the moment, as far as this worker knows. */
   isPassable(): boolean;
-  /** What the fleet has come to. */
+  /** Takes over the state that all workers share. */
   adopt(breaker: Breaker): void;
-  /** What has to be done about once a second. */
+  /** Called about once a second: renews or ends a probe, reports what is due. */
   tick(): void;
   stop(): void;
 }
@@ -60,20 +60,20 @@ interface Probe {
   textSince?: number;
 }
 
-/** So much time lies between two reports of one worker. */
+/** The least time between two reports of one worker. */
 const REPORT_GAP_MS = 50;
 
-/** A probe that has sent text for so long has shown enough: a long answer need not hold up all others. */
+/** A probe that has sent text for so long counts as proven, so that a long answer does not hold up all others. */
 const PROVEN_MS = 5_000;
 
-interface Untold {
+interface Unreported {
   slices: Slice[];
   refusal: string | undefined;
 }
 
-const nothing = (): Untold => ({ slices: [], refusal: undefined });
+const nothing = (): Unreported => ({ slices: [], refusal: undefined });
 
-function hasFailures({ slices, refusal }: Untold): boolean {
+function hasFailures({ slices, refusal }: Unreported): boolean {
   return refusal !== undefined || slices.some(({ failed }) => Object.keys(failed).length > 0);
 }
 
@@ -86,8 +86,8 @@ const OK: ProbeResult = { kind: 'ok' };
 export function createCircuit({ change, judge, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
   let settings: BreakerSettings = DEFAULT_BREAKER;
-  /** Attempts that the fleet has not been told of. */
-  let untold = nothing();
+  /** Calls that this worker has not reported to Redis. */
+  let unreported = nothing();
   let claiming = false;
   let probe: Probe | undefined;
   let reporting = false;
@@ -102,11 +102,11 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
     if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
     if (view.state !== 'closed') {
       // What happened before it opened is no part of the window that begins when it closes.
-      untold = nothing();
-    } else if (view.failingSince !== before.failingSince && untold.slices.length > 0) reportIn(0);
+      unreported = nothing();
+    } else if (view.failingSince !== before.failingSince && unreported.slices.length > 0) reportIn(0);
   }
 
-  /** Applies a transition: for the fleet, or while Redis is away for this worker alone. */
+  /** Applies a transition: for all workers, or while Redis is away for this one alone. */
   async function decide(next: (current: Breaker, time: number) => Breaker): Promise<void> {
     let changed: Breaker;
     try {
@@ -130,17 +130,17 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
   }
 
   async function report(): Promise<void> {
-    // Whatever comes during a report is told by the one that follows it.
+    // Whatever comes during a report goes out with the next one.
     if (reporting) return;
-    const told = untold;
-    untold = nothing();
+    const reported = unreported;
+    unreported = nothing();
     reporting = true;
     reportedAt = now();
-    await decide((current, time) => afterReport(current, told, settings, time));
+    await decide((current, time) => afterReport(current, reported, settings, time));
     reporting = false;
     const dueAt = decisionAt(view, settings, now());
-    if (untold.refusal !== undefined) void report();
-    else if (hasFailures(untold)) reportIn(0);
+    if (unreported.refusal !== undefined) void report();
+    else if (hasFailures(unreported)) reportIn(0);
     else if (dueAt !== undefined) reportIn(dueAt - now());
   }
 
@@ -178,11 +178,11 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
     }
     if (view.state !== 'closed' || verdict?.kind === 'void') return;
     if (verdict?.kind === 'refused') {
-      untold.refusal = verdict.reason;
+      unreported.refusal = verdict.reason;
       void report();
       return;
     }
-    noteAttempt(untold.slices, verdict?.reason, settings.windowMs, now());
+    noteAttempt(unreported.slices, verdict?.reason, settings.windowMs, now());
     if (verdict !== undefined) reportIn(0);
   }
 
@@ -213,7 +213,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
         if (textSince !== undefined && now() - textSince >= PROVEN_MS) endProbe(probe, OK);
         else void decide((current, time) => renewProbe(current, holder, time));
       }
-      if (untold.slices.length > 0 && isFailing(view, settings, now())) reportIn(0);
+      if (unreported.slices.length > 0 && isFailing(view, settings, now())) reportIn(0);
     },
 
     stop() {

@@ -33,7 +33,7 @@ export function createChunkWriter(
     const lastSeq = answer.sentSeq + deltas.length;
     lastAppendAt = performance.now();
     try {
-      const outcome = await requests.append(ref, lastSeq, deltas);
+      const outcome = await requests.append(ref, lastSeq, deltas, answer.promptTokens);
       answer.sentSeq = lastSeq;
       if (outcome !== 'ok') end(outcome);
     } catch {

@@ -2,14 +2,20 @@ import type { Usage } from '../../../shared/contracts/events.ts';
 import type { Rates } from '../../../shared/domain/routing/routing.ts';
 import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { AttemptRef, Held, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
-import type { Lease } from '../stage.ts';
+import type { Bound, Lease } from '../stage.ts';
 
 /** A third of the lease's own time, so that two renewals may fail before it ends. */
 const RENEW_MS = 3_000;
 /** What a request may generate until its next renewal, before anything is known of its speed. */
 const FIRST_INTERVAL_TOKENS = 100;
+/** A provider is called only where so much of an answer is granted, or all of it. */
+const LEAST_ANSWER_TOKENS = 32;
+/** How far the one request that a positive balance always admits may overrun it: half of what docs/spec/contract.md section 8 has. */
+const OVERRUN_TOKENS = 100;
+
+const NOTHING: Held = { micro: 0, tokens: 0 };
 
 export interface LeaseOptions {
   ref: AttemptRef;
@@ -17,58 +23,87 @@ export interface LeaseOptions {
   maxTokens: number;
   /** Milliseconds until the request's deadline. */
   remainingMs: number;
-  /** What admission holds: renewals that need no more change nothing. */
-  admitted: Usage;
-  /** What the request holds, and what else the tenant could still spend; micro-credits. */
-  credits: { heldMicro: number; spendableMicro: number };
+  /** What the request holds when it is claimed. */
+  held: Held;
 }
 
 /**
- * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval
- * (docs/architecture/facts.md section 3). Where the tenant's credits may not last, it also renews as soon as more is
- * used than was asked for: then what is spent beyond them is bounded by tokens, however fast they come and however late
- * a timer is.
+ * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (docs/architecture/facts.md section 3).
+ * Between renewals it grants tokens of credits, budget and allowance; a grant doubles what is used, so that an answer
+ * asks for few of them (docs/decisions/0039).
  */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
-  const { ref, rates, maxTokens, remainingMs, credits } = options;
+  const { ref, rates, maxTokens, remainingMs } = options;
   const controller = new AbortController();
-  let used: Usage = options.admitted;
+  let { held } = options;
+  let used: Usage = { promptTokens: 0, completionTokens: 0 };
+  /** Undefined: no provider has been chosen, so nothing has to be held yet. */
+  let promptTokens: number | undefined;
   let lastCompletion = 0;
-  const isShort = credits.spendableMicro < maxTokens * rates.completionMicro;
-  let askedMicro = credits.heldMicro;
+  const overrun = {
+    micro: OVERRUN_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
+    tokens: OVERRUN_TOKENS,
+  };
 
-  function stop(reason: Stopped['reason']): void {
-    controller.abort(new Stopped(reason));
+  function stop(reason: Stopped['reason'], bound?: Bound): void {
+    controller.abort(new Stopped(reason, bound));
   }
 
-  function neededNext(): Usage {
+  function priceOf(completionTokens: number): number {
+    return priceUsage({ promptTokens: promptTokens ?? 0, completionTokens }, rates);
+  }
+
+  /** Completion tokens that what is held has room for. */
+  function room(): { credits: number; tokens: number } {
+    const left = held.micro - priceOf(0);
+    const credits = rates.completionMicro > 0 ? Math.floor(left / rates.completionMicro) : left >= 0 ? Infinity : 0;
+    return { credits, tokens: held.tokens - (promptTokens ?? 0) };
+  }
+
+  function granted(): number {
+    const { credits, tokens } = room();
+    const least = Math.min(credits, tokens);
+    // A provider gives no more than it was asked for, whatever we estimate that it gave.
+    return least >= maxTokens ? Infinity : Math.max(0, least);
+  }
+
+  function exhaust(): void {
+    const { credits, tokens } = room();
+    const isTest = held.micro === Infinity;
+    stop('exhausted', credits <= tokens ? 'credits' : isTest ? 'allowance' : 'budget');
+  }
+
+  function holdFor(completionTokens: number): Held {
+    if (promptTokens === undefined) return NOTHING;
+    const completion = Math.min(maxTokens, completionTokens);
+    return { micro: priceOf(completion), tokens: promptTokens + completion };
+  }
+
+  async function renew(mustTokens: number, aheadTokens: number): Promise<void> {
     const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
-    lastCompletion = used.completionTokens;
-    return { promptTokens: used.promptTokens, completionTokens: Math.min(maxTokens, used.completionTokens + interval) };
-  }
-
-  /** Nothing is charged for a request without text: until its first text it has used nothing. */
-  function chargeableMicro(): number {
-    return used.completionTokens === 0 ? 0 : priceUsage(used, rates);
-  }
-
-  async function renew(usedMicro: number): Promise<void> {
-    const next = neededNext();
-    askedMicro = Math.max(askedMicro, priceUsage(next, rates));
-    const outcome = await requests.renew(ref, {
-      micro: priceUsage(next, rates),
-      tokens: next.promptTokens + next.completionTokens,
-      usedMicro,
+    const renewal = await requests.renew(ref, {
+      weight: used.promptTokens + Math.min(maxTokens, used.completionTokens + interval),
+      must: holdFor(mustTokens),
+      ahead: holdFor(aheadTokens),
+      overrun,
     });
-    if (outcome !== 'ok') stop(outcome);
+    if (renewal.outcome !== 'superseded') held = renewal.held;
+    if (renewal.outcome !== 'ok') stop(renewal.outcome);
   }
 
-  function renewSoon(): void {
-    renew(chargeableMicro()).catch((error: unknown) => {
+  /** What is used and as much again as in the last interval. */
+  function renewForNext(): Promise<void> {
+    const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
+    const renewal = renew(used.completionTokens, used.completionTokens + interval);
+    lastCompletion = used.completionTokens;
+    return renewal;
+  }
+
+  const timer = setInterval(() => {
+    renewForNext().catch((error: unknown) => {
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
-  }
-  const timer = setInterval(renewSoon, RENEW_MS);
+  }, RENEW_MS);
   const deadline = setTimeout(
     () => {
       stop('deadline');
@@ -81,15 +116,60 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
   return {
     signal: controller.signal,
     stop,
+    granted,
+    exhaust,
     need(usage) {
       used = usage;
-      if (isShort && chargeableMicro() > askedMicro) renewSoon();
     },
-    renew: () => renew(priceUsage(used, rates)),
-    check: () => renew(chargeableMicro()),
+    async cover(tokens, isNew) {
+      promptTokens = tokens;
+      used = { promptTokens: tokens, completionTokens: 0 };
+      const least = Math.min(maxTokens, LEAST_ANSWER_TOKENS);
+      if (isNew || granted() < least) await renew(least, maxTokens);
+      if (granted() === 0) exhaust();
+      controller.signal.throwIfAborted();
+      return granted() === Infinity;
+    },
+    async grant(completionTokens) {
+      try {
+        await renew(completionTokens, completionTokens * 2 + FIRST_INTERVAL_TOKENS);
+      } catch (error) {
+        log.warn('A running request could not be granted more; it tries again.', { requestId: ref.requestId, error });
+        throw error;
+      }
+    },
+    check: renewForNext,
     release() {
       clearInterval(timer);
       clearTimeout(deadline);
     },
+  };
+}
+
+/** The leases of the requests that run in this process. */
+export interface OpenLeases {
+  open(options: LeaseOptions): Lease;
+  /** Checks a request's lease at once; does nothing where the request does not run here. */
+  check(requestId: string): Promise<void>;
+}
+
+export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
+  const running = new Map<string, Lease>();
+  return {
+    open(options) {
+      const { requestId } = options.ref;
+      const lease = create(options);
+      const open: Lease = {
+        ...lease,
+        release() {
+          // A later attempt at the same request may have taken its place.
+          if (running.get(requestId) === open) running.delete(requestId);
+          lease.release();
+        },
+      };
+      running.set(requestId, open);
+      return open;
+    },
+    check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
   };
 }

@@ -1,5 +1,5 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { ServiceError, toRetrySeconds } from '../../../shared/errors/service-error.ts';
 import { BreakerOpenError } from '../breakers/circuit.ts';
 import { ProviderError } from '../../providers/provider.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
@@ -42,7 +42,7 @@ export function toCallerError(error: unknown): unknown {
       'model_unavailable',
       'The model provider is not available at the moment; try again later.',
       {
-        retryAfterSeconds: Math.max(1, Math.ceil(error.retryInMs / 1000)),
+        retryAfterSeconds: toRetrySeconds(error.retryInMs),
       },
     );
   }

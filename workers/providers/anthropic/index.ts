@@ -3,7 +3,7 @@ import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
 import { cutAtBlank, parseEvent, parseMessage, wholeUsage } from './response.ts';
-import { blankStops, headersFor, toMessagesBody } from './request.ts';
+import { blankStops, anthropicHeaders, toMessagesBody } from './request.ts';
 import type { AnthropicFinish, AnthropicUsage } from './response.ts';
 
 async function* readStream(events: AsyncIterable<string>): AsyncGenerator<ProviderEvent> {
@@ -39,7 +39,7 @@ export function createAnthropicAdapter(http: HttpClient): ProviderAdapter {
     generate(provider, call) {
       const events = callProvider(http, call, {
         url: endpointUrl(provider.baseUrl, '/messages'),
-        headers: headersFor(provider),
+        headers: anthropicHeaders(provider),
         body: toMessagesBody(call),
         readStream,
         readComplete,

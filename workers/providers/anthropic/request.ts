@@ -1,7 +1,7 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderCall } from '../provider.ts';
-import { isBlank } from './response.ts';
+import { isBlankText } from './response.ts';
 
 /** The version of the Messages API that this adapter was written for. */
 const API_VERSION = '2023-06-01';
@@ -54,12 +54,12 @@ function stopsOf(stop: Sampling['stop']): string[] {
 
 /** The stop sequences that the API does not take. */
 export function blankStops(sampling: Sampling | undefined): string[] {
-  return stopsOf(sampling?.stop).filter(isBlank);
+  return stopsOf(sampling?.stop).filter(isBlankText);
 }
 
 /** `seed` is not supported, and current models take only one of `temperature` and `top_p`: the temperature wins. */
 function samplingFields({ temperature, topP, stop, user }: Sampling): Record<string, unknown> {
-  const stops = stopsOf(stop).filter((text) => !isBlank(text));
+  const stops = stopsOf(stop).filter((text) => !isBlankText(text));
   return {
     ...(temperature === undefined ? {} : { temperature: Math.min(temperature, TEMPERATURE_MAX) }),
     ...(topP === undefined || temperature !== undefined ? {} : { top_p: topP }),
@@ -82,6 +82,6 @@ export function toMessagesBody(call: ProviderCall): string {
   });
 }
 
-export function headersFor({ apiKey }: Provider): Record<string, string> {
+export function anthropicHeaders({ apiKey }: Provider): Record<string, string> {
   return { 'anthropic-version': API_VERSION, ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }) };
 }

@@ -5,7 +5,7 @@ import { ProviderError } from '../provider.ts';
 import type { ProviderEvent } from '../provider.ts';
 
 /** The API takes no stop sequence of nothing but white space, so `"\n"` is looked for here. */
-export function isBlank(stop: string): boolean {
+export function isBlankText(stop: string): boolean {
   return stop.trim() === '';
 }
 
@@ -42,7 +42,7 @@ export async function* cutAtBlank(
 
 export type AnthropicFinish = 'stop' | 'length' | 'content_filter';
 
-/** Token counts as far as they are known; a stream tells them in two events. */
+/** Token counts as far as they are known; a stream reports them in two events. */
 export interface AnthropicUsage {
   input?: number;
   /** Written to the provider's prompt cache; not part of `input`, like `cacheRead`. */

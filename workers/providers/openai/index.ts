@@ -3,7 +3,7 @@ import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
-import { headersFor, toChatCompletionBody } from './request.ts';
+import { openAiHeaders, toChatCompletionBody } from './request.ts';
 import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
 
@@ -51,7 +51,7 @@ export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
     generate: (provider: Provider, call) =>
       callProvider(http, call, {
         url: endpointUrl(provider.baseUrl, '/chat/completions'),
-        headers: headersFor(provider),
+        headers: openAiHeaders(provider),
         body: toChatCompletionBody(provider, call),
         readStream,
         readComplete,

@@ -38,7 +38,7 @@ export function toChatCompletionBody(provider: Provider, call: ProviderCall): st
 }
 
 /** Azure's URLs with an `api-version` take the key in a header of their own, and a bearer token for something else. */
-export function headersFor({ baseUrl, apiKey }: Provider): Record<string, string> {
+export function openAiHeaders({ baseUrl, apiKey }: Provider): Record<string, string> {
   if (apiKey === undefined) return {};
   const isAzure = URL.parse(baseUrl)?.searchParams.has('api-version') === true;
   return isAzure ? { 'api-key': apiKey } : { Authorization: `Bearer ${apiKey}` };

@@ -1,5 +1,62 @@
-import type { CheckoutRow } from './billing-rows.ts';
-import type { Models } from '../models.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, count, options, required, text } from '../collection.ts';
+
+export type PaymentName = 'stripe' | 'test';
+
+/** `processing`: paid by a means that takes days; `failed`: such a payment was refused, or the checkout never opened. */
+export type CheckoutStatus = 'open' | 'processing' | 'completed' | 'cancelled' | 'expired' | 'failed';
+
+/** What is bought, at a price that does not change any more. */
+export interface Order {
+  packageId?: string;
+  creditsMicro: number;
+  /** In the currency's minor unit. */
+  amount: number;
+  /** ISO 4217, lower case. */
+  currency: string;
+}
+
+export interface CheckoutRow extends Order {
+  /** `cs_…`; its 24 characters are also those of the purchase and of the ledger entry. */
+  _id: string;
+  tenantId: string;
+  keyId: string;
+  status: CheckoutStatus;
+  payment: PaymentName;
+  /** Where the buyer pays; absent until the payment has opened. */
+  url?: string;
+  /** The payment's own id of it. */
+  sessionId?: string;
+  successUrl: string;
+  cancelUrl: string;
+  createdAt: number;
+  expiresAt: number;
+}
+
+/** The fields of an order, in a checkout and in its purchase. */
+export const orderFields = { packageId: text, creditsMicro: count, amount: count, currency: required };
+
+const checkoutSchema = new Schema<CheckoutRow>(
+  {
+    _id: required,
+    tenantId: required,
+    keyId: required,
+    status: required,
+    payment: required,
+    ...orderFields,
+    url: text,
+    sessionId: text,
+    successUrl: required,
+    cancelUrl: required,
+    createdAt: count,
+    expiresAt: count,
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
+
+export const checkoutModel = collection<CheckoutRow>('Checkout', 'checkouts', checkoutSchema);
 
 /** Checkouts until they are paid; what is paid moves money, see purchase-repository.ts. */
 export interface CheckoutRepository {
@@ -19,7 +76,8 @@ export interface CheckoutRepository {
   cancel(checkoutId: string): Promise<boolean>;
 }
 
-export function createCheckoutRepository({ checkouts }: Pick<Models, 'checkouts'>): CheckoutRepository {
+export function createCheckoutRepository(connection: Connection): CheckoutRepository {
+  const checkouts = checkoutModel(connection);
   return {
     async insert(row) {
       await checkouts.create(row);

@@ -1,8 +1,77 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../../contracts/chat-request.ts';
+import type { FinishReason } from '../../../contracts/events.ts';
+import type { Endpoint, KeyMode } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { LedgerRow } from '../rows.ts';
-import { ledgerIdOf } from './settlement-repository.ts';
+
+export interface LedgerRow {
+  /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
+  _id: string;
+  tenantId: string;
+  type: 'purchase' | 'grant' | 'usage' | 'adjustment';
+  /** Signed micro-credits: usage is negative or zero. */
+  amountMicro: number;
+  /** The account's balance with this entry and all before it. */
+  balanceAfterMicro: number;
+  /** Rises with every booking of a tenant (see `moveAccount`). */
+  createdAt: number;
+  reason?: string;
+  /** The purchase that was paid, or paid back. */
+  purchaseId?: string;
+  requestId?: string;
+  keyId?: string;
+  mode?: KeyMode;
+  endpoint?: Endpoint;
+  tier?: Tier;
+  entityId?: string;
+  provider?: string;
+  model?: string;
+  promptTokens?: number;
+  completionTokens?: number;
+  estimated?: boolean;
+  finishReason?: FinishReason;
+  acceptedAt?: number;
+}
+
+const ledgerSchema = new Schema<LedgerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    type: required,
+    amountMicro: count,
+    balanceAfterMicro: count,
+    createdAt: count,
+    reason: text,
+    purchaseId: text,
+    requestId: text,
+    keyId: text,
+    mode: text,
+    endpoint: text,
+    tier: text,
+    entityId: text,
+    provider: text,
+    model: text,
+    promptTokens: number,
+    completionTokens: number,
+    estimated: { type: Boolean },
+    finishReason: text,
+    acceptedAt: number,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
+
+export const ledgerModel = collection<LedgerRow>('Ledger', 'ledger', ledgerSchema);
+
+/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
+export function ledgerIdOf(requestId: string): string {
+  return requestId.replace(/^req_/, 'txn_');
+}
 
 export type LedgerType = LedgerRow['type'];
 
@@ -13,7 +82,8 @@ export interface LedgerRepository {
   list(tenantId: string, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
 }
 
-export function createLedgerRepository({ ledger }: Pick<Models, 'ledger'>): LedgerRepository {
+export function createLedgerRepository(connection: Connection): LedgerRepository {
+  const ledger = ledgerModel(connection);
   return {
     async settledAt(tenantId, requestId) {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }, { createdAt: 1 }).lean();

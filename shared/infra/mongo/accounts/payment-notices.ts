@@ -1,7 +1,25 @@
+import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
+import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
+
+/** An event of the payment that has had its effect. */
+export interface PaymentEventRow {
+  /** The event's id. */
+  _id: string;
+  type: string;
+  createdAt: number;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const paymentEventSchema = new Schema<PaymentEventRow>(
+  { _id: required, type: required, createdAt: count, expiresAt: { type: Date, required: true } },
+  options,
+).index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const paymentEventModel = collection<PaymentEventRow>('PaymentEvent', 'payment_events', paymentEventSchema);
 
 /** Longer than any payment sends an event again. */
 const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
@@ -19,7 +37,9 @@ export type Once = <Result>(
   effect: (session: ClientSession) => Promise<Result>,
 ) => Promise<Result | undefined>;
 
-export function createOnce(connection: Connection, { paymentEvents }: Pick<Models, 'paymentEvents'>): Once {
+export function createOnce(connection: Connection): Once {
+  const paymentEvents = paymentEventModel(connection);
+
   async function isKnown({ id }: PaymentNotice): Promise<boolean> {
     return (await paymentEvents.exists({ _id: id })) !== null;
   }

@@ -1,5 +1,45 @@
-import type { PackageRow, PriceListRow } from './billing-rows.ts';
-import type { Models } from '../models.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, count, number, options, required } from '../collection.ts';
+
+export interface PackageRow {
+  id: string;
+  name: string;
+  creditsMicro: number;
+  amount: number;
+  createdAt: number;
+  /** It is not sold from then on. */
+  expiresAt?: number;
+}
+
+/** There is one; `_id` is `current`. */
+export interface PriceListRow {
+  _id: string;
+  currency: string;
+  /** Minor units for a million credits; null: only packages are sold. */
+  pricePerMillion: number | null;
+  packages: PackageRow[];
+  updatedAt: number;
+}
+
+const creditPackage = new Schema<PackageRow>(
+  { id: required, name: required, creditsMicro: count, amount: count, createdAt: count, expiresAt: number },
+  { _id: false, id: false },
+);
+
+const priceListSchema = new Schema<PriceListRow>(
+  {
+    _id: required,
+    currency: required,
+    pricePerMillion: { type: Number, default: null },
+    packages: [creditPackage],
+    updatedAt: count,
+  },
+  options,
+);
+
+export const priceListModel = collection<PriceListRow>('PriceList', 'price_lists', priceListSchema);
 
 const CURRENT = 'current';
 
@@ -17,7 +57,9 @@ export interface PriceRepository {
 }
 
 /** `unset` holds until an administrator has put a list. */
-export function createPriceRepository({ priceLists }: Pick<Models, 'priceLists'>, unset: PriceList): PriceRepository {
+export function createPriceRepository(connection: Connection, unset: PriceList): PriceRepository {
+  const priceLists = priceListModel(connection);
+
   async function current(): Promise<PriceList> {
     return (await priceLists.findById(CURRENT).lean()) ?? unset;
   }

@@ -1,21 +1,68 @@
+import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { mismatchOf } from '../../../domain/billing/payment-mismatch.ts';
 import type { PaidSession, PaymentMismatch } from '../../../domain/billing/payment-mismatch.ts';
 import { reverse } from '../../../domain/billing/reversal.ts';
-import type { Reversal } from '../../../domain/billing/reversal.ts';
+import type { Dispute, Reversal } from '../../../domain/billing/reversal.ts';
 import { toCredits } from '../../../domain/pricing/pricing.ts';
 import { derivedId, newId } from '../../../lifecycle/ids.ts';
-import { toBook } from './account-repository.ts';
-import type { Book } from './account-repository.ts';
-import type { CheckoutRow, CheckoutStatus, PurchaseRow } from './billing-rows.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { LedgerRow } from '../rows.ts';
-import { moveAccount } from './move-account.ts';
+import { auditModel } from '../tenants/audit-repository.ts';
+import { accountModel, moveAccount, toBook } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import { checkoutModel, orderFields } from './checkout-repository.ts';
+import type { CheckoutRow, CheckoutStatus, Order, PaymentName } from './checkout-repository.ts';
+import { ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
 import { createOnce } from './payment-notices.ts';
 import type { PaymentNotice } from './payment-notices.ts';
+
+export interface PurchaseRow extends Order {
+  _id: string;
+  tenantId: string;
+  checkoutId: string;
+  transactionId: string;
+  payment: PaymentName;
+  /** The payment's own id of what was paid; refunds name it. */
+  paymentId?: string;
+  /** What was paid back, and the credits that were taken back for it. */
+  refundedAmount: number;
+  refundedMicro: number;
+  /** What was disputed, and the credits that are taken back for it beyond the refunds; absent: never. */
+  disputes?: Dispute[];
+  disputedMicro?: number;
+  createdAt: number;
+}
+
+const dispute = new Schema<Dispute>(
+  { id: required, amount: count, withdrawals: count, reinstatements: count },
+  { _id: false, id: false },
+);
+
+const purchaseSchema = new Schema<PurchaseRow>(
+  {
+    _id: required,
+    tenantId: required,
+    checkoutId: required,
+    transactionId: required,
+    payment: required,
+    paymentId: text,
+    ...orderFields,
+    refundedAmount: count,
+    refundedMicro: count,
+    disputes: { type: [dispute], default: undefined },
+    disputedMicro: number,
+    createdAt: count,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ paymentId: 1 });
+
+export const purchaseModel = collection<PurchaseRow>('Purchase', 'purchases', purchaseSchema);
 
 export interface PaidCheckout {
   checkoutId: string;
@@ -86,9 +133,13 @@ function titleOf(reversal: Reversal): { reason: string; action: string } {
     : { reason: 'Dispute reinstated', action: 'credits.reinstated' };
 }
 
-export function createPurchaseRepository(connection: Connection, models: Models): PurchaseRepository {
-  const { checkouts, purchases, ledger, audit } = models;
-  const once = createOnce(connection, models);
+export function createPurchaseRepository(connection: Connection): PurchaseRepository {
+  const accounts = accountModel(connection);
+  const checkouts = checkoutModel(connection);
+  const purchases = purchaseModel(connection);
+  const ledger = ledgerModel(connection);
+  const audit = auditModel(connection);
+  const once = createOnce(connection);
 
   /** Moves the account, with its lines in the ledger and in the audit log; `cause` makes the latter the only one. */
   async function book(
@@ -99,7 +150,7 @@ export function createPurchaseRepository(connection: Connection, models: Models)
     session: ClientSession,
   ): Promise<void> {
     const { _id: transactionId, amountMicro } = entry;
-    const account = await moveAccount(models, { tenantId, transactionId, amountMicro, now }, session);
+    const account = await moveAccount(accounts, { tenantId, transactionId, amountMicro, now }, session);
     if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
     const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
     await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });
@@ -164,7 +215,7 @@ export function createPurchaseRepository(connection: Connection, models: Models)
 
     async find(reference) {
       const purchase = await findPurchase(reference, null);
-      const account = purchase === null ? null : await models.accounts.findById(purchase.tenantId).lean();
+      const account = purchase === null ? null : await accounts.findById(purchase.tenantId).lean();
       return purchase === null || account === null ? undefined : { purchase, book: toBook(account) };
     },
 

@@ -4,12 +4,13 @@ import { compareBook } from '../../../domain/usage/compare-book.ts';
 import type { BookComparison, LedgerGroup, RollUpGroup } from '../../../domain/usage/compare-book.ts';
 import { BUCKET_MS } from '../../../domain/usage/roll-up.ts';
 import type { BookedRequest, UsageCounts } from '../../../domain/usage/roll-up.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
 import { toBook } from './account-repository.ts';
+import { accountModel } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
-import type { Models } from '../models.ts';
-import type { LedgerRow } from '../rows.ts';
-import { ledgerIdOf } from './settlement-repository.ts';
-import { addUsage } from './usage-roll-ups.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
 /** One tenant's account and usage held against its ledger, in one snapshot. */
 export interface CheckedBook extends BookComparison {
@@ -45,9 +46,14 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
   };
 }
 
-export function createReconciliationRepository(connection: Connection, models: Models): ReconciliationRepository {
+export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+  const accounts = accountModel(connection);
+  const ledgerRows = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+  const tenants = tenantModel(connection);
+
   async function ledgerGroups(tenantId: string, session: ClientSession): Promise<LedgerGroup[]> {
-    const groups = await models.ledger
+    const groups = await ledgerRows
       .aggregate<
         UsageCounts & { _id: Pick<LedgerGroup, 'type' | 'mode'> & { dayMs?: number | null }; amountMicro: number }
       >([
@@ -72,7 +78,7 @@ export function createReconciliationRepository(connection: Connection, models: M
   }
 
   async function rollUpGroups(tenantId: string, session: ClientSession): Promise<RollUpGroup[]> {
-    const groups = await models.usageRollUps
+    const groups = await usageRollUps
       .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope' | 'dayMs'> }>([
         { $match: { tenantId } },
         {
@@ -92,11 +98,11 @@ export function createReconciliationRepository(connection: Connection, models: M
 
   async function rebuildDay(tenantId: string, dayMs: number, session: ClientSession): Promise<void> {
     const during = { $gte: dayMs, $lt: dayMs + DAY_MS };
-    await models.usageRollUps.deleteMany({ tenantId, startMs: during }, { session });
-    const rows = await models.ledger.find({ tenantId, type: 'usage', acceptedAt: during }, null, { session }).lean();
+    await usageRollUps.deleteMany({ tenantId, startMs: during }, { session });
+    const rows = await ledgerRows.find({ tenantId, type: 'usage', acceptedAt: during }, null, { session }).lean();
     const booked = rows.map(toBooked).filter((row) => row !== undefined);
     for (let from = 0; from < booked.length; from += REBUILD_BATCH)
-      await addUsage(models, booked.slice(from, from + REBUILD_BATCH), session);
+      await addUsage(usageRollUps, booked.slice(from, from + REBUILD_BATCH), session);
   }
 
   async function setAccount(
@@ -104,7 +110,7 @@ export function createReconciliationRepository(connection: Connection, models: M
     correct: BookComparison['correct'],
     session: ClientSession,
   ): Promise<Book> {
-    const row = await models.accounts
+    const row = await accounts
       .findOneAndUpdate(
         { _id: tenantId },
         { $set: { ...correct }, $inc: { version: 1 } },
@@ -117,13 +123,13 @@ export function createReconciliationRepository(connection: Connection, models: M
 
   return {
     async tenantsOf(shard) {
-      const rows = await models.tenants.find({ shard }, { _id: 1 }).lean();
+      const rows = await tenants.find({ shard }, { _id: 1 }).lean();
       return rows.map((row) => row._id);
     },
 
     check: (tenantId, { repair, now }) =>
       connection.transaction(async (session) => {
-        const account = await models.accounts.findById(tenantId, null, { session }).lean();
+        const account = await accounts.findById(tenantId, null, { session }).lean();
         if (account === null) return undefined;
         const [ledger, rollUps] = [await ledgerGroups(tenantId, session), await rollUpGroups(tenantId, session)];
         const comparison = compareBook(ledger, account, rollUps, now);
@@ -135,12 +141,12 @@ export function createReconciliationRepository(connection: Connection, models: M
       }),
 
     async booked(requestIds) {
-      const rows = await models.ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
+      const rows = await ledgerRows.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
     },
 
     async supersede(tenantId, version) {
-      const row = await models.accounts
+      const row = await accounts
         .findOneAndUpdate({ _id: tenantId }, { $max: { version: version + 1 } }, { returnDocument: 'after' })
         .lean();
       if (row === null) throw new Error(`Tenant ${tenantId} has no account`);

@@ -2,14 +2,14 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import { monthOf } from '../../../domain/pricing/pricing.ts';
-import { toBook } from './account-repository.ts';
-import type { Book } from './account-repository.ts';
 import { isMongoAway } from '../connection.ts';
-import type { Models } from '../models.ts';
-import { moveAccount } from './move-account.ts';
-import type { AccountMove } from './move-account.ts';
-import type { LedgerRow } from '../rows.ts';
-import { addUsage } from './usage-roll-ups.ts';
+import { toBook } from './account-repository.ts';
+import { accountModel, moveAccount } from './account-repository.ts';
+import type { Book } from './account-repository.ts';
+import type { AccountMove } from './account-repository.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
 /** A batch that MongoDB could have booked and did not: one of its records is at fault. */
 export class UnbookableError extends Error {
@@ -23,11 +23,6 @@ export interface SettlementRepository {
    * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
    */
   settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
-}
-
-/** The ledger's id is made of the request's own, so the unique index on `_id` refuses a second entry. */
-export function ledgerIdOf(requestId: string): string {
-  return requestId.replace(/^req_/, 'txn_');
 }
 
 function toLedgerRow(record: SettlementRecord, now: number, balanceAfterMicro: number): LedgerRow {
@@ -78,23 +73,27 @@ function toLedgerRows(records: readonly SettlementRecord[], now: number, balance
   });
 }
 
-export function createSettlementRepository(connection: Connection, models: Models): SettlementRepository {
+export function createSettlementRepository(connection: Connection): SettlementRepository {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+
   async function bookFresh(records: readonly SettlementRecord[], session: ClientSession, now: number): Promise<void> {
     const ids = records.map((record) => ledgerIdOf(record.requestId));
-    const known = await models.ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
+    const known = await ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
     const knownIds = new Set(known.map((row) => row._id));
     const fresh = records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
     if (fresh.length === 0) return;
     const rows: LedgerRow[] = [];
     for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
       const move = moveOf(tenantId, own, now);
-      const account = await moveAccount(models, move, session);
+      const account = await moveAccount(accounts, move, session);
       if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
       rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
     }
     // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
-    await models.ledger.insertMany(rows, { session, lean: true });
-    await addUsage(models, fresh, session);
+    await ledger.insertMany(rows, { session, lean: true });
+    await addUsage(usageRollUps, fresh, session);
   }
 
   return {
@@ -107,7 +106,7 @@ export function createSettlementRepository(connection: Connection, models: Model
         throw new UnbookableError('A settlement batch was refused', { cause: error });
       }
       const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
-      const rows = await models.accounts.find({ _id: { $in: tenantIds } }).lean();
+      const rows = await accounts.find({ _id: { $in: tenantIds } }).lean();
       return new Map(rows.map((row) => [row._id, toBook(row)]));
     },
   };

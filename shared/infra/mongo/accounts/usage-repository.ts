@@ -1,10 +1,49 @@
-import type { ListQuery } from '../../../contracts/list-page.ts';
+import { Schema } from 'mongoose';
+import type { ClientSession, Connection, Model } from 'mongoose';
+
 import { unknownCursor } from '../../../contracts/list-page.ts';
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
+import type { BookedRequest, RollUpKey, UsageCounts } from '../../../domain/usage/roll-up.ts';
+import { collection, count, options, required } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { LedgerRow, UsageRollUpRow } from '../rows.ts';
-import { ledgerIdOf } from './settlement-repository.ts';
+import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
+import type { LedgerRow } from './ledger-repository.ts';
+
+/** The usage of one bucket of time by key, tier, mode and endpoint; `_id` names all of them (rollUpIdOf). */
+export interface UsageRollUpRow extends RollUpKey, UsageCounts {
+  _id: string;
+  /** Rows of a minute only: MongoDB deletes them then. */
+  expiresAt?: Date;
+}
+
+const usageRollUpSchema = new Schema<UsageRollUpRow>(
+  {
+    _id: required,
+    tenantId: required,
+    width: required,
+    startMs: count,
+    keyId: required,
+    tier: required,
+    mode: required,
+    endpoint: required,
+    scope: required,
+    entityId: { type: String },
+    requests: count,
+    promptTokens: count,
+    completionTokens: count,
+    costMicro: count,
+    estimatedRequests: count,
+    expiresAt: { type: Date },
+  },
+  options,
+)
+  .index({ tenantId: 1, width: 1, scope: 1, startMs: 1 })
+  .index({ tenantId: 1, width: 1, entityId: 1, startMs: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
 
 /** What usage can be told apart by. */
 export const USAGE_DIMENSIONS = ['keyId', 'tier', 'entityId', 'mode', 'endpoint'] as const;
@@ -62,10 +101,9 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
   return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
 }
 
-export function createUsageRepository({
-  usageRollUps,
-  ledger,
-}: Pick<Models, 'usageRollUps' | 'ledger'>): UsageRepository {
+export function createUsageRepository(connection: Connection): UsageRepository {
+  const usageRollUps = usageRollUpModel(connection);
+  const ledger = ledgerModel(connection);
   return {
     async sums(tenantId, query) {
       const { width, startMs, endMs, groupBy, filter, limit } = query;
@@ -86,4 +124,23 @@ export function createUsageRepository({
       return listRows(ledger, { tenantId, type: 'usage', ...filterOf(filter) }, { ...query, ...cursor });
     },
   };
+}
+
+/** Adds requests that were booked in the same transaction to the tenants' usage. */
+export async function addUsage(
+  usageRollUps: Model<UsageRollUpRow>,
+  records: readonly BookedRequest[],
+  session: ClientSession,
+): Promise<void> {
+  const updates = rollUp(records).map(({ key, counts }) => {
+    const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
+    return {
+      updateOne: {
+        filter: { _id: rollUpIdOf(key) },
+        update: { $inc: { ...counts }, $setOnInsert: { ...key, ...expiry } },
+        upsert: true,
+      },
+    };
+  });
+  await usageRollUps.bulkWrite(updates, { session, ordered: false });
 }

@@ -1,20 +1,137 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
+import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { BatchLineRow, BatchRow } from './batch-rows.ts';
+import type { ErrorDetail } from '../../../errors/error-body.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
+
+/** Times are milliseconds since the epoch. */
+export interface BatchRow {
+  _id: string;
+  tenantId: string;
+  shard: number;
+  /** The key whose limits its lines take from. */
+  keyId: string;
+  mode: KeyMode;
+  status: BatchStatus;
+  metadataJson?: string;
+  /** Lines; 0 until all of them have arrived. */
+  total: number;
+  completed: number;
+  failed: number;
+  waitingFor: BatchWait | null;
+  /** The run under an `Idempotency-Key` that has started it: there is one batch of it. */
+  startedUnder?: string;
+  createdAt: number;
+  /** What has not run by then is not run any more. */
+  expiresAt: number;
+  startedAt?: number;
+  cancelledAt?: number;
+  endedAt?: number;
+  /** Its shard, while somebody has to look after it: until it has ended and that has been told. */
+  openShard?: number;
+  /** When MongoDB forgets it. */
+  removeAt: Date;
+}
+
+/** `_id` is the batch's id and the line's number, so that a line that is written twice is there once. */
+export interface BatchLineRow {
+  _id: string;
+  tenantId: string;
+  batchId: string;
+  /** From 0, in the order of the body. */
+  index: number;
+  /** Null: the line has none that can be read. */
+  customId: string | null;
+  requestId: string;
+  entityId?: string;
+  state: 'waiting' | 'completed' | 'failed';
+  /** Its ChatRequest as JSON, until it has ended. */
+  requestJson?: string;
+  /** How it ended, where it did not run. */
+  error?: ErrorDetail;
+  /** How it ended, where it ran. */
+  fields?: EndedAnswer['fields'];
+  entries?: EndedAnswer['entries'];
+  removeAt: Date;
+}
+
+const batchSchema = new Schema<BatchRow>(
+  {
+    _id: required,
+    tenantId: required,
+    shard: count,
+    keyId: required,
+    mode: required,
+    status: required,
+    metadataJson: text,
+    total: count,
+    completed: count,
+    failed: count,
+    waitingFor: { type: String, default: null },
+    startedUnder: text,
+    createdAt: count,
+    expiresAt: count,
+    startedAt: number,
+    cancelledAt: number,
+    endedAt: number,
+    openShard: number,
+    removeAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ openShard: 1 }, { sparse: true })
+  .index(
+    { tenantId: 1, startedUnder: 1 },
+    { unique: true, partialFilterExpression: { startedUnder: { $exists: true } } },
+  )
+  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
+
+const batchLineSchema = new Schema<BatchLineRow>(
+  {
+    _id: required,
+    tenantId: required,
+    batchId: required,
+    index: count,
+    customId: { type: String, default: null },
+    requestId: required,
+    entityId: text,
+    state: required,
+    requestJson: text,
+    error: { type: Schema.Types.Mixed },
+    fields: { type: Schema.Types.Mixed },
+    entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
+    removeAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ batchId: 1, index: 1 })
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
+
+export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
+
+export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
+
+/** What is known of a batch once all of it has arrived. */
+export type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
   /** From then on those who run batches look after it. Safe to repeat, like `addLines`. */
   insert(batch: Omit<BatchRow, 'openShard'>): Promise<void>;
   addLines(lines: readonly BatchLineRow[]): Promise<void>;
-  /** All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines. */
-  start(
-    tenantId: string,
-    batchId: string,
-    arrived: Pick<BatchRow, 'total' | 'failed' | 'metadataJson'>,
-  ): Promise<BatchRow | undefined>;
+  /**
+   * All lines have arrived: the batch may run, or ends if that was asked for. Undefined: it does not wait for lines.
+   * Another batch: it was started under the same `startedUnder` before, and this one is not.
+   */
+  start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
@@ -42,13 +159,23 @@ async function once(insert: Promise<unknown>): Promise<void> {
   }
 }
 
-/** `bulk`: the same models over a connection that may take longer, for what moves megabytes. */
-export function createBatchRepository(
-  { batches, batchLines }: Pick<Models, 'batches' | 'batchLines'>,
-  bulk: Pick<Models, 'batchLines'> = { batchLines },
-): BatchRepository {
+/** `bulk`: a connection whose calls may take longer, for what moves megabytes. */
+export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
+  const batches = batchModel(connection);
+  const batchLines = batchLineModel(connection);
+  const bulkLines = batchLineModel(bulk);
+
   async function find(tenantId: string, batchId: string): Promise<BatchRow | undefined> {
     return (await batches.findOne({ _id: batchId, tenantId }).lean()) ?? undefined;
+  }
+
+  async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
+    const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
+    const running = await batches.updateOne(
+      { ...arriving, cancelledAt: { $exists: false } },
+      { $set: { ...arrived, status: 'in_progress' } },
+    );
+    if (running.modifiedCount === 0) await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
   }
 
   return {
@@ -59,24 +186,24 @@ export function createBatchRepository(
     },
 
     async addLines(lines) {
-      await once(bulk.batchLines.insertMany(lines, { ordered: false, lean: true }));
+      await once(bulkLines.insertMany(lines, { ordered: false, lean: true }));
     },
 
     async start(tenantId, batchId, arrived) {
-      const arriving = { _id: batchId, tenantId, status: 'validating' } as const;
-      const running = await batches.updateOne(
-        { ...arriving, cancelledAt: { $exists: false } },
-        { $set: { ...arrived, status: 'in_progress' } },
-      );
-      if (running.modifiedCount === 0)
-        await batches.updateOne(arriving, { $set: { ...arrived, status: 'cancelling' } });
+      const { startedUnder } = arrived;
+      try {
+        await letRun(tenantId, batchId, arrived);
+      } catch (error) {
+        if (startedUnder === undefined || !isDuplicateKey(error)) throw error;
+        return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
+      }
       // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
       const batch = await find(tenantId, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
     async remove(tenantId, batchId) {
-      await bulk.batchLines.deleteMany({ tenantId, batchId });
+      await bulkLines.deleteMany({ tenantId, batchId });
       await batches.deleteOne({ _id: batchId, tenantId });
     },
 

@@ -1,9 +1,10 @@
+import type { Connection } from 'mongoose';
+
 import type { BatchStatus } from '../../../contracts/batches.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
-import { batchLineId } from './batch-repository.ts';
-import type { BatchLineRow, BatchRow } from './batch-rows.ts';
-import type { Models } from '../models.ts';
+import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';
+import type { BatchLineRow, BatchRow } from './batch-repository.ts';
 
 /** How a line ended: with what became of its request, or without one. */
 export type LineEnd = { index: number; status: 'completed' | 'failed' } & (
@@ -64,10 +65,9 @@ function toUpdate(tenantId: string, batchId: string, { index, status, ...end }: 
   };
 }
 
-export function createBatchWorkRepository({
-  batches,
-  batchLines,
-}: Pick<Models, 'batches' | 'batchLines'>): BatchWorkRepository {
+export function createBatchWorkRepository(connection: Connection): BatchWorkRepository {
+  const batches = batchModel(connection);
+  const batchLines = batchLineModel(connection);
   return {
     open: (shard) => batches.find({ openShard: shard }, { metadataJson: 0 }).sort({ createdAt: 1 }).lean(),
 

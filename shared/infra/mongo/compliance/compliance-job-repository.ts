@@ -1,9 +1,87 @@
-import type { ComplianceJob } from '../../../contracts/jobs.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
 import type { ComplianceKind, DeletionReport } from '../../../contracts/compliance.ts';
+import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
+import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { ComplianceJobRow, ExportArchive } from './compliance-rows.ts';
+import { collection, count, flag, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
+
+/** An export or a deletion. Times are milliseconds since the epoch. */
+export interface ComplianceJobRow {
+  _id: string;
+  tenantId: string;
+  kind: ComplianceKind;
+  scope: ComplianceScope;
+  /** Of scope `entity`, until the entity is deleted. */
+  entityId?: string;
+  /** The entity's pseudonym: of every deletion of an entity, and of its exports once it is deleted. */
+  entityHash?: string;
+  status: ComplianceStatus;
+  /** Rises whenever a worker takes it, or takes it away from one: only the latest may write. */
+  claim: number;
+  /** When it may be taken (again). */
+  claimedUntil: number;
+  createdAt: number;
+  completedAt?: number;
+  /** Present until its webhook event has been raised. */
+  untold?: boolean;
+  /** Why it failed, for the tenant. */
+  error?: string;
+  /** Of a completed export. */
+  archive?: ExportArchive;
+  /** The archive was deleted before its time, because an entity in it was. */
+  archiveGone?: boolean;
+  reason?: string;
+  report?: DeletionReport;
+}
+
+export interface ExportArchive {
+  bytes: number;
+  /** Hex. */
+  sha256: string;
+  chunks: number;
+  /** Which claim has written it. */
+  claim: number;
+  files: ExportedFile[];
+  expiresAt: number;
+}
+
+const file = new Schema<ExportedFile>({ name: required, rows: count, bytes: count, sha256: required }, { _id: false });
+
+const archive = new Schema<ExportArchive>(
+  { bytes: count, sha256: required, chunks: count, claim: count, files: [file], expiresAt: count },
+  { _id: false },
+);
+
+const jobSchema = new Schema<ComplianceJobRow>(
+  {
+    _id: required,
+    tenantId: required,
+    kind: required,
+    scope: required,
+    entityId: text,
+    entityHash: text,
+    status: required,
+    claim: count,
+    claimedUntil: count,
+    createdAt: count,
+    completedAt: number,
+    untold: flag,
+    error: text,
+    archive: { type: archive, required: false },
+    archiveGone: flag,
+    reason: text,
+    report: { type: Schema.Types.Mixed },
+  },
+  options,
+)
+  .index({ tenantId: 1, kind: 1, createdAt: -1 })
+  .index({ status: 1, claimedUntil: 1 })
+  .index({ untold: 1 }, { partialFilterExpression: { untold: true } });
+
+export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
 
 /** A job in the hands of the worker that has taken it. */
 export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
@@ -35,9 +113,8 @@ export interface ComplianceJobRepository {
 
 const OPEN = { $in: ['queued', 'in_progress'] as const };
 
-export function createComplianceJobRepository({
-  complianceJobs: jobs,
-}: Pick<Models, 'complianceJobs'>): ComplianceJobRepository {
+export function createComplianceJobRepository(connection: Connection): ComplianceJobRepository {
+  const jobs = complianceJobModel(connection);
   const held = ({ _id, tenantId, claim }: ClaimedJob) => ({ _id, tenantId, claim, status: 'in_progress' as const });
 
   async function change(job: ClaimedJob, update: object): Promise<boolean> {

@@ -1,10 +1,14 @@
+import type { Connection } from 'mongoose';
+
 import type { ComplianceSubject, DeletionReport, KnownRequest } from '../../../contracts/compliance.ts';
 import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
-import type { BatchLineRow } from '../batches/batch-rows.ts';
+import { batchLineModel } from '../batches/batch-repository.ts';
+import type { BatchLineRow } from '../batches/batch-repository.ts';
+import { entityModel } from '../entities/entity-repository.ts';
+import { answerModel } from '../requests/answer-repository.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
-import type { Models } from '../models.ts';
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
 export interface ConversationEraser {
@@ -48,8 +52,10 @@ function withoutContent(
   };
 }
 
-export function createConversationEraser(models: Models): ConversationEraser {
-  const { entities, answers, batchLines } = models;
+export function createConversationEraser(connection: Connection): ConversationEraser {
+  const entities = entityModel(connection);
+  const answers = answerModel(connection);
+  const batchLines = batchLineModel(connection);
 
   /** What the filter asks for is gone from a line afterwards. */
   async function eraseLines(filter: LineFilter, names: Pick<Pseudonyms, 'of'>): Promise<number> {

@@ -1,12 +1,15 @@
-import type { QueryFilter } from 'mongoose';
+import type { Connection, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
 import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
-import type { ComplianceJobRow } from './compliance-rows.ts';
+import { idempotencyModel } from '../requests/idempotency-repository.ts';
+import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ComplianceJobRow } from './compliance-job-repository.ts';
 import { deleteInPages, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
-import type { Models } from '../models.ts';
-import type { IdempotencyRow } from '../rows.ts';
+import { exportChunkModel } from './export-archive-repository.ts';
 
 /** Takes away what was made of an entity's data: answers that are given again, events, exports. Safe to repeat. */
 export interface CopyEraser {
@@ -39,8 +42,12 @@ function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) =
   return JSON.stringify({ ...body, entity_id: null, ...reason });
 }
 
-export function createCopyEraser(models: Models): CopyEraser {
-  const { idempotency, webhookEvents, webhookDeliveries, complianceJobs: jobs, exportChunks } = models;
+export function createCopyEraser(connection: Connection): CopyEraser {
+  const idempotency = idempotencyModel(connection);
+  const webhookEvents = webhookEventModel(connection);
+  const webhookDeliveries = webhookDeliveryModel(connection);
+  const jobs = complianceJobModel(connection);
+  const exportChunks = exportChunkModel(connection);
 
   /** One that has ended loses its archive; of one that has not, what was written before it was taken away. */
   async function removeArchive({

@@ -1,4 +1,24 @@
-import type { Models } from '../models.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, count, options, required } from '../collection.ts';
+
+/** Nothing that was accepted up to `seq` may be stored under the entity's id any more. */
+export interface ErasureRow {
+  /** Tenant and pseudonym, or tenant and `*` for all of its entities. */
+  _id: string;
+  tenantId: string;
+  seq: number;
+  /** MongoDB deletes it then: whoever could still want to store something has long ended. */
+  expiresAt: Date;
+}
+
+const erasureSchema = new Schema<ErasureRow>(
+  { _id: required, tenantId: required, seq: count, expiresAt: { type: Date, required: true } },
+  options,
+).index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const erasureModel = collection<ErasureRow>('Erasure', 'erasures', erasureSchema);
 
 /** Marks of deletions: what was accepted before one may store nothing under the entity's id after it. */
 export interface ErasureRepository {
@@ -17,7 +37,9 @@ export function erasureId(tenantId: string, pseudonym: string | undefined): stri
   return `${tenantId} ${pseudonym ?? '*'}`;
 }
 
-export function createErasureRepository({ erasures }: Pick<Models, 'erasures'>): ErasureRepository {
+export function createErasureRepository(connection: Connection): ErasureRepository {
+  const erasures = erasureModel(connection);
+
   async function latestOf(ids: readonly string[]): Promise<Map<string, number>> {
     const rows = await erasures.find({ _id: { $in: [...ids] } }).lean();
     return new Map(rows.map(({ _id, seq }) => [_id, seq]));

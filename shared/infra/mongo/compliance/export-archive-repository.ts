@@ -1,6 +1,36 @@
-import type { ExportArchive } from './compliance-rows.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, count, options, required } from '../collection.ts';
 import type { ClaimedJob } from './compliance-job-repository.ts';
-import type { Models } from '../models.ts';
+import type { ExportArchive } from './compliance-job-repository.ts';
+
+/** A piece of an archive; `_id` names export, claim and number. */
+export interface ExportChunkRow {
+  _id: string;
+  tenantId: string;
+  exportId: string;
+  claim: number;
+  data: Buffer;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const chunkSchema = new Schema<ExportChunkRow>(
+  {
+    _id: required,
+    tenantId: required,
+    exportId: required,
+    claim: count,
+    data: { type: Buffer, required: true },
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, exportId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compliance_export_chunks', chunkSchema);
 
 /** Whose archive: `claim` names the attempt that wrote it. */
 export type ArchiveName = Omit<ClaimedJob, 'tenantId'> & { tenantId: string };
@@ -30,9 +60,8 @@ export function archiveNameOf(
   return { _id, tenantId, claim };
 }
 
-export function createExportArchiveRepository({
-  exportChunks: chunks,
-}: Pick<Models, 'exportChunks'>): ExportArchiveRepository {
+export function createExportArchiveRepository(connection: Connection): ExportArchiveRepository {
+  const chunks = exportChunkModel(connection);
   const idOf = ({ _id, claim }: ArchiveName, number: number) => `${_id}:${claim}:${number}`;
   return {
     async write(name, number, data, expiresAt) {

@@ -1,23 +1,36 @@
-import type { Model, QueryFilter } from 'mongoose';
+import type { Connection, Model, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject } from '../../../contracts/compliance.ts';
-import { actsOn } from '../tenants/audit-filter.ts';
-import type { BatchLineRow, BatchRow } from '../batches/batch-rows.ts';
-import type { CheckoutRow, PurchaseRow } from '../accounts/billing-rows.ts';
-import type { ComplianceJobRow } from './compliance-rows.ts';
-import type { Models } from '../models.ts';
-import type {
-  AccountRow,
-  AnswerRow,
-  AuditRow,
-  EntityRow,
-  IdempotencyRow,
-  KeyRow,
-  LedgerRow,
-  TenantRow,
-  UsageRollUpRow,
-} from '../rows.ts';
-import type { WebhookDeliveryRow, WebhookEventRow, WebhookRow } from '../webhooks/webhook-rows.ts';
+import { accountModel } from '../accounts/account-repository.ts';
+import type { AccountRow } from '../accounts/account-repository.ts';
+import { checkoutModel } from '../accounts/checkout-repository.ts';
+import type { CheckoutRow } from '../accounts/checkout-repository.ts';
+import { ledgerModel } from '../accounts/ledger-repository.ts';
+import type { LedgerRow } from '../accounts/ledger-repository.ts';
+import { purchaseModel } from '../accounts/purchase-repository.ts';
+import type { PurchaseRow } from '../accounts/purchase-repository.ts';
+import { usageRollUpModel } from '../accounts/usage-repository.ts';
+import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
+import { batchLineModel, batchModel } from '../batches/batch-repository.ts';
+import type { BatchLineRow, BatchRow } from '../batches/batch-repository.ts';
+import { entityModel } from '../entities/entity-repository.ts';
+import type { EntityRow } from '../entities/entity-repository.ts';
+import { answerModel } from '../requests/answer-repository.ts';
+import type { AnswerRow } from '../requests/answer-repository.ts';
+import { idempotencyModel } from '../requests/idempotency-repository.ts';
+import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { actsOn, auditModel } from '../tenants/audit-repository.ts';
+import type { AuditRow } from '../tenants/audit-repository.ts';
+import { keyModel } from '../tenants/key-repository.ts';
+import type { KeyRow } from '../tenants/key-repository.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import type { TenantRow } from '../tenants/tenant-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
+import type { WebhookDeliveryRow, WebhookEventRow } from '../webhooks/webhook-delivery-repository.ts';
+import { webhookModel } from '../webhooks/webhook-repository.ts';
+import type { WebhookRow } from '../webhooks/webhook-repository.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ComplianceJobRow } from './compliance-job-repository.ts';
 
 /** Rows as they are stored, a few at a time, as they are when they are read. Who writes them out chooses the fields. */
 export interface ExportRows {
@@ -54,7 +67,7 @@ function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = 
   return query.lean().cursor({ batchSize: ROWS_AT_ONCE });
 }
 
-export function createExportRows(models: Models, { tenantId, entityId }: ComplianceSubject): ExportRows {
+export function createExportRows(connection: Connection, { tenantId, entityId }: ComplianceSubject): ExportRows {
   const ofTenant = { tenantId };
   const ofEntity = { tenantId, ...(entityId === undefined ? {} : { entityId }) };
   const byTime = { createdAt: 1 } as const;
@@ -63,23 +76,23 @@ export function createExportRows(models: Models, { tenantId, entityId }: Complia
 
   return {
     tenant: {
-      tenants: () => read(models.tenants, tenantItself),
-      accounts: () => read(models.accounts, tenantItself),
-      keys: () => read(models.keys, ofTenant, byTime),
-      batches: () => read(models.batches, ofTenant, byTime),
-      webhooks: () => read(models.webhooks, ofTenant, byTime),
-      webhookDeliveries: () => read(models.webhookDeliveries, ofTenant),
-      checkouts: () => read(models.checkouts, ofTenant, byTime),
-      purchases: () => read(models.purchases, ofTenant, byTime),
+      tenants: () => read(tenantModel(connection), tenantItself),
+      accounts: () => read(accountModel(connection), tenantItself),
+      keys: () => read(keyModel(connection), ofTenant, byTime),
+      batches: () => read(batchModel(connection), ofTenant, byTime),
+      webhooks: () => read(webhookModel(connection), ofTenant, byTime),
+      webhookDeliveries: () => read(webhookDeliveryModel(connection), ofTenant),
+      checkouts: () => read(checkoutModel(connection), ofTenant, byTime),
+      purchases: () => read(purchaseModel(connection), ofTenant, byTime),
     },
-    entities: () => read(models.entities, { ...ofEntity, deletedAt: { $exists: false } }),
-    answers: () => read(models.answers, ofEntity),
-    batchLines: () => read(models.batchLines, ofEntity),
-    idempotency: () => read(models.idempotency, ofEntity),
-    webhookEvents: () => read(models.webhookEvents, ofEntity),
-    ledger: () => read(models.ledger, ofEntity, byTime),
-    usage: () => read(models.usageRollUps, { ...ofEntity, width: '1d', scope: 'entity' }),
-    audit: () => read(models.audit, { ...ofTenant, ...acts }, byTime),
-    complianceJobs: () => read(models.complianceJobs, ofEntity),
+    entities: () => read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
+    answers: () => read(answerModel(connection), ofEntity),
+    batchLines: () => read(batchLineModel(connection), ofEntity),
+    idempotency: () => read(idempotencyModel(connection), ofEntity),
+    webhookEvents: () => read(webhookEventModel(connection), ofEntity),
+    ledger: () => read(ledgerModel(connection), ofEntity, byTime),
+    usage: () => read(usageRollUpModel(connection), { ...ofEntity, width: '1d', scope: 'entity' }),
+    audit: () => read(auditModel(connection), { ...ofTenant, ...acts }, byTime),
+    complianceJobs: () => read(complianceJobModel(connection), ofEntity),
   };
 }

@@ -4,10 +4,12 @@ import type { ComplianceSubject, DeletionReport } from '../../../contracts/compl
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
 import { BUCKET_MS, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
-import { actsOn, ENTITY_ACTION } from '../tenants/audit-filter.ts';
+import { ledgerModel } from '../accounts/ledger-repository.ts';
+import { usageRollUpModel } from '../accounts/usage-repository.ts';
+import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
+import { actsOn, auditModel, ENTITY_ACTION } from '../tenants/audit-repository.ts';
+import type { AuditRow } from '../tenants/audit-repository.ts';
 import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
-import type { Models } from '../models.ts';
-import type { AuditRow, UsageRollUpRow } from '../rows.ts';
 
 /**
  * Puts pseudonyms in the place of entities where rows have to stay: money, sums and the audit log. Each call can be
@@ -40,8 +42,10 @@ function toMove(row: UsageRollUpRow, pseudonym: string) {
   };
 }
 
-export function createRecordEraser(connection: Connection, models: Models, names: Pseudonyms): RecordEraser {
-  const { ledger, usageRollUps, audit } = models;
+export function createRecordEraser(connection: Connection, names: Pseudonyms): RecordEraser {
+  const ledger = ledgerModel(connection);
+  const usageRollUps = usageRollUpModel(connection);
+  const audit = auditModel(connection);
 
   async function* entitiesOf<Row>(
     rows: Model<Row>,

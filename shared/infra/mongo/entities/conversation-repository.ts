@@ -1,8 +1,10 @@
+import type { Connection } from 'mongoose';
+
 import type { ChatMessage } from '../../../contracts/chat-request.ts';
 import { HISTORY_MESSAGES_MAX } from '../../../domain/conversation/history.ts';
 import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
-import type { StoredMessage } from '../rows.ts';
+import { entityModel } from './entity-repository.ts';
+import type { StoredMessage } from './entity-repository.ts';
 
 /** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
 export interface Turn {
@@ -62,7 +64,9 @@ function replaceTurn(turn: Turn) {
 /** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
 const LIVE = { deletedAt: { $exists: false } } as const;
 
-export function createConversationRepository({ entities }: Pick<Models, 'entities'>): ConversationRepository {
+export function createConversationRepository(connection: Connection): ConversationRepository {
+  const entities = entityModel(connection);
+
   /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
   async function make(tenantId: string, entityId: string, seq: number, now: number): Promise<void> {
     const fresh = { messages: [], createdAt: now };

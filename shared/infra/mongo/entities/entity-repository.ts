@@ -1,8 +1,65 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Role } from '../../../contracts/chat-request.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { EntityRow, StoredMessage } from '../rows.ts';
+
+export interface StoredMessage {
+  role: Role;
+  content: string;
+  /** The request that stored it, and its place in the order of acceptance. */
+  requestId: string;
+  seq: number;
+  /** The attempt at that request which stored it. */
+  attempt: number;
+}
+
+export interface EntityRow {
+  tenantId: string;
+  entityId: string;
+  subject?: string;
+  grade?: string;
+  name?: string;
+  metadataJson?: string;
+  messages: StoredMessage[];
+  createdAt: number;
+  /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
+  forgottenSeq?: number;
+  /** Present on a tombstone: the entity is not there. */
+  deletedAt?: number;
+  /** MongoDB deletes a tombstone after this time. */
+  expiresAt?: Date;
+}
+
+const storedMessage = new Schema<StoredMessage>(
+  { role: required, content: required, requestId: required, seq: count, attempt: count },
+  { _id: false },
+);
+
+const entitySchema = new Schema<EntityRow>(
+  {
+    tenantId: required,
+    entityId: required,
+    subject: text,
+    grade: text,
+    name: text,
+    metadataJson: text,
+    messages: [storedMessage],
+    createdAt: count,
+    forgottenSeq: number,
+    deletedAt: number,
+    expiresAt: { type: Date },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 }, { unique: true })
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const entityModel = collection<EntityRow>('Entity', 'entities', entitySchema);
 
 /** What a caller says of an entity; the conversation is kept apart. */
 export type EntityFields = Pick<EntityRow, 'subject' | 'grade' | 'name' | 'metadataJson'>;
@@ -64,7 +121,9 @@ function toUpdate(changes: EntityChanges): { $set?: object; $unset?: object } {
   };
 }
 
-export function createEntityRepository({ entities }: Pick<Models, 'entities'>): EntityRepository {
+export function createEntityRepository(connection: Connection): EntityRepository {
+  const entities = entityModel(connection);
+
   /** Makes an entity of a tombstone, which keeps what it refuses. */
   async function revive(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);

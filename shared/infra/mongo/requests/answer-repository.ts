@@ -1,6 +1,40 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
 import type { KeptAnswer } from '../../../contracts/kept-answer.ts';
-import type { Models } from '../models.ts';
-import type { AnswerRow } from '../rows.ts';
+import { collection, count, options, required, text } from '../collection.ts';
+
+/** An answer that is kept for a day; `_id` is its request's id. */
+export interface AnswerRow {
+  _id: string;
+  tenantId: string;
+  entityId?: string;
+  idempotencyName?: string;
+  fingerprint?: string;
+  fields: Record<string, string>;
+  entries: { lastSeq: number; payload: string }[];
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const answerSchema = new Schema<AnswerRow>(
+  {
+    _id: required,
+    tenantId: required,
+    entityId: text,
+    idempotencyName: text,
+    fingerprint: text,
+    fields: { type: Schema.Types.Mixed, required: true },
+    entries: [{ _id: false, lastSeq: count, payload: { type: String } }],
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
 
 /** Answers that are kept longer than Redis keeps them. Every call takes the tenant first. */
 export interface AnswerRepository {
@@ -23,7 +57,8 @@ function toAnswer(row: AnswerRow): KeptAnswer {
   };
 }
 
-export function createAnswerRepository({ answers }: Pick<Models, 'answers'>): AnswerRepository {
+export function createAnswerRepository(connection: Connection): AnswerRepository {
+  const answers = answerModel(connection);
   /** MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {

@@ -1,6 +1,52 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
-import type { IdempotencyRow } from '../rows.ts';
+
+/** What an `Idempotency-Key` outside the chat routes stands for. */
+export interface IdempotencyRow {
+  /** Hash of tenant, mode, route family and key. */
+  _id: string;
+  tenantId: string;
+  /** The request that runs or ran under the key. */
+  owner: string;
+  /** The first request under the key, which may have left its effect: what a later run creates has the same ids. */
+  firstOwner?: string;
+  /** Hash of path and body. */
+  fingerprint: string;
+  claimedAt: number;
+  /** Absent while the request runs. */
+  status?: number;
+  /** The answer without anything that is shown once. */
+  bodyJson?: string;
+  location?: string;
+  /** The entity that the answer is about, so that its deletion finds it. */
+  entityId?: string;
+  /** MongoDB deletes the row after this time. */
+  expiresAt: Date;
+}
+
+const idempotencySchema = new Schema<IdempotencyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    owner: required,
+    firstOwner: text,
+    fingerprint: required,
+    claimedAt: count,
+    status: number,
+    bodyJson: text,
+    location: text,
+    entityId: text,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const idempotencyModel = collection<IdempotencyRow>('Idempotency', 'idempotency', idempotencySchema);
 
 /** docs/spec/contract.md section 3. */
 const KEPT_MS = 24 * 3_600_000;
@@ -52,7 +98,9 @@ function verdictOf(row: IdempotencyRow, { fingerprint }: IdempotencyClaim): Clai
   return { kind: 'answered', answer: { status: row.status, bodyJson: row.bodyJson ?? '', location: row.location } };
 }
 
-export function createIdempotencyRepository({ idempotency }: Pick<Models, 'idempotency'>): IdempotencyRepository {
+export function createIdempotencyRepository(connection: Connection): IdempotencyRepository {
+  const idempotency = idempotencyModel(connection);
+
   async function insert(row: IdempotencyRow): Promise<boolean> {
     try {
       await idempotency.create(row);

@@ -1,7 +1,50 @@
-import type { CredentialCipher } from '../credentials.ts';
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { BreakerSettings } from '../../../domain/routing/breaker.ts';
+import type { ProviderKind } from '../../../domain/routing/routing.ts';
+import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
-import type { ProviderRow } from '../rows.ts';
+import type { CredentialCipher } from '../credentials.ts';
+
+export interface ProviderRow {
+  /** The provider's name. */
+  _id: string;
+  kind: ProviderKind;
+  baseUrl: string;
+  /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
+  encryptedApiKey?: string;
+  timeoutMs: number;
+  firstTokenTimeoutMs: number;
+  maxRetries: number;
+  /** Missing in rows of versions without breakers. */
+  breaker?: BreakerSettings;
+  createdAt: number;
+  updatedAt: number;
+}
+
+const breakerSettings = new Schema<BreakerSettings>(
+  { windowMs: count, minAttempts: count, failureRatio: count, openMs: count, maxOpenMs: count },
+  { _id: false },
+);
+
+const providerSchema = new Schema<ProviderRow>(
+  {
+    _id: required,
+    kind: required,
+    baseUrl: required,
+    encryptedApiKey: text,
+    timeoutMs: count,
+    firstTokenTimeoutMs: count,
+    maxRetries: count,
+    breaker: { type: breakerSettings, required: false },
+    createdAt: count,
+    updatedAt: count,
+  },
+  options,
+);
+
+export const providerModel = collection<ProviderRow>('Provider', 'providers', providerSchema);
 
 export interface ProviderSettings extends Omit<ProviderRow, '_id' | 'encryptedApiKey' | 'createdAt' | 'updatedAt'> {
   /** Undefined keeps the stored one, null removes it. */
@@ -18,9 +61,11 @@ export interface ProviderRepository {
   remove(name: string): Promise<boolean>;
 }
 
-export function createProviderRepository(models: Models, cipher: CredentialCipher): ProviderRepository {
+export function createProviderRepository(connection: Connection, cipher: CredentialCipher): ProviderRepository {
+  const providers = providerModel(connection);
+
   async function upsert(name: string, { apiKey, ...settings }: ProviderSettings, now: number): Promise<boolean> {
-    const result = await models.providers.updateOne(
+    const result = await providers.updateOne(
       { _id: name },
       {
         $set: {
@@ -38,10 +83,10 @@ export function createProviderRepository(models: Models, cipher: CredentialCiphe
 
   return {
     async find(name) {
-      return (await models.providers.findById(name).lean()) ?? undefined;
+      return (await providers.findById(name).lean()) ?? undefined;
     },
 
-    all: () => models.providers.find().sort({ _id: 1 }).lean(),
+    all: () => providers.find().sort({ _id: 1 }).lean(),
 
     async put(name, settings, now) {
       // Two upserts at once may both try to insert; the loser finds the row of the winner and replaces it.
@@ -49,13 +94,13 @@ export function createProviderRepository(models: Models, cipher: CredentialCiphe
         if (!isDuplicateKey(error)) throw error;
         return upsert(name, settings, now);
       });
-      const provider = await models.providers.findById(name).lean();
+      const provider = await providers.findById(name).lean();
       if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);
       return { created, provider };
     },
 
     async remove(name) {
-      const result = await models.providers.deleteOne({ _id: name });
+      const result = await providers.deleteOne({ _id: name });
       return result.deletedCount > 0;
     },
   };

@@ -1,7 +1,11 @@
+import type { Connection } from 'mongoose';
+
 import type { Provider, RoutingTable, TierConfig } from '../../../domain/routing/routing.ts';
 import type { CredentialCipher } from '../credentials.ts';
-import type { Models } from '../models.ts';
-import type { ProviderRow, TierRow } from '../rows.ts';
+import { providerModel } from './provider-repository.ts';
+import type { ProviderRow } from './provider-repository.ts';
+import { tierModel } from './tier-repository.ts';
+import type { TierRow } from './tier-repository.ts';
 
 export interface RoutingRepository {
   load(): Promise<RoutingTable>;
@@ -35,10 +39,12 @@ function toTier(row: TierRow): TierConfig {
   };
 }
 
-export function createRoutingRepository(models: Models, cipher: CredentialCipher): RoutingRepository {
+export function createRoutingRepository(connection: Connection, cipher: CredentialCipher): RoutingRepository {
+  const tierRows = tierModel(connection);
+  const providerRows = providerModel(connection);
   return {
     async load() {
-      const [tiers, providers] = await Promise.all([models.tiers.find().lean(), models.providers.find().lean()]);
+      const [tiers, providers] = await Promise.all([tierRows.find().lean(), providerRows.find().lean()]);
       return {
         tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])),
         providers: new Map(providers.map((row) => [row._id, toProvider(row, cipher)])),

@@ -1,11 +1,59 @@
+import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../../contracts/chat-request.ts';
-import type { ListQuery } from '../../../contracts/list-page.ts';
 import { unknownCursor } from '../../../contracts/list-page.ts';
+import type { ListQuery } from '../../../contracts/list-page.ts';
+import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
-import type { Models } from '../models.ts';
-import type { TierRow, TierVersionRow } from '../rows.ts';
+
+export interface TargetRow {
+  provider: string;
+  model: string;
+  weight: number;
+  priority: number;
+  contextWindow: number;
+}
+
+export interface TierRow {
+  _id: Tier;
+  version: number;
+  /** Micro-credits a token. */
+  promptRateMicro: number;
+  completionRateMicro: number;
+  targets: TargetRow[];
+  updatedAt: number;
+}
+
+/** Every version a tier ever had, for rollback; `_id` is `<tier>:<version>`. */
+export interface TierVersionRow extends Omit<TierRow, '_id'> {
+  _id: string;
+  tier: Tier;
+}
+
+const target = new Schema<TargetRow>(
+  { provider: required, model: required, weight: count, priority: count, contextWindow: count },
+  { _id: false },
+);
+
+const tierFields = {
+  version: count,
+  promptRateMicro: count,
+  completionRateMicro: count,
+  targets: [target],
+  updatedAt: count,
+};
+
+const tierSchema = new Schema<TierRow>({ _id: required, ...tierFields }, options);
+
+const tierVersionSchema = new Schema<TierVersionRow>({ _id: required, tier: required, ...tierFields }, options).index(
+  { tier: 1, version: -1 },
+  { unique: true },
+);
+
+export const tierModel = collection<TierRow>('Tier', 'tiers', tierSchema);
+
+export const tierVersionModel = collection<TierVersionRow>('TierVersion', 'tier_versions', tierVersionSchema);
 
 export type TierContent = Pick<TierRow, 'promptRateMicro' | 'completionRateMicro' | 'targets'>;
 
@@ -24,28 +72,31 @@ export interface TierRepository {
   usersOf(provider: string): Promise<Tier[]>;
 }
 
-export function createTierRepository(connection: Connection, models: Models): TierRepository {
+export function createTierRepository(connection: Connection): TierRepository {
+  const tiers = tierModel(connection);
+  const tierVersions = tierVersionModel(connection);
+
   /** Undefined: another writer was first. */
   async function putNext(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
     return connection.transaction(async (session) => {
-      const before = await models.tiers.findById(tier, null, { session }).lean();
+      const before = await tiers.findById(tier, null, { session }).lean();
       const version = (before?.version ?? 0) + 1;
       const fields = { ...content, version, updatedAt: now };
       if (before === null) {
-        await models.tiers.create([{ _id: tier, ...fields }], { session });
+        await tiers.create([{ _id: tier, ...fields }], { session });
       } else {
         const filter = { _id: tier, version: before.version };
-        const result = await models.tiers.updateOne(filter, { $set: fields }, { session });
+        const result = await tiers.updateOne(filter, { $set: fields }, { session });
         if (result.matchedCount === 0) return undefined;
       }
-      await models.tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
+      await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
       return { _id: tier, ...fields };
     });
   }
 
   return {
     async current(tier) {
-      return (await models.tiers.findById(tier).lean()) ?? undefined;
+      return (await tiers.findById(tier).lean()) ?? undefined;
     },
 
     async put(tier, content, now) {
@@ -61,10 +112,10 @@ export function createTierRepository(connection: Connection, models: Models): Ti
 
     async versions(tier, { limit, after, order }) {
       const direction = order === 'asc' ? 1 : -1;
-      const cursor = after === undefined ? undefined : await models.tierVersions.findOne({ _id: after, tier }).lean();
+      const cursor = after === undefined ? undefined : await tierVersions.findOne({ _id: after, tier }).lean();
       if (cursor === null) throw unknownCursor();
       const beyond = order === 'asc' ? '$gt' : '$lt';
-      return models.tierVersions
+      return tierVersions
         .find({ tier, ...(cursor === undefined ? {} : { version: { [beyond]: cursor.version } }) })
         .sort({ version: direction })
         .limit(limit + 1)
@@ -72,11 +123,11 @@ export function createTierRepository(connection: Connection, models: Models): Ti
     },
 
     async version(tier, version) {
-      return (await models.tierVersions.findOne({ tier, version }).lean()) ?? undefined;
+      return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;
     },
 
     async usersOf(provider) {
-      const rows = await models.tiers.find({ 'targets.provider': provider }, { _id: 1 }).lean();
+      const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }).lean();
       return rows.map((row) => row._id);
     },
   };

@@ -1,9 +1,42 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { newId } from '../../../lifecycle/ids.ts';
+import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { AuditRow } from '../rows.ts';
+
+/** One line of a tenant's audit log; never changed and never deleted. */
+export interface AuditRow {
+  _id: string;
+  tenantId: string;
+  createdAt: number;
+  /** An API key's id, or `administrator`. */
+  actor: string;
+  action: string;
+  /** The id of what was acted on. */
+  target: string;
+  requestId: string;
+  /** Holds no secret and no conversation text. */
+  details: Record<string, unknown>;
+}
+
+const auditSchema = new Schema<AuditRow>(
+  {
+    _id: required,
+    tenantId: required,
+    createdAt: count,
+    actor: required,
+    action: required,
+    target: required,
+    requestId: required,
+    details: { type: Schema.Types.Mixed, default: {} },
+  },
+  options,
+).index({ tenantId: 1, createdAt: -1 });
+
+export const auditModel = collection<AuditRow>('Audit', 'audit_log', auditSchema);
 
 /** What a line says beside its id. `details` holds no secret and no conversation text. */
 export type AuditEntry = Omit<AuditRow, '_id'> & Partial<Pick<AuditRow, '_id'>>;
@@ -16,7 +49,8 @@ export interface AuditRepository {
   list(tenantId: string, query: ListQuery): Promise<AuditRow[]>;
 }
 
-export function createAuditRepository({ audit }: Pick<Models, 'audit'>): AuditRepository {
+export function createAuditRepository(connection: Connection): AuditRepository {
+  const audit = auditModel(connection);
   return {
     async append(entry) {
       try {
@@ -28,4 +62,14 @@ export function createAuditRepository({ audit }: Pick<Models, 'audit'>): AuditRe
 
     list: (tenantId, query) => listRows(audit, { tenantId }, query),
   };
+}
+
+/** Acts on entities have the entity's id as their target; other acts name it in their details. */
+export const ENTITY_ACTION = /^entity\./;
+
+/** Lines of the audit log that name the entity; undefined: any. */
+export function actsOn(entityId: string | undefined) {
+  return entityId === undefined
+    ? { $or: [{ action: ENTITY_ACTION }, { 'details.entity_id': { $exists: true } }] }
+    : { $or: [{ action: ENTITY_ACTION, target: entityId }, { 'details.entity_id': entityId }] };
 }

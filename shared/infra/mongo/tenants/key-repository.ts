@@ -1,3 +1,4 @@
+import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
 import type { KeyMode } from '../../../contracts/jobs.ts';
@@ -6,9 +7,65 @@ import { createApiKey } from '../../../domain/keys/api-key.ts';
 import type { Scope } from '../../../domain/keys/api-key.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { KeyRow } from '../rows.ts';
+import { tenantModel } from './tenant-repository.ts';
+
+/** A value that a rotated key had before. */
+export interface PreviousKeyValue {
+  hash: string;
+  /** It is accepted until then. */
+  expiresAt: number;
+}
+
+export interface KeyRow {
+  _id: string;
+  tenantId: string;
+  /** SHA-256 of the key, hex. The key itself is stored nowhere. */
+  hash: string;
+  /** Earlier values that are still accepted, or were not long ago. */
+  previous?: PreviousKeyValue[];
+  redactedValue: string;
+  /** The run under an `Idempotency-Key` that rotated it last. */
+  rotatedUnder?: string;
+  name: string;
+  mode: KeyMode;
+  scopes: string[];
+  status: 'active' | 'revoked';
+  expiresAt?: number;
+  rpm?: number;
+  tpm?: number;
+  dailyRequests?: number;
+  createdAt: number;
+  lastUsedAt?: number;
+}
+
+const keySchema = new Schema<KeyRow>(
+  {
+    _id: required,
+    tenantId: required,
+    hash: required,
+    previous: { type: [new Schema({ hash: required, expiresAt: count }, { _id: false })], default: undefined },
+    redactedValue: required,
+    rotatedUnder: text,
+    name: { type: String },
+    mode: required,
+    scopes: [String],
+    status: required,
+    expiresAt: number,
+    rpm: number,
+    tpm: number,
+    dailyRequests: number,
+    createdAt: count,
+    lastUsedAt: number,
+  },
+  options,
+)
+  .index({ hash: 1 }, { unique: true })
+  .index({ 'previous.hash': 1 })
+  .index({ tenantId: 1, createdAt: -1 });
+
+export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
 
 /** docs/spec/contract.md section 6. A key that has expired counts no longer. */
 const ACTIVE_KEYS_MAX = 100;
@@ -36,7 +93,7 @@ export interface KeyRepository {
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type KeyChanges = {
-  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous']?: KeyRow[Name] | undefined;
+  [Name in 'name' | 'scopes' | 'hash' | 'redactedValue' | 'previous' | 'rotatedUnder']?: KeyRow[Name] | undefined;
 } & { [Name in 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests']?: number | null | undefined };
 
 /** The row that a change makes of another. */
@@ -64,15 +121,18 @@ export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expi
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
 
-export function createKeyRepository(connection: Connection, models: Models): KeyRepository {
+export function createKeyRepository(connection: Connection): KeyRepository {
+  const keys = keyModel(connection);
+  const tenants = tenantModel(connection);
+
   /** Writing the tenant makes concurrent changes take turns, so that none reads before another has written. */
   async function takeTurn(tenantId: string, session: ClientSession): Promise<void> {
-    const turn = await models.tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
+    const turn = await tenants.updateOne({ _id: tenantId }, { $inc: { keysIssued: 1 } }, { session });
     if (turn.matchedCount === 0) throw new ServiceError('not_found', 'There is no such tenant.');
   }
 
   async function assertRoom(tenantId: string, session: ClientSession, now: number): Promise<void> {
-    const active = await models.keys.countDocuments(
+    const active = await keys.countDocuments(
       { tenantId, status: 'active', $or: [{ expiresAt: { $exists: false } }, { expiresAt: { $gt: now } }] },
       { session },
     );
@@ -88,32 +148,32 @@ export function createKeyRepository(connection: Connection, models: Models): Key
       await connection.transaction(async (session) => {
         await takeTurn(row.tenantId, session);
         await assertRoom(row.tenantId, session, now);
-        await models.keys.create([row], { session });
+        await keys.create([row], { session });
       });
     },
 
     async change(tenantId, keyId, now, decide) {
       return connection.transaction(async (session) => {
         await takeTurn(tenantId, session);
-        const key = await models.keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
+        const key = await keys.findOne({ _id: keyId, tenantId }, undefined, { session }).lean();
         if (key === null) return undefined;
         const changes = decide(key);
         const changed = applyKeyChanges(key, changes);
         if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(tenantId, session, now);
-        await models.keys.updateOne({ _id: keyId, tenantId }, toUpdate(changes), { session });
+        await keys.updateOne({ _id: keyId, tenantId }, toUpdate(changes), { session });
         return changed;
       });
     },
 
     async find(tenantId, keyId) {
-      return (await models.keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+      return (await keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
     },
 
-    list: (tenantId, query) => listRows(models.keys, { tenantId }, query),
+    list: (tenantId, query) => listRows(keys, { tenantId }, query),
 
     async revoke(tenantId, keyId) {
-      await models.keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });
-      return (await models.keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+      await keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });
+      return (await keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
     },
   };
 }
@@ -135,10 +195,11 @@ export async function createKey(
   tenantId: string,
   settings: KeySettings,
   now: number,
+  keyId = newId('key'),
 ): Promise<{ key: KeyRow; value: string }> {
   const { value, hash, redactedValue } = createApiKey(keyPrefix, settings.mode, randomBase62(26));
   const key: KeyRow = {
-    _id: newId('key'),
+    _id: keyId,
     tenantId,
     hash,
     redactedValue,
@@ -154,4 +215,19 @@ export async function createKey(
   };
   await keys.insert(key, now);
   return { key, value };
+}
+
+export interface ExpiringKeys {
+  /** A tenant's active keys that end after `from`, at `to` the latest. */
+  between(tenantId: string, from: number, to: number): Promise<(KeyRow & { expiresAt: number })[]>;
+}
+
+export function createExpiringKeys(connection: Connection): ExpiringKeys {
+  const keys = keyModel(connection);
+  return {
+    async between(tenantId, from, to) {
+      const rows = await keys.find({ tenantId, status: 'active', expiresAt: { $gt: from, $lte: to } }).lean();
+      return rows.flatMap(({ expiresAt, ...key }) => (expiresAt === undefined ? [] : [{ ...key, expiresAt }]));
+    },
+  };
 }

@@ -1,6 +1,10 @@
+import type { Connection } from 'mongoose';
+
 import type { Principal } from '../../../domain/keys/principal.ts';
-import type { Models } from '../models.ts';
-import type { KeyRow, TenantRow } from '../rows.ts';
+import { keyModel } from './key-repository.ts';
+import type { KeyRow } from './key-repository.ts';
+import { tenantModel } from './tenant-repository.ts';
+import type { TenantRow } from './tenant-repository.ts';
 
 export interface PrincipalRepository {
   /** Undefined: no key has this hash. */
@@ -38,12 +42,15 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
   };
 }
 
-export function createPrincipalRepository(models: Models): PrincipalRepository {
+export function createPrincipalRepository(connection: Connection): PrincipalRepository {
+  const keys = keyModel(connection);
+  const tenants = tenantModel(connection);
+
   /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
   async function findKey(hash: string): Promise<KeyRow | undefined> {
-    const current = await models.keys.findOne({ hash }).lean();
+    const current = await keys.findOne({ hash }).lean();
     if (current !== null) return current;
-    const rotated = await models.keys.findOne({ 'previous.hash': hash }).lean();
+    const rotated = await keys.findOne({ 'previous.hash': hash }).lean();
     const value = rotated?.previous?.find((each) => each.hash === hash);
     if (rotated === null || value === undefined) return undefined;
     return { ...rotated, expiresAt: Math.min(rotated.expiresAt ?? Infinity, value.expiresAt) };
@@ -53,14 +60,14 @@ export function createPrincipalRepository(models: Models): PrincipalRepository {
     async findByHash(hash) {
       const key = await findKey(hash);
       if (key === undefined) return undefined;
-      const tenant = await models.tenants.findById(key.tenantId).lean();
+      const tenant = await tenants.findById(key.tenantId).lean();
       return tenant === null ? undefined : toPrincipal(key, tenant);
     },
 
     async findByKey(tenantId, keyId) {
       const [key, tenant] = await Promise.all([
-        models.keys.findOne({ _id: keyId, tenantId }).lean(),
-        models.tenants.findById(tenantId).lean(),
+        keys.findOne({ _id: keyId, tenantId }).lean(),
+        tenants.findById(tenantId).lean(),
       ]);
       return key === null || tenant === null ? undefined : toPrincipal(key, tenant);
     },
@@ -69,7 +76,7 @@ export function createPrincipalRepository(models: Models): PrincipalRepository {
       const writes = [...lastUsedAt].map(([_id, time]) => ({
         updateOne: { filter: { _id }, update: { $max: { lastUsedAt: time } } },
       }));
-      if (writes.length > 0) await models.keys.bulkWrite(writes, { ordered: false });
+      if (writes.length > 0) await keys.bulkWrite(writes, { ordered: false });
     },
   };
 }

@@ -1,7 +1,66 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { Tier } from '../../../contracts/chat-request.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { ModerationSettings } from '../../../contracts/moderation-settings.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { TenantRow } from '../rows.ts';
+
+/** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
+export interface TenantRow {
+  _id: string;
+  name: string;
+  status: 'active' | 'suspended';
+  /** The shard of Redis that holds everything of this tenant that is in flight; chosen once. */
+  shard: number;
+  defaultModel: Tier;
+  rpm: number;
+  tpm: number;
+  dailyRequests: number;
+  chatRpm: number;
+  streamRpm: number;
+  /** Tokens a calendar month (UTC); null: no budget. */
+  monthlyTokenBudget: number | null;
+  /** Tokens a day that all test keys of the tenant share. */
+  testDailyTokens: number;
+  subject?: string;
+  grade?: string;
+  onDisconnect: 'cancel' | 'finish';
+  moderation?: ModerationSettings;
+  /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
+  keysIssued?: number;
+  /** The same for webhooks. */
+  webhooksMade?: number;
+  createdAt: number;
+}
+
+const tenantSchema = new Schema<TenantRow>(
+  {
+    _id: required,
+    name: required,
+    status: required,
+    shard: count,
+    defaultModel: required,
+    rpm: count,
+    tpm: count,
+    dailyRequests: count,
+    chatRpm: count,
+    streamRpm: count,
+    monthlyTokenBudget: { type: Number, default: null },
+    testDailyTokens: count,
+    subject: text,
+    grade: text,
+    onDisconnect: required,
+    moderation: { type: Schema.Types.Mixed },
+    keysIssued: number,
+    webhooksMade: number,
+    createdAt: count,
+  },
+  options,
+);
+
+export const tenantModel = collection<TenantRow>('Tenant', 'tenants', tenantSchema);
 
 type Settings = Omit<TenantRow, '_id' | 'shard' | 'createdAt' | 'keysIssued'>;
 
@@ -32,21 +91,38 @@ function toUpdate(changes: TenantChanges): { $set?: object; $unset?: object } {
   };
 }
 
-export function createTenantRepository(models: Models): TenantRepository {
+export function createTenantRepository(connection: Connection): TenantRepository {
+  const tenants = tenantModel(connection);
   return {
     async insert(row) {
-      await models.tenants.create(row);
+      await tenants.create(row);
     },
 
     async find(tenantId) {
-      return (await models.tenants.findById(tenantId).lean()) ?? undefined;
+      return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
 
-    list: (query) => listRows(models.tenants, {}, query),
+    list: (query) => listRows(tenants, {}, query),
 
     async update(tenantId, changes) {
-      await models.tenants.updateOne({ _id: tenantId }, toUpdate(changes));
-      return (await models.tenants.findById(tenantId).lean()) ?? undefined;
+      await tenants.updateOne({ _id: tenantId }, toUpdate(changes));
+      return (await tenants.findById(tenantId).lean()) ?? undefined;
+    },
+  };
+}
+
+/** Which shards have tenants, beside those that new tenants are spread over. */
+export interface ShardDirectory {
+  list(): Promise<number[]>;
+}
+
+export function createShardDirectory(connection: Connection, shards: number): ShardDirectory {
+  const tenants = tenantModel(connection);
+  return {
+    async list() {
+      const used = await tenants.distinct('shard');
+      const fresh = Array.from({ length: shards }, (_, shard) => shard);
+      return [...new Set([...fresh, ...used])].sort((a, b) => a - b);
     },
   };
 }

@@ -1,8 +1,107 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { DeliveryAttempt, WebhookDeliveryRow, WebhookEventRow } from './webhook-rows.ts';
+
+/** What receivers are sent; `_id` is made of tenant, type and cause, so a cause has one event. */
+export interface WebhookEventRow {
+  _id: string;
+  tenantId: string;
+  type: WebhookEventType;
+  /** The body as it is signed and sent, the same with every attempt. */
+  bodyJson: string;
+  /** The entity that the event is about, so that its deletion finds it. */
+  entityId?: string;
+  createdAt: number;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+export interface DeliveryAttempt {
+  at: number;
+  durationMs: number;
+  status?: number;
+  /** A sentence of ours; nothing of what the receiver replied. */
+  error?: string;
+}
+
+/** One event for one webhook. */
+export interface WebhookDeliveryRow {
+  _id: string;
+  tenantId: string;
+  webhookId: string;
+  eventId: string;
+  type: WebhookEventType;
+  status: 'pending' | 'succeeded' | 'failed';
+  /** The latest ones. */
+  attempts: DeliveryAttempt[];
+  /** Failed attempts since it was made or asked for again. */
+  failed: number;
+  /** Present while it is pending. During an attempt: when another worker may take it. */
+  nextAttemptAt?: number;
+  /** Rises with every attempt: only the latest may write what came of it. */
+  claim: number;
+  /** Present during an attempt. */
+  claimedUntil?: number;
+  createdAt: number;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const webhookEventSchema = new Schema<WebhookEventRow>(
+  {
+    _id: required,
+    tenantId: required,
+    type: required,
+    bodyJson: required,
+    entityId: text,
+    createdAt: count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, entityId: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+const deliveryAttempt = new Schema<DeliveryAttempt>(
+  { at: count, durationMs: count, status: number, error: text },
+  { _id: false },
+);
+
+const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
+  {
+    _id: required,
+    tenantId: required,
+    webhookId: required,
+    eventId: required,
+    type: required,
+    status: required,
+    attempts: [deliveryAttempt],
+    failed: count,
+    nextAttemptAt: number,
+    claim: count,
+    claimedUntil: number,
+    createdAt: count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, webhookId: 1, createdAt: -1 })
+  .index({ tenantId: 1, webhookId: 1, status: 1, nextAttemptAt: 1 })
+  .index({ status: 1, nextAttemptAt: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const webhookEventModel = collection<WebhookEventRow>('WebhookEvent', 'webhook_events', webhookEventSchema);
+
+export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
+  'WebhookDelivery',
+  'webhook_deliveries',
+  webhookDeliverySchema,
+);
 
 /** What came of an attempt. `nextAttemptAt` belongs to `pending`. */
 export interface AttemptResult {
@@ -54,8 +153,9 @@ async function unlessThere(write: Promise<unknown>): Promise<void> {
   }
 }
 
-export function createWebhookDeliveryRepository(models: Models): WebhookDeliveryRepository {
-  const { webhookEvents: events, webhookDeliveries: deliveries } = models;
+export function createWebhookDeliveryRepository(connection: Connection): WebhookDeliveryRepository {
+  const events = webhookEventModel(connection);
+  const deliveries = webhookDeliveryModel(connection);
 
   return {
     async insert(newEvents, newDeliveries) {

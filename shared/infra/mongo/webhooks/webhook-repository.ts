@@ -1,18 +1,76 @@
+import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
-import type { Models } from '../models.ts';
-import type { WebhookRow } from './webhook-rows.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
+import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
+
+/** A signing secret before the latest rotation. */
+export interface PreviousSecret {
+  encrypted: string;
+  /** It signs until then. */
+  expiresAt: number;
+}
+
+export interface WebhookRow {
+  _id: string;
+  tenantId: string;
+  url: string;
+  events: WebhookEventType[];
+  description: string;
+  status: 'active' | 'disabled';
+  /** `request`: by the tenant. Absent while it is active. */
+  disabledReason?: 'request' | 'gone' | 'failing';
+  /** AES-256-GCM, see shared/infra/mongo/credentials.ts. */
+  encryptedSecret: string;
+  previousSecrets?: PreviousSecret[];
+  /** The run under an `Idempotency-Key` that rotated the secret last. */
+  rotatedUnder?: string;
+  /** Since when no attempt has succeeded, and how many have failed since; absent after a success. */
+  failingSince?: number;
+  failures?: number;
+  /** The latest attempt succeeded but took long. */
+  slow?: boolean;
+  createdAt: number;
+}
+
+const previousSecret = new Schema<PreviousSecret>({ encrypted: required, expiresAt: count }, { _id: false });
+
+const webhookSchema = new Schema<WebhookRow>(
+  {
+    _id: required,
+    tenantId: required,
+    url: required,
+    events: [String],
+    description: text,
+    status: required,
+    disabledReason: text,
+    encryptedSecret: required,
+    previousSecrets: { type: [previousSecret], default: undefined },
+    rotatedUnder: text,
+    failingSince: number,
+    failures: number,
+    slow: { type: Boolean },
+    createdAt: count,
+  },
+  options,
+)
+  .index({ tenantId: 1, createdAt: -1 })
+  .index({ events: 1 });
+
+export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
 
 /** Disabled ones count as well. */
 const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {
-  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret']?: WebhookRow[Name] | undefined;
+  [Name in 'url' | 'events' | 'description' | 'status' | 'encryptedSecret' | 'rotatedUnder']?:
+    WebhookRow[Name] | undefined;
 } & {
   [Name in 'disabledReason' | 'previousSecrets' | 'failingSince' | 'failures' | 'slow']?:
     WebhookRow[Name] | null | undefined;
@@ -48,8 +106,10 @@ function toUpdate(changes: WebhookChanges): { $set?: object; $unset?: object } {
   };
 }
 
-export function createWebhookRepository(connection: Connection, models: Models): WebhookRepository {
-  const { tenants, webhooks, webhookDeliveries } = models;
+export function createWebhookRepository(connection: Connection): WebhookRepository {
+  const tenants = tenantModel(connection);
+  const webhooks = webhookModel(connection);
+  const webhookDeliveries = webhookDeliveryModel(connection);
 
   async function find(tenantId: string, webhookId: string): Promise<WebhookRow | undefined> {
     return (await webhooks.findOne({ _id: webhookId, tenantId }).lean()) ?? undefined;

@@ -8,7 +8,7 @@ export interface LeaderLease {
   hold(shard: number, task: string): Promise<boolean>;
   /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
   release(shard: number, task: string): Promise<void>;
-  /** True for one call of one process in `everyMs`: a task whose pace is the fleet's, restarts or not. */
+  /** True for one call of all processes in `everyMs`, restarts or not. */
   takeTurn(shard: number, task: string, everyMs: number): Promise<boolean>;
 }
 

@@ -5,6 +5,7 @@ import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
+import type { IdempotencyName } from '../../../contracts/kept-answer.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import { acceptedKeys } from '../keyspace.ts';
@@ -55,24 +56,30 @@ export interface Admission extends WindowFigures {
   joined?: { requestId: string; fingerprint: string };
 }
 
-export interface AdmissionRequest {
-  requestId: string;
-  principal: Principal;
-  endpoint: Endpoint;
+/** What admission itself finds out about a call: its tier, what it may cost, where it waits. */
+export interface AdmissionTerms {
+  tier: Tier;
   queue: QueueName;
   rates: Rates;
   promptTokens: number;
+  /** What the worker may count of the prompt at most; `promptTokens` unless told otherwise. */
+  promptMostTokens?: number;
   maxTokens: number;
-  /** Channel of the ingress that waits for the answer. */
-  channel: string;
-  tier: Tier;
   metadataJson: string | undefined;
-  /** What becomes of the request when its last reader has gone. */
-  onDisconnect: 'cancel' | 'finish';
-  /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
-  idempotency: { name: string; fingerprint: string } | undefined;
   /** The pseudonym of its entity, under which a deletion finds the request. */
   entityHash: string | undefined;
+}
+
+export interface AdmissionRequest extends AdmissionTerms {
+  requestId: string;
+  principal: Principal;
+  endpoint: Endpoint;
+  /** Channel of the ingress that waits for the answer; empty: nobody waits. */
+  channel: string;
+  /** Whether the request goes on when its last reader has gone. */
+  onDisconnect: 'cancel' | 'finish';
+  /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
+  idempotency: IdempotencyName | undefined;
 }
 
 export interface AdmissionSettings {
@@ -220,6 +227,7 @@ export function createAdmissionStore(
           request.onDisconnect,
           idempotency?.fingerprint ?? '',
           queue,
+          request.promptMostTokens ?? promptTokens,
         ],
       );
       return toAdmission(reply);

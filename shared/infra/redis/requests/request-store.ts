@@ -2,6 +2,7 @@ import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
+import type { Rates } from '../../../domain/routing/routing.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
@@ -10,7 +11,7 @@ import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
 
 /** An attempt's right to write: a higher fence shuts out every lower one. */
-export interface Claimed {
+export interface ClaimedRequest {
   kind: 'run';
   shard: number;
   fence: number;
@@ -21,18 +22,27 @@ export interface Claimed {
   sent: number;
   cancelled: boolean;
   seq: number;
-  heldMicro: number;
-  /** What the tenant could still spend beside this hold; Infinity for test keys. */
-  spendableMicro: number;
+  held: Held;
+  /** The prices of its acceptance. Undefined: a record without them. */
+  rates: Rates | undefined;
+  /** What an earlier attempt asked, as it counted; 0: not known. */
+  promptTokens: number;
   /** Redis's clock minus this process's is not known: all times of a request are Redis's. */
   now: number;
 }
 
+/** What a request holds of each bound; Infinity where the bound does not apply to it. */
+export interface Held {
+  micro: number;
+  /** Of the monthly budget, or of the test allowance. */
+  tokens: number;
+}
+
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = Claimed | { kind: 'drop'; reason: string };
+export type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
-export type RenewOutcome = WriteOutcome | 'exhausted';
+export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
 
 /** `cancelled` and `failed` are ends without an answer. */
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
@@ -43,6 +53,10 @@ export interface Ending {
   deltas: readonly string[];
   terminal: Terminal;
   costMicro: number;
+  /** Of a request that nobody pays for: tokens a provider was asked for, which stay in the key's window and allowance. */
+  unbilledTokens?: number;
+  /** How far the charge may overdraw the account. */
+  overdraftMicro?: number;
   /** How long answer and record are kept. */
   retentionMs: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
@@ -59,37 +73,71 @@ export interface AttemptRef {
   fence: number;
 }
 
-/** What a running request must hold. */
+/** What a running request asks to hold in all; what it holds already is never taken from it. */
 export interface Needed {
-  /** For what is used so far and the next interval. */
-  micro: number;
-  tokens: number;
-  /** What is used so far: once that is all the request holds and no more is left, it is exhausted. */
-  usedMicro: number;
+  /** Tokens that it weighs in its key's window. */
+  weight: number;
+  /** Granted as far as there is so much. */
+  must: Held;
+  /** Asked ahead of need: granted as far as it is a small part of what is left. */
+  ahead: Held;
+  /** How far the request may go beyond a bound of which nobody else holds anything. */
+  overrun: Held;
 }
 
 export interface RequestStore {
   claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
-  /** `lastSeq`: sequence number of the last of `deltas`. */
-  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[]): Promise<WriteOutcome>;
+  /** `lastSeq`: sequence number of the last of `deltas`. `promptTokens`: kept for whoever has to end the request. */
+  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], promptTokens?: number): Promise<WriteOutcome>;
   /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
   leaseLeftMs(shard: number, requestId: string): Promise<number>;
-  /** Renews the lease and raises hold and token weight to what is needed next. */
-  renew(ref: AttemptRef, needed: Needed): Promise<RenewOutcome>;
+  /** Renews the lease, raises the token weight and answers what is granted. */
+  renew(ref: AttemptRef, needed: Needed): Promise<Renewal>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
-   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `told`: it
+   * Replays the end of a request to a Redis that may have lost its last writes. `replayed`: it
    * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
    * `superseded`: it knows another attempt, which ends the request.
    */
-  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'told' | 'superseded'>;
+  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
 
 export interface RequestStoreSettings {
   leaseMs: number;
   /** Time in which a client that left may come back. */
   disconnectGraceMs: number;
+}
+
+/** As raise_holds of account.lua answers it: -1 where a bound does not apply. */
+function toHeld(micro: unknown, tokens: unknown): Held {
+  const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
+  return { micro: amountOf(micro), tokens: amountOf(tokens) };
+}
+
+/** `rates`: micro-credits a token of prompt and completion, as admit.lua wrote them. */
+function toRates(rates: string): Rates | undefined {
+  const [promptMicro, completionMicro] = rates.split(' ').map(Number);
+  return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
+}
+
+function toClaimed(shard: number, fence: number, reply: readonly string[]): ClaimedRequest {
+  const [, body = '', remainingMs, sent, cancel, seq, now, micro, tokens, rates = '', promptTokens] = reply;
+  return {
+    kind: 'run',
+    shard,
+    fence,
+    // Written by the ingress, in this repository, as a RequestEnvelope.
+    envelope: JSON.parse(body) as RequestEnvelope,
+    remainingMs: Number(remainingMs),
+    sent: Number(sent),
+    cancelled: cancel !== '',
+    seq: Number(seq),
+    held: toHeld(micro, tokens),
+    rates: toRates(rates),
+    promptTokens: Number(promptTokens),
+    now: Number(now),
+  };
 }
 
 /** What each finish reason means for the look-up of a request. */
@@ -128,10 +176,11 @@ export function createRequestStore(
   function end(
     ref: AttemptRef,
     sentSeq: number,
-    { status, deltas, terminal, costMicro, settlement, retentionMs }: Ending,
+    { status, deltas, terminal, costMicro, settlement, retentionMs, unbilledTokens, overdraftMicro }: Ending,
   ): Promise<ScriptReply> {
     const keys = keyspace.shard(ref.shard);
     const { promptTokens, completionTokens } = terminal.usage;
+    const totalTokens = promptTokens + completionTokens;
     return finish(
       [
         keys.record(ref.requestId),
@@ -154,10 +203,12 @@ export function createRequestStore(
         encodeEntry(deltas, terminal),
         status,
         costMicro,
-        promptTokens + completionTokens,
+        totalTokens,
         completionTokens,
         settlement === undefined ? '' : JSON.stringify(settlement),
         retentionMs,
+        settlement === undefined ? (unbilledTokens ?? 0) : totalTokens,
+        overdraftMicro ?? 0,
       ],
     );
   }
@@ -172,28 +223,14 @@ export function createRequestStore(
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
-      const [, body, remainingMs, sent, cancel, seq, held, spendable, now] = reply.map(String);
-      return {
-        kind: 'run',
-        shard,
-        fence: attempt,
-        // Written by the ingress, in this repository, as a RequestEnvelope.
-        envelope: JSON.parse(body ?? '') as RequestEnvelope,
-        remainingMs: Number(remainingMs),
-        sent: Number(sent),
-        cancelled: cancel !== '',
-        seq: Number(seq),
-        heldMicro: Number(held),
-        spendableMicro: spendable === '-1' ? Infinity : Number(spendable),
-        now: Number(now),
-      };
+      return toClaimed(shard, attempt, reply.map(String));
     },
 
-    async append(ref, lastSeq, deltas) {
+    async append(ref, lastSeq, deltas, promptTokens = 0) {
       const keys = keyspace.shard(ref.shard);
       const outcome = await append(
         [keys.record(ref.requestId), keys.stream(ref.requestId)],
-        [ref.requestId, ref.fence, lastSeq, encodeEntry(deltas)],
+        [ref.requestId, ref.fence, lastSeq, encodeEntry(deltas), promptTokens],
       );
       // append.lua knows no other outcome.
       return outcome as WriteOutcome;
@@ -207,9 +244,9 @@ export function createRequestStore(
       return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },
 
-    async renew(ref, needed) {
+    async renew(ref, { weight, must, ahead, overrun }) {
       const keys = keyspace.shard(ref.shard);
-      const outcome = await renew(
+      const reply = await renew(
         [
           keys.record(ref.requestId),
           keys.inflight,
@@ -221,14 +258,14 @@ export function createRequestStore(
           ref.requestId,
           ref.fence,
           settings.leaseMs,
-          Math.ceil(needed.micro),
-          Math.ceil(needed.tokens),
           settings.disconnectGraceMs,
-          Math.ceil(needed.usedMicro),
+          Math.ceil(weight),
+          ...[must, ahead, overrun].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
         ],
       );
-      // renew.lua knows no other outcome.
-      return outcome as RenewOutcome;
+      const [outcome, micro, tokens] = Array.isArray(reply) ? reply : [];
+      if (outcome !== 'ok' && outcome !== 'cancelled') return { outcome: 'superseded' };
+      return { outcome, held: toHeld(micro, tokens) };
     },
 
     finish: async (...ending) => (await end(...ending)) === 'finished',
@@ -238,10 +275,10 @@ export function createRequestStore(
       const state = await client.hget(record(ref.requestId), 'state');
       if (state === 'done') return 'known';
       const outcome = await end(ref, sentSeq, ending);
-      if (outcome === 'finished') return 'told';
+      if (outcome === 'finished') return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
-      return 'told';
+      return 'replayed';
     },
   };
 }

@@ -41,7 +41,7 @@ export interface BreakerSnapshot {
   breakers: ReadonlyMap<string, Breaker>;
 }
 
-/** The circuit breakers of all providers, shared by the fleet. */
+/** The circuit breakers of all providers, shared by all workers. */
 export interface BreakerStore {
   readAll(): Promise<BreakerSnapshot>;
   /**

@@ -18,7 +18,7 @@ export interface AccessFlags {
   /** `id` is a key's or a tenant's; safe to repeat. */
   block(shard: number, id: string): Promise<void>;
   unblock(shard: number, id: string): Promise<void>;
-  /** Tells every ingress that what it has cached of `id` is out of date. */
+  /** Announces to every ingress that what it has cached of `id` is out of date. */
   announce(id: string): Promise<void>;
 }
 

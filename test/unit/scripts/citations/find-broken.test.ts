@@ -35,6 +35,7 @@ describe('find-broken', () => {
     ['// docs/spec.md section 3', '1: docs/spec.md has no section 3'],
     ['\n// docs/gone.md section 2', '2: docs/gone.md does not exist'],
     ['// docs/spec.md sections 2 and 9', '1: docs/spec.md has no section 9'],
+    ['// spec.md section 2', '1: cite the page by its path: spec.md section 2'],
     ['/**\n * As docs/spec.md\n * section 7 says.\n */', '2: docs/spec.md has no section 7'],
   ])('reports a citation that does not resolve: %j', (text, problem) => {
     expect(problemsIn('api/a.ts', text)).toEqual([problem]);

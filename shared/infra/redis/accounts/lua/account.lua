@@ -29,12 +29,6 @@ local function spendable(account)
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
 end
 
--- A finished request's hold becomes what it owes until its settlement is in the book.
-local function charge(account, pending, id, month, held, held_tokens, micro, tokens)
-  redis.call('HSET', pending, id, int(micro) .. ':' .. int(tokens) .. ':' .. month)
-  move(account, 'held', -held, 'ht:' .. month, -held_tokens, 'pend', micro, 'pt:' .. month, tokens)
-end
-
 -- Takes tokens of a test request from its allowance. The record names it, because it is that of the day on which the
 -- request was admitted: whoever ends the request on the next day must not look for it there.
 local function use_allowance(allowance, tokens)
@@ -42,6 +36,54 @@ local function use_allowance(allowance, tokens)
     redis.call('INCRBY', allowance, int(tokens))
     redis.call('PEXPIRE', allowance, ALLOWANCE_MS)
   end
+end
+
+-- What is asked ahead of need takes at most this part of what is left, so that the holds of running requests never
+-- refuse a neighbour (docs/decisions/0039).
+local SHARE = 16
+local UNLIMITED = 1e15
+
+-- How much more of one bound a request gets: what it must have, as far as there is so much, and what it asks ahead. `over`
+-- is how far it may go beyond the bound.
+local function more_of(left, must, ahead, over)
+  if left < must then return math.max(0, math.min(must, left + over)) end
+  return math.max(must, math.min(ahead, math.floor(left / SHARE)))
+end
+
+-- Raises what a request holds of credits, budget or test allowance. `asked` has what it must hold and would like to
+-- hold in all, and how far it may overrun where nobody else holds anything: a positive balance always admits one.
+-- Returns what it holds then, micro-credits and tokens, -1 where it is not bounded.
+local function raise_holds(record, account, asked)
+  local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit')
+  local micro, tokens, limit = number_of(values[1]), number_of(values[2]), tonumber(values[6])
+  local must, ahead = math.max(0, asked.must_tokens - tokens), math.max(0, asked.ahead_tokens - tokens)
+  if values[4] ~= '1' then
+    local used = number_of(values[5] and redis.call('GET', values[5]))
+    local more = more_of((limit or UNLIMITED) - used, must, ahead, used <= tokens and asked.over_tokens or 0)
+    if more > 0 then
+      use_allowance(values[5], more)
+      redis.call('HSET', record, 'holdTokens', int(tokens + more))
+    end
+    return -1, tokens + more
+  end
+  local reserved = 'ht:' .. values[3]
+  local owed = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. values[3], 'pt:' .. values[3], reserved)
+  local held, held_tokens = number_of(owed[3]), number_of(owed[6])
+  local more_micro = more_of(number_of(owed[1]) - number_of(owed[2]) - held, math.max(0, asked.must_micro - micro),
+    math.max(0, asked.ahead_micro - micro), held <= micro and asked.over_micro or 0)
+  local left = limit and limit - number_of(owed[4]) - number_of(owed[5]) - held_tokens or UNLIMITED
+  local more_tokens = more_of(left, must, ahead, held_tokens <= tokens and asked.over_tokens or 0)
+  if more_micro > 0 or more_tokens > 0 then
+    redis.call('HSET', account, 'held', int(held + more_micro), reserved, int(held_tokens + more_tokens))
+    redis.call('HSET', record, 'hold', int(micro + more_micro), 'holdTokens', int(tokens + more_tokens))
+  end
+  return micro + more_micro, limit and tokens + more_tokens or -1
+end
+
+-- A finished request's hold becomes what it owes until its settlement is in the book.
+local function charge(account, pending, id, month, held, held_tokens, micro, tokens)
+  redis.call('HSET', pending, id, int(micro) .. ':' .. int(tokens) .. ':' .. month)
+  move(account, 'held', -held, 'ht:' .. month, -held_tokens, 'pend', micro, 'pt:' .. month, tokens)
 end
 
 -- Gives back everything an unfinished request holds: credits and budget, or the test allowance.

@@ -1,5 +1,5 @@
--- Admission of one chat request, whole or not at all (docs/architecture/facts.md section 3): a 429 takes nothing, a 402
--- or 503 only the request count. Numbers only: the body is stored after this.
+-- Admission of one chat request, whole or not at all (docs/architecture/facts.md section 3): a 429 takes nothing, a 402 or 503 only
+-- the request count. Numbers only: the body is stored after this.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
 --       14 lane statistics, 15 idempotency record (the record where there is none),
@@ -11,7 +11,8 @@
 --       19 tier, 20 metadata as JSON ('' none), 21 what happens without a reader (cancel, finish),
 --       22 fingerprint of the body ('' without an Idempotency-Key),
 --       23 lane: a line of a batch takes nothing of the limits on requests a minute
---          (docs/spec/contract.md section 3, Batches)
+--          (docs/spec/contract.md section 3, Batches),
+--       24 prompt tokens at most, as the worker will count them
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
@@ -97,8 +98,13 @@ end
 if used > 0 and used + estimate > tpm_limit then
   refuse('tpm', wait_for_tokens(KEYS[4], KEYS[5], used, estimate, tpm_limit, now))
 end
-if not billed and number_of(redis.call('GET', KEYS[8])) >= tonumber(ARGV[11]) then
-  refuse('test_tokens', 86400000 - now % 86400000)
+-- What is taken of budget or allowance; the one request that a small rest always admits takes what there is.
+local reserve = estimate
+if not billed then
+  local allowance_used = number_of(redis.call('GET', KEYS[8]))
+  local left = tonumber(ARGV[11]) - allowance_used
+  if left <= 0 or (allowance_used > 0 and left < estimate) then refuse('test_tokens', 86400000 - now % 86400000) end
+  reserve = math.min(reserve, left)
 end
 if verdict then return reply(verdict, retry, estimate) end
 
@@ -118,6 +124,7 @@ if billed then
     local left, reserved = tonumber(ARGV[11]) - number_of(account[4]) - number_of(account[5]), number_of(account[6])
     if left <= 0 then return reply_counted('budget') end
     if reserved > 0 and left - reserved < estimate then return reply_counted('budget_in_flight', soon) end
+    reserve = math.min(reserve, left)
   end
 end
 
@@ -132,15 +139,18 @@ if is_throttled then log_request(KEYS[3], id, now) end
 if daily_limit > 0 then log_day(KEYS[6], now) end
 log_tokens(KEYS[4], KEYS[5], id, used, estimate, now)
 if billed then
-  redis.call('HSET', KEYS[7], 'held', int(number_of(account[3]) + micro), 'ht:' .. month, int(number_of(account[6]) + estimate))
+  redis.call('HSET', KEYS[7], 'held', int(number_of(account[3]) + micro), 'ht:' .. month, int(number_of(account[6]) + reserve))
 else
-  use_allowance(KEYS[8], estimate)
+  use_allowance(KEYS[8], reserve)
   redis.call('HSET', KEYS[1], 'allowance', KEYS[8])
 end
 requests, used = requests + (is_batch and 0 or 1), used + estimate
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
-  'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(estimate), 'month', month, 'sent', 0,
+  'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
+  'most', int(tonumber(ARGV[24]) + tonumber(ARGV[7])),
+  'mostMicro', int(tonumber(ARGV[24]) * tonumber(ARGV[8]) + tonumber(ARGV[7]) * tonumber(ARGV[9])),
+  'rates', ARGV[8] .. ' ' .. ARGV[9], 'limit', ARGV[11],
   'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS))
 if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
 if is_batch then redis.call('HSET', KEYS[1], 'lane', ARGV[23]) end

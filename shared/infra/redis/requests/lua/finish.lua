@@ -3,7 +3,8 @@
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
 --      10 mean completion, 11 lane statistics, 12 whole answer
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
---      8 completion tokens, 9 settlement ('' none), 10 retention in ms
+--      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 tokens that stay in the key's window and in
+--      the test allowance, 12 micro-credits by which an account may be overdrawn
 -- Returns 'finished', or the state found when this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
@@ -14,7 +15,7 @@ if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
 if values[1] == 'done' then return 'finished' end
 if values[1] ~= 'running' then return values[1] or 'missing' end
 local now = now_ms()
-local cost, tokens, completion = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local cost, tokens, completion, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[11])
 if values[10] == '0' then
   emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
 else
@@ -22,7 +23,17 @@ else
 end
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
-local settles, is_sampled = ARGV[9] ~= '', string.byte(ARGV[1], -1) % SAMPLE == 0
+local settlement = ARGV[9]
+-- What was counted in the end may be more than was held. The account is charged only what it can pay and the overrun.
+if values[4] == '1' and cost > number_of(values[7]) and redis.call('HEXISTS', KEYS[5], 'book') == 1 then
+  local most = number_of(values[7]) + math.max(0, spendable(KEYS[5]) + tonumber(ARGV[12]))
+  if cost > most then
+    settlement = string.gsub(settlement, '"costMicro":%d+', '"costMicro":' .. int(most), 1)
+    settlement = string.gsub(settlement, '"estimated":false', '"estimated":true', 1)
+    cost = most
+  end
+end
+local settles, is_sampled = settlement ~= '', string.byte(ARGV[1], -1) % SAMPLE == 0
 if values[4] == '1' and settles then
   charge(KEYS[5], KEYS[6], ARGV[1], values[5], number_of(values[7]), number_of(values[8]), cost, tokens)
 else
@@ -31,12 +42,12 @@ end
 if values[4] == '1' and is_sampled then
   local duration, mine = number_of(redis.call('HGET', KEYS[5], 'duration')), now - number_of(values[6])
   redis.call('HSET', KEYS[5], 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
-elseif values[4] ~= '1' and tokens > 0 then
-  use_allowance(values[11], tokens)
+elseif values[4] ~= '1' and kept > 0 then
+  use_allowance(values[11], kept)
 end
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
-if settles then redis.call('XADD', KEYS[7], '*', 's', ARGV[9]) end
-correct_tokens(KEYS[8], KEYS[9], ARGV[1], tokens)
+if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
+correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
 if completion > 0 then
   local mean = tonumber(redis.call('GET', KEYS[10]))
   if is_sampled or not mean then

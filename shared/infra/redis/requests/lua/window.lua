@@ -74,11 +74,17 @@ local function log_tokens(log, weights, id, used, tokens, now)
 end
 
 -- Replaces a request's weight while it is in the window; a request that has left it weighs nothing any more.
-local function correct_tokens(log, weights, id, tokens)
+local function correct_tokens(log, weights, id, tokens, least)
   if not redis.call('ZSCORE', log, id) then return end
   local values = redis.call('HMGET', weights, id, 'sum')
   local old, sum = tonumber(values[1]) or 0, tonumber(values[2]) or 0
+  tokens = math.max(tokens, least and old or 0)
   if tokens ~= old then redis.call('HSET', weights, id, int(tokens), 'sum', int(sum + tokens - old)) end
+end
+
+-- The same, but never lowers it.
+local function raise_tokens(log, weights, id, tokens)
+  correct_tokens(log, weights, id, tokens, true)
 end
 
 -- Milliseconds until so many tokens have left that `tokens` fit, or that none is left.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ChatMessage, Role } from '../../../../../shared/contracts/chat-request.ts';
-import { headersFor, toMessagesBody } from '../../../../../workers/providers/anthropic/request.ts';
+import { anthropicHeaders, toMessagesBody } from '../../../../../workers/providers/anthropic/request.ts';
 import type { ProviderCall } from '../../../../../workers/providers/provider.ts';
 
 const say = (role: Role, content: string): ChatMessage => ({ role, content });
@@ -125,7 +125,10 @@ describe('the headers', () => {
   };
 
   it('name the version, and the key where there is one', () => {
-    expect(headersFor(provider)).toEqual({ 'anthropic-version': '2023-06-01' });
-    expect(headersFor({ ...provider, apiKey: 'k' })).toEqual({ 'anthropic-version': '2023-06-01', 'x-api-key': 'k' });
+    expect(anthropicHeaders(provider)).toEqual({ 'anthropic-version': '2023-06-01' });
+    expect(anthropicHeaders({ ...provider, apiKey: 'k' })).toEqual({
+      'anthropic-version': '2023-06-01',
+      'x-api-key': 'k',
+    });
   });
 });

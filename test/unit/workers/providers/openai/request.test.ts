@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Provider } from '../../../../../shared/domain/routing/routing.ts';
-import { headersFor, toChatCompletionBody } from '../../../../../workers/providers/openai/request.ts';
+import { openAiHeaders, toChatCompletionBody } from '../../../../../workers/providers/openai/request.ts';
 import type { ProviderCall } from '../../../../../workers/providers/provider.ts';
 
 const OPEN: Provider = {
@@ -80,10 +80,10 @@ describe('the credential', () => {
     ['https://name.openai.azure.com/openai/v1', { Authorization: 'Bearer sk-secret' }],
     ['https://name.openai.azure.com/openai/deployments/d?api-version=2024-10-21', { 'api-key': 'sk-secret' }],
   ])('goes to %s in the header that it reads', (baseUrl, headers) => {
-    expect(headersFor({ ...PROVIDER, baseUrl })).toEqual(headers);
+    expect(openAiHeaders({ ...PROVIDER, baseUrl })).toEqual(headers);
   });
 
   it('is left out where there is none', () => {
-    expect(headersFor(OPEN)).toEqual({});
+    expect(openAiHeaders(OPEN)).toEqual({});
   });
 });

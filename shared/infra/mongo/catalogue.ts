@@ -1,0 +1,89 @@
+import type { Connection } from 'mongoose';
+
+import { accountModel } from './accounts/account-repository.ts';
+import { checkoutModel } from './accounts/checkout-repository.ts';
+import { ledgerModel } from './accounts/ledger-repository.ts';
+import { paymentEventModel } from './accounts/payment-notices.ts';
+import { priceListModel } from './accounts/price-repository.ts';
+import { purchaseModel } from './accounts/purchase-repository.ts';
+import { usageRollUpModel } from './accounts/usage-repository.ts';
+import { batchLineModel, batchModel } from './batches/batch-repository.ts';
+import { complianceJobModel } from './compliance/compliance-job-repository.ts';
+import { erasureModel } from './compliance/erasure-repository.ts';
+import { exportChunkModel } from './compliance/export-archive-repository.ts';
+import { connectMongo } from './connection.ts';
+import { entityModel } from './entities/entity-repository.ts';
+import { answerModel } from './requests/answer-repository.ts';
+import { idempotencyModel } from './requests/idempotency-repository.ts';
+import { providerModel } from './routing/provider-repository.ts';
+import { tierModel, tierVersionModel } from './routing/tier-repository.ts';
+import { auditModel } from './tenants/audit-repository.ts';
+import { keyModel } from './tenants/key-repository.ts';
+import { tenantModel } from './tenants/tenant-repository.ts';
+import { webhookDeliveryModel, webhookEventModel } from './webhooks/webhook-delivery-repository.ts';
+import { webhookModel } from './webhooks/webhook-repository.ts';
+
+/** An index on a large collection takes its time. */
+const INDEX_BUILD_MS = 120_000;
+
+/**
+ * Every collection of the database. A collection that is missing here is neither created nor indexed, and a type
+ * error or a test says so where exports and deletions have to know it.
+ */
+const COLLECTIONS = {
+  tenants: tenantModel,
+  keys: keyModel,
+  audit: auditModel,
+  providers: providerModel,
+  tiers: tierModel,
+  tierVersions: tierVersionModel,
+  accounts: accountModel,
+  ledger: ledgerModel,
+  usageRollUps: usageRollUpModel,
+  checkouts: checkoutModel,
+  purchases: purchaseModel,
+  paymentEvents: paymentEventModel,
+  priceLists: priceListModel,
+  answers: answerModel,
+  idempotency: idempotencyModel,
+  entities: entityModel,
+  batches: batchModel,
+  batchLines: batchLineModel,
+  webhooks: webhookModel,
+  webhookEvents: webhookEventModel,
+  webhookDeliveries: webhookDeliveryModel,
+  complianceJobs: complianceJobModel,
+  exportChunks: exportChunkModel,
+  erasures: erasureModel,
+};
+
+/** Every model of a connection: for tests and scripts that look into the database. A repository takes its own. */
+export type Models = { [Name in keyof typeof COLLECTIONS]: ReturnType<(typeof COLLECTIONS)[Name]> };
+
+export function createModels(connection: Connection): Models {
+  const models = Object.entries(COLLECTIONS).map(([name, modelOf]) => [name, modelOf(connection)]);
+  // Object.fromEntries forgets which name has which model.
+  return Object.fromEntries(models) as Models;
+}
+
+/** Makes collections and indexes; safe to repeat and to run in several processes at once. */
+export async function ensureIndexes(connection: Connection): Promise<void> {
+  for (const modelOf of Object.values(COLLECTIONS)) {
+    const model = modelOf(connection);
+    await model.createCollection();
+    await model.ensureIndexes();
+  }
+}
+
+/**
+ * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
+ * several processes at once. Rejects with one sentence when MongoDB cannot be reached.
+ */
+export async function prepareDatabase(uri: string): Promise<void> {
+  const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
+  try {
+    await ensureIndexes(connection);
+  } finally {
+    await connection.close();
+  }
+}

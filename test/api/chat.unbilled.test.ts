@@ -1,0 +1,130 @@
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
+import type { RunningWorker, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
+
+/** 3 for the prompt, 4 for the message, 1,000 for its 4,000 bytes. */
+const PROMPT_TOKENS = 1_007;
+const PROMPT = 'four'.repeat(1_000);
+let worker: RunningWorker;
+const service = useService({ workers: 0 });
+beforeAll(async () => {
+  await service.setProvider({ max_retries: 0 });
+  worker = await service.startWorker();
+});
+afterEach(() => {
+  service.provider.restore();
+});
+
+async function unbilled(reason: string): Promise<number> {
+  const line = new RegExp(`^parley_unbilled_tokens_total\\{[^}]*reason="${reason}"[^}]*\\} (\\d+)$`, 'm');
+  return Number(line.exec(await worker.metrics())?.[1] ?? 0);
+}
+
+/** What the key's requests weigh once nothing runs any more. */
+async function weightOf({ keyId }: TestTenant): Promise<number> {
+  const keys = service.keyspace.shard(0);
+  return waitFor(async () => {
+    if ((await service.redis.zcard(keys.inflight)) > 0) return undefined;
+    return Number(await service.redis.hget(keys.tpmWeights(keyId), 'sum'));
+  }, 'the end');
+}
+
+async function cancelWhileRunning(tenant: TestTenant): Promise<void> {
+  service.provider.change({ first_token_ms: 5_000 });
+  const accepted = await postChat(service.app, tenant.key, chatOf(PROMPT)).set('Prefer', 'respond-async');
+  const url = `/platform/v1/chat/${requestIdOf(accepted)}`;
+  const call = (method: 'get' | 'post', path: string) =>
+    request(service.app)[method](path).auth(tenant.key, { type: 'bearer' });
+  await waitFor(() => (service.provider.request(requestIdOf(accepted))?.calls === 1 ? true : undefined), 'the call');
+  await call('post', `${url}/cancel`);
+  await waitFor(async () => ((await call('get', url)).body.status === 'cancelled' ? true : undefined), 'the cancel');
+}
+
+const WAYS: [reason: string, end: (tenant: TestTenant) => Promise<unknown>][] = [
+  ['cancelled', cancelWhileRunning],
+  [
+    'failed',
+    ({ key }) => {
+      service.provider.change({ fail: 'status', status: 500 });
+      return postChat(service.app, key, chatOf(PROMPT));
+    },
+  ],
+  [
+    'flagged',
+    ({ key }) => {
+      service.provider.change({ text: 'parley moderation test at once' });
+      return postStream(service.app, key, chatOf(PROMPT));
+    },
+  ],
+  [
+    'not_json',
+    ({ key }) => {
+      service.provider.change({ json: 'invalid' });
+      return postChat(service.app, key, chatOf(PROMPT, { json_mode: true }));
+    },
+  ],
+];
+
+describe('a request that a provider was called for and that ends without text', () => {
+  it.each(WAYS)('is not charged, and its prompt keeps its weight: %s', async (reason, end) => {
+    const before = await unbilled(reason);
+    const tenant = await service.startTenant({ credits: 100_000 });
+
+    await end(tenant);
+
+    expect(await weightOf(tenant)).toBe(PROMPT_TOKENS);
+    expect((await unbilled(reason)) - before).toBe(PROMPT_TOKENS);
+    expect((await service.admin('get', `/tenants/${tenant.tenantId}`)).body).toMatchObject({
+      balance: 100_000,
+      held: 0,
+    });
+  });
+
+  it('takes its prompt of the test allowance, and nothing of a budget', async () => {
+    service.provider.change({ fail: 'status', status: 500 });
+    const test = await service.startTenant({ tenant: { test_daily_tokens: 1_600 }, key: { mode: 'test' } });
+    const live = await service.startTenant({ tenant: { monthly_token_budget: 1_600 } });
+
+    for (const { key } of [test, live]) expect((await postChat(service.app, key, chatOf(PROMPT))).status).toBe(503);
+
+    service.provider.restore();
+    expect((await postChat(service.app, test.key, chatOf(PROMPT))).status).toBe(429);
+    expect((await postChat(service.app, live.key, chatOf(PROMPT))).status).toBe(200);
+  });
+
+  it('weighs nothing where no provider was called', async () => {
+    const tenant = await service.startTenant();
+
+    expect((await postChat(service.app, tenant.key, chatOf(`parley moderation test ${PROMPT}`))).status).toBe(400);
+
+    expect(await weightOf(tenant)).toBe(0);
+  });
+});
+
+describe('prices', () => {
+  it('are those of the moment of acceptance', async () => {
+    const tenant = await service.startTenant({ credits: 10_000 });
+    service.provider.change({ first_token_ms: 1_000, tokens: 20 });
+    const answering = postChat(service.app, tenant.key, chatOf('Hi')).then((response) => response);
+    await waitFor(async () => {
+      const { body } = await service.admin('get', `/tenants/${tenant.tenantId}`);
+      return body.held > 0 ? true : undefined;
+    }, 'the hold');
+    const tier = (await service.admin('get', '/tiers/mobius')).body as { targets: object[] };
+
+    const { targets } = tier;
+    expect((await service.admin('put', '/tiers/mobius', { rates: { prompt: 9, completion: 9 }, targets })).status).toBe(
+      200,
+    );
+
+    const { usage } = (await answering).body;
+    const ledger = await waitFor(
+      () => service.models.ledger.findOne({ tenantId: tenant.tenantId, type: 'usage' }).lean(),
+      'the charge',
+    );
+    expect(-ledger.amountMicro / 1_000_000).toBe(usage.total_tokens);
+  });
+});
