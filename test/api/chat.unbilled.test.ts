@@ -105,7 +105,7 @@ describe('a request that a provider was called for and that ends without text', 
 });
 
 describe('prices', () => {
-  it('are those of the moment of acceptance', async () => {
+  it('prices are those of the moment of acceptance', async () => {
     const tenant = await service.startTenant({ credits: 10_000 });
     service.provider.change({ first_token_ms: 1_000, tokens: 20 });
     const answering = postChat(service.app, tenant.key, chatOf('Hi')).then((response) => response);

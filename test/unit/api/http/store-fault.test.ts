@@ -37,7 +37,7 @@ describe('a fault of a store', () => {
     new TypeError('x is not a function'),
     new ServiceError('not_found', 'There is nothing.'),
     'a string',
-  ])('is nothing else: %s', (error) => {
+  ])('a fault of a store is nothing else: %s', (error) => {
     expect(passedOn(error)).toBe(error);
   });
 });
