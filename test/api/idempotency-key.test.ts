@@ -162,7 +162,7 @@ describe('a POST with an Idempotency-Key', () => {
     const responses = [
       await api('post', '/keys', body, name),
       await other('post', '/keys', body, name),
-      await test('a POST with an Idempotency-Key post', '/keys', body, name),
+      await test('post', '/keys', body, name),
     ];
 
     expect(responses.map(({ status }) => status)).toEqual([201, 201, 201]);
