@@ -18,7 +18,7 @@ export const TAGS = {
   Compliance: 'Audit log, export and deletion of data.',
   Service: 'The service itself; no key is needed.',
 } as const;
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;
 
 /** A successful answer. */
 export interface Answer {
@@ -46,7 +46,7 @@ export interface Example {
   answerType?: string;
 }
 
-export interface RequestBody {
+interface RequestBody {
   /** Its name among the document's schemas. */
   name: string;
   /** The very schema that validates. */

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
-export type Profiled = 'ingress' | 'worker';
+type Profiled = 'ingress' | 'worker';
 
 export interface BenchOptions {
   modes: Mode[];
@@ -17,7 +17,7 @@ export interface BenchOptions {
   other: OtherBench | undefined;
 }
 
-export type OtherBench = 'batch' | 'usage';
+type OtherBench = 'batch' | 'usage';
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]

@@ -70,7 +70,7 @@ const BODIES: Partial<Record<EndpointName, object>> = {
   createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
 };
 
-export function bodyOf(name: EndpointName): object {
+function bodyOf(name: EndpointName): object {
   return BODIES[name] ?? {};
 }
 

@@ -34,7 +34,7 @@ export interface Drift {
   lostRequests: number;
 }
 
-export interface Reconciled {
+interface Reconciled {
   tenants: number;
   found: Drift;
   /** What is still wrong after the repair; the same as `found` where nothing was to be repaired. */
@@ -57,7 +57,7 @@ export function isDrifting(drift: Drift): boolean {
   return Object.values(drift).some((amount) => amount !== 0);
 }
 
-export function addDrift(sum: Drift, more: Drift): void {
+function addDrift(sum: Drift, more: Drift): void {
   for (const name of Object.keys(more) as (keyof Drift)[]) sum[name] += more[name];
 }
 

@@ -13,7 +13,7 @@ import type { LedgerRow } from './ledger-repository.ts';
 import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
 /** One tenant's account and usage held against its ledger, in one snapshot. */
-export interface CheckedBook extends BookComparison {
+interface CheckedBook extends BookComparison {
   /** As it is after the check, and after the repair where there was one. */
   book: Book;
 }

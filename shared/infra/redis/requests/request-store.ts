@@ -39,7 +39,7 @@ export interface Held {
 }
 
 /** `drop`: another attempt has it, or it has ended. */
-export type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
+type Claim = ClaimedRequest | { kind: 'drop'; reason: string };
 
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
