@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
-export type Profiled = 'ingress' | 'worker';
+type Profiled = 'ingress' | 'worker';
 
 export interface BenchOptions {
   modes: Mode[];

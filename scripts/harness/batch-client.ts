@@ -6,7 +6,7 @@ export interface BatchState {
   request_counts: { total: number; completed: number; failed: number };
 }
 
-export interface BatchResult {
+interface BatchResult {
   custom_id: string;
   request_id: string;
   response?: { id: string };

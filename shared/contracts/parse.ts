@@ -5,7 +5,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { CHAT_MESSAGES } from './chat-request.ts';
 
 /** `['messages', 3, 'content']` → `messages[3].content`. */
-export function formatPath(path: readonly (string | number)[]): string {
+function formatPath(path: readonly (string | number)[]): string {
   let text = '';
   for (const part of path) text += typeof part === 'number' ? `[${part}]` : text === '' ? part : `.${part}`;
   return text;

@@ -63,7 +63,7 @@ describe('the relay', () => {
     await heardUpTo(heard, 2, 3_000);
   });
 
-  it('drops what it hears twice', async () => {
+  it('the relay drops what it hears twice', async () => {
     const request = await relay.start();
     const heard = relay.read(request.requestId);
     await request.append('a', 'b');

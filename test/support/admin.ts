@@ -35,7 +35,7 @@ export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 export const CREDENTIALS_KEY = Buffer.alloc(32, 7);
 
 /** A clock that stands until a test moves it. */
-export interface TestClock {
+interface TestClock {
   now(): number;
   advance(ms: number): void;
 }

@@ -50,7 +50,7 @@ export interface BatchWorkRepository {
   abandon(tenantId: string, batchId: string, now: number): Promise<void>;
 }
 
-export interface BatchEnd {
+interface BatchEnd {
   status: BatchStatus;
   endedAt: number;
 }

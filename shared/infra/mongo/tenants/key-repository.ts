@@ -12,7 +12,7 @@ import { listRows } from '../list-rows.ts';
 import { tenantModel } from './tenant-repository.ts';
 
 /** A value that a rotated key had before. */
-export interface PreviousKeyValue {
+interface PreviousKeyValue {
   hash: string;
   /** It is accepted until then. */
   expiresAt: number;

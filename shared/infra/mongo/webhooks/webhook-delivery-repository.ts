@@ -104,13 +104,13 @@ export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
 );
 
 /** What came of an attempt. `nextAttemptAt` belongs to `pending`. */
-export interface AttemptResult {
+interface AttemptResult {
   attempt: DeliveryAttempt;
   status: WebhookDeliveryRow['status'];
   nextAttemptAt?: number;
 }
 
-export interface DueWebhook {
+interface DueWebhook {
   tenantId: string;
   webhookId: string;
 }

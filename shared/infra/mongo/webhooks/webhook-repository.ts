@@ -10,7 +10,7 @@ import { tenantModel } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
 
 /** A signing secret before the latest rotation. */
-export interface PreviousSecret {
+interface PreviousSecret {
   encrypted: string;
   /** It signs until then. */
   expiresAt: number;

@@ -25,7 +25,7 @@ export function createBodyStore(client: RedisClient, keyspace: Keyspace, request
   };
 }
 
-export type RequestState = 'accepted' | 'running' | 'done';
+type RequestState = 'accepted' | 'running' | 'done';
 
 /** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
 export interface RequestRecord {

@@ -16,12 +16,15 @@ describe('an amount of credits', () => {
     }
   });
 
-  it.each([0, 0.1, -0.000001, 1_000_000_000, -1_000_000_000, 999_999_999.999999])('is accepted: %p', (credits) => {
-    expect(isAccepted(credits)).toBe(true);
-  });
+  it.each([0, 0.1, -0.000001, 1_000_000_000, -1_000_000_000, 999_999_999.999999])(
+    'an amount of credits is accepted: %p',
+    (credits) => {
+      expect(isAccepted(credits)).toBe(true);
+    },
+  );
 
   it.each([1e-7, 0.1234567, 999_999_999.1234567, 1_000_000_000.000001, -1e10, 1e308, Infinity, NaN, '1', null, true])(
-    'is refused: %p',
+    'an amount of credits is refused: %p',
     (credits) => {
       expect(isAccepted(credits)).toBe(false);
     },

@@ -90,7 +90,7 @@ describe('the hub', () => {
     expect(relay.reads).toEqual([]);
   });
 
-  it('tries again where a read failed', async () => {
+  it('the hub tries again where a read failed', async () => {
     const relay = openHub();
     const { seqs } = read(relay);
     relay.store(1);

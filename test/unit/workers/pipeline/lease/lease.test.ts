@@ -69,7 +69,7 @@ describe('a lease', () => {
     ['credits', { micro: 500 }],
     ['budget', { micro: 1e9, tokens: 500 }],
     ['allowance', { tokens: 500 }],
-  ] as const)('lets out no token beyond the %s', async (bound, all) => {
+  ] as const)('a lease lets out no token beyond the %s', async (bound, all) => {
     const { lease, grow } = leaseOf(all);
     await lease.cover(10, true);
 
