@@ -31,6 +31,8 @@ import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repo
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
 import { createAccessFlags, listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
+import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
@@ -54,7 +56,7 @@ import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
-import { createAuditTrail } from './resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openBatches } from './resources/batches/open-batches.ts';
 import { openCompliance } from './resources/compliance/open-compliance.ts';
 import { createAuthenticate } from './http/authenticate.ts';
@@ -63,6 +65,7 @@ import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
 import { createIngressEvents } from './ingress-events.ts';
+import { createTenantEvents } from './tenant-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -172,7 +175,7 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(mongo);
-  const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
+  const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
 
   const checkouts = createCheckoutRepository(mongo);
   const purchases = createPurchaseRepository(mongo);
@@ -188,11 +191,15 @@ export async function composeIngress(
     usage: createUsageRepository(mongo),
     entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
-    auditTrail,
+    events,
     webhooks: webhooks.parts,
     batches: await openBatches(config.mongodbUri, mongo, closer),
     compliance,
-    ...{ accounts, accountStore, checkouts, purchases, prices },
+    accounts,
+    accountStore,
+    checkouts,
+    purchases,
+    prices,
     payment: opened?.payment,
     paymentRoute:
       opened &&
@@ -248,7 +255,8 @@ export async function composeIngress(
     log,
   });
 
-  const shards = await createShardDirectory(mongo, config.queue.shards).list();
+  const shardDirectory = createShardDirectory(mongo, config.queue.shards);
+  const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     adminToken: config.adminToken,
     keyPrefix: config.keyPrefix,
@@ -259,9 +267,12 @@ export async function composeIngress(
     providers: createProviderRepository(mongo, cipher),
     tiers: createTierRepository(mongo),
     accessFlags,
-    auditTrail,
+    events,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
+    shardDirectory,
+    outbox: createOutbox(redis, keyspace),
+    lastDrift: createLastDrift(redis, keyspace),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { badges, renderBadge } from './badges/render-badge.ts';
-import { ROOT } from './service/node-program.ts';
+import { ROOT } from './harness/program.ts';
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Parameters<typeof badges>[0];
 

@@ -9,9 +9,10 @@ import type { BenchOptions } from './bench/options.ts';
 import { runBatchBench } from './bench/run-batch-bench.ts';
 import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
+import { runReconcileBench } from './bench/run-reconcile-bench.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
-import { runSupervised } from './service/run-supervised.ts';
-import type { SupervisedTask } from './service/run-supervised.ts';
+import { runSupervised } from './harness/run-supervised.ts';
+import type { SupervisedTask } from './harness/run-supervised.ts';
 
 const print = (line: string) => {
   process.stdout.write(`${line}\n`);
@@ -49,6 +50,8 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
   switch (options.other) {
     case 'batch':
       return runBatchBench(task, options, print, profileFile);
+    case 'reconcile':
+      return runReconcileBench(task, options, print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { findBroken } from './citations/find-broken.ts';
-import { ROOT } from './service/node-program.ts';
+import { ROOT } from './harness/program.ts';
 
 const FOLDERS = ['api', 'docs', 'scripts', 'shared', 'test', 'workers'];
 const READ = /\.(?:ts|mjs|js|cjs|lua|md|example|yml)$/u;

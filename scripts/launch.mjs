@@ -29,6 +29,7 @@ const CACHE =
 
 const TASKS = {
   start: (args) => script('scripts/start.ts', args, { isOwner: true }),
+  dev: (args) => script('scripts/start.ts', ['--watch', ...args], { isOwner: true }),
   'start:api': (args) => service('api/main', args),
   'start:worker': (args) => service('workers/main', args),
   'provider:simulated': (args) => service('scripts/simulated-provider/main', args),
@@ -37,7 +38,7 @@ const TASKS = {
   bench: (args) => script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
-  drive: (args) => script('scripts/drive.ts', args),
+  drive: (args) => script('scripts/drive/main.ts', args),
   build,
   check,
 };
@@ -217,6 +218,7 @@ async function check() {
     ['eslint', ['.']],
     ['tsc', ['--noEmit']],
     ['depcruise', ['--config', '.dependency-cruiser.cjs', ...SOURCES, 'scripts', 'test']],
+    ['knip', ['--no-progress']],
     ['jest', ['--selectProjects', 'unit'], jestOptions],
   ];
   for (const [name, args, options] of steps) {

@@ -1,28 +1,40 @@
 /**
- * `npm run reconcile [-- --check]`: holds accounts, usage and Redis against the ledger and repairs what differs; with
- * `--check` nothing is changed. Without REDIS_URL and MONGODB_URI it takes those of the running `npm start`. Exit code
+ * `npm run reconcile [-- --check | --requeue-dead-letters]`: holds accounts, usage and Redis against the whole ledger
+ * and repairs what differs; with `--check` nothing is changed. `--requeue-dead-letters` puts settlement records that
+ * could not be booked back into the outbox, and does nothing else. Without REDIS_URL and MONGODB_URI it takes those of the running `npm start`. Exit code
  * 1 when something is wrong in the end.
  */
 import { parseArgs } from 'node:util';
 
 import { environment } from '../shared/config/environment.ts';
 import { ConfigError, loadConfig } from '../shared/config/load-config.ts';
-import { runReconcile } from './reconcile/run-reconcile.ts';
+import { runReconcile } from './run-reconcile.ts';
+import type { ReconcileTask } from './run-reconcile.ts';
 import { startedStores } from './start/started-stores.ts';
 
-const USAGE = 'npm run reconcile [-- --check]';
+const USAGE = 'npm run reconcile [-- --check | --requeue-dead-letters]';
+
+const flag = { type: 'boolean', default: false } as const;
+
+function readTask(): ReconcileTask {
+  const { values } = parseArgs({ options: { check: flag, 'requeue-dead-letters': flag } });
+  if (values.check && values['requeue-dead-letters'])
+    throw new Error('--check changes nothing, so it requeues nothing.');
+  if (values['requeue-dead-letters']) return 'requeue';
+  return values.check ? 'check' : 'repair';
+}
 
 async function main(): Promise<number> {
-  let check: boolean;
+  let task: ReconcileTask;
   try {
-    check = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values.check;
+    task = readTask();
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\nUsage: ${USAGE}`);
     return 2;
   }
   try {
     const env = { ...(await startedStores(environment)), ...environment };
-    return await runReconcile(loadConfig(env, 'worker'), { repair: !check });
+    return await runReconcile(loadConfig(env, 'worker'), task);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     console.error(error.message);

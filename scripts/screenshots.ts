@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { openChromium } from './screenshots/chromium.ts';
-import { ROOT } from './service/node-program.ts';
-import { openTenant } from './service/open-tenant.ts';
-import { runSupervised } from './service/run-supervised.ts';
-import type { SupervisedTask } from './service/run-supervised.ts';
-import { startProvider } from './service/start-provider.ts';
-import { startService } from './service/start-service.ts';
-import { openMongo, openRedis } from './service/start-stores.ts';
+import { ROOT } from './harness/program.ts';
+import { openTenant } from './harness/open-tenant.ts';
+import { runSupervised } from './harness/run-supervised.ts';
+import type { SupervisedTask } from './harness/run-supervised.ts';
+import { superviseProvider } from './harness/supervise-provider.ts';
+import { startProcesses } from './harness/start-processes.ts';
+import { superviseMongo, superviseRedis } from './harness/stores.ts';
 
 const ASSETS = join(ROOT, 'docs', 'assets');
 /** Slow enough that requests are seen running. */
@@ -44,10 +44,10 @@ async function load(url: string, key: string): Promise<void> {
 }
 
 async function takeAll({ supervisor, dataDir }: SupervisedTask): Promise<number> {
-  const redis = await openRedis({ supervisor, dataDir, log: print });
-  const mongo = await openMongo({ supervisor, dataDir, log: print });
-  const provider = await startProvider(supervisor, dataDir);
-  const service = await startService({
+  const redis = await superviseRedis({ supervisor, dataDir, log: print });
+  const mongo = await superviseMongo({ supervisor, dataDir, log: print });
+  const provider = await superviseProvider(supervisor, dataDir);
+  const service = await startProcesses({
     supervisor,
     dataDir,
     redisUrl: redis.url,

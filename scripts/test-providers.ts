@@ -10,11 +10,11 @@ import { join, resolve } from 'node:path';
 import { freePort } from './embedded/ports.ts';
 import { prepareVenv } from './embedded/python-venv.ts';
 import { startServer } from './embedded/server-process.ts';
-import { MODELS, liteLlmConfig } from './providers/litellm-config.ts';
-import { ROOT } from './service/node-program.ts';
-import { runSupervised } from './service/run-supervised.ts';
-import type { SupervisedTask } from './service/run-supervised.ts';
-import { assertReady } from './start/http.ts';
+import { MODELS, liteLlmConfig } from './litellm-config.ts';
+import { ROOT } from './harness/program.ts';
+import { runSupervised } from './harness/run-supervised.ts';
+import type { SupervisedTask } from './harness/run-supervised.ts';
+import { assertReady } from './harness/http.ts';
 
 const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 const CACHE_DIR = join(resolve(ROOT, process.env['DATA_DIR'] ?? '.data'), 'cache');

@@ -11,6 +11,7 @@ import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
@@ -39,7 +40,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
-import { createInferenceWorker } from './processors/inference.ts';
+import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
@@ -63,6 +64,8 @@ export interface WorkerComposeOptions {
  * all).
  */
 const LEASE_MS = 10_000;
+/** Readers renew at once when their ingress is back, which may be some seconds after this worker. */
+const READERS_BACK_MS = 20_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
 const SHARDS_CLOSING_MS = 5_000;
@@ -129,11 +132,12 @@ export async function composeWorker(
     closer,
     log,
   });
+  const { hasReconnectedRecently } = watchReconnects(redis);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
+    hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
   });
-  const { hasReconnectedRecently } = watchReconnects(redis);
   const journal = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
     journal.replay().catch((error: unknown) => {
@@ -146,7 +150,7 @@ export async function composeWorker(
     retentionMs,
   });
 
-  const { runPipeline, checkNow } = openPipeline({
+  const { runPipeline, checkNow, checkAll } = openPipeline({
     redis,
     keyspace,
     http,
@@ -163,6 +167,7 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
+  redis.on('ready', checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);
@@ -219,11 +224,12 @@ export async function composeWorker(
     batchConcurrency.stop();
   });
   const openLane = (shard: number, lane: QueueName, concurrency: number) =>
-    createInferenceWorker({
+    PROCESSORS[lane]({
       client: redis,
       keyspace,
       shard,
       concurrency,
+      lane,
       queue: queues.queue(shard, lane),
       runPipeline,
       workerId,
@@ -234,7 +240,11 @@ export async function composeWorker(
     directory: createShardDirectory(mongo, config.queue.shards),
     settler,
     sweep,
-    reconcile: createReconcileHourly({ reconciler, leases, events: telemetry }),
+    reconcile: createReconcileHourly({
+      ...{ reconciler, leases, outbox, log },
+      drift: createLastDrift(redis, keyspace),
+      events: telemetry,
+    }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
@@ -245,7 +255,7 @@ export async function composeWorker(
     },
     dispatcher: openDispatcher({
       mongo,
-        redis,
+      redis,
       keyspace,
       queues,
       routing,
@@ -262,7 +272,7 @@ export async function composeWorker(
       log,
     }),
     measureOutbox: async (shard) => {
-      telemetry.emit('settlement.waiting', shard, await outbox.length(shard));
+      telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
     },
   });
   await supervisor.start();

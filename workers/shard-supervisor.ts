@@ -39,6 +39,8 @@ const SWEEP_MS = 2_000;
 const DISPATCH_AGAIN_MS = 1_000;
 /** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
 const SETTLE_MS = 150;
+/** After a round that failed: a MongoDB that refuses everything does so at once. */
+const SETTLE_AGAIN_MS = 1_000;
 /** How often a shard's hourly reconciliation is thought of. */
 const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may go astray. */
@@ -75,7 +77,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
       ),
       settling: repeat(
         () => settler.settleShard(shard),
-        (read = 0) => (read < SETTLE_BATCH ? SETTLE_MS : 0),
+        (read) => (read === undefined ? SETTLE_AGAIN_MS : read < SETTLE_BATCH ? SETTLE_MS : 0),
         warn('Settlement', shard),
       ),
       sweeping: repeat(

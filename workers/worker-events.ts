@@ -3,13 +3,15 @@ import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.
 import type { Emitter, EventBus } from '../shared/lifecycle/event-bus.ts';
 import type { Claimed, Outcome } from './pipeline/stage.ts';
 import type { ProviderFault } from './providers/provider.ts';
+import type { Backlog } from '../shared/infra/redis/requests/outbox.ts';
 import type { ReconcileEvents } from './settlement/reconcile.ts';
+import type { SettleEvents } from './settlement/settle.ts';
 
 /**
  * What a worker reports while it works; metrics, log and webhooks listen (worker-metrics.ts, compose.ts). Nothing that
  * a request depends on goes this way.
  */
-export interface WorkerEvents extends BreakerEvents, ReconcileEvents {
+export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEvents {
   'request.claimed': [run: Claimed];
   /** The first text of a provider has come; another provider may yet be asked. */
   'answer.first_text': [run: Claimed];
@@ -21,8 +23,7 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents {
   /** A breaker's state as this worker sees it, whoever has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
-  'settlement.booked': [records: number];
-  'settlement.waiting': [shard: number, records: number];
+  'settlement.waiting': [shard: number, backlog: Backlog];
 }
 
 export type WorkerEmitter = Emitter<WorkerEvents>;

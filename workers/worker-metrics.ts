@@ -49,10 +49,17 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   events.on('settlement.booked', (records) => {
     metrics.settled.inc(records);
   });
-  events.on('settlement.waiting', (shard, records) => {
-    metrics.unsettled.set({ shard: String(shard) }, records);
+  events.on('settlement.waiting', (shard, { outbox, deadLetters, lagSeconds }) => {
+    const labels = { shard: String(shard) };
+    metrics.unsettled.set(labels, outbox);
+    metrics.deadLetters.set(labels, deadLetters);
+    metrics.settlementLag.set(labels, lagSeconds);
   });
-  events.on('ledger.reconciled', (shard, found, left) => {
+  events.on('settlement.blocked', (reason) => {
+    metrics.settlementBlocked.inc({ reason });
+  });
+  events.on('ledger.reconciled', (shard, { failed, found, left }) => {
+    metrics.reconcileFailures.inc(failed);
     for (const part of Object.keys(left) as (keyof Drift)[]) {
       metrics.ledgerDrift.set({ shard: String(shard), part }, left[part]);
       if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
@@ -86,7 +93,7 @@ export function logWorker(events: WorkerEventBus, clock: Clock, log: Logger): vo
   events.on('breaker.changed', (change) => {
     logBreakerChange(log, change);
   });
-  events.on('ledger.reconciled', (shard, found, left) => {
+  events.on('ledger.reconciled', (shard, { found, left }) => {
     if (isDrifting(found)) log.error('Reconciliation found drift and repaired it.', { shard, drift: { ...found } });
     if (isDrifting(left)) log.error('Reconciliation left drift; it needs an operator.', { shard, drift: { ...left } });
   });

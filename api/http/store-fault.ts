@@ -1,23 +1,10 @@
 import type { ErrorRequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 
-/** Names that the MongoDB driver, mongoose and ioredis give to a server that is away, slow or changing its primary. */
-const FAULT_NAMES: ReadonlySet<string> = new Set([
-  'MongoNetworkError',
-  'MongoNetworkTimeoutError',
-  'MongoServerSelectionError',
-  'MongoNotConnectedError',
-  'MongoPoolClearedError',
-  'MongoPoolClosedError',
-  'MongoPoolClearedOnNetworkError',
-  'MongoWaitQueueTimeoutError',
-  'MongoTopologyClosedError',
-  'MongoOperationTimeoutError',
-  'MongooseServerSelectionError',
-  'MaxRetriesPerRequestError',
-  'ClusterAllFailedError',
-]);
+/** Names that ioredis gives to a server that is away. */
+const REDIS_AWAY: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 
 /** ioredis throws plain errors for these. */
 const FAULT_MESSAGES = /^(Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E)/;
@@ -28,10 +15,10 @@ const REDIS_UNABLE = /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|B
 function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.name === 'ReplyError') return REDIS_UNABLE.test(error.message);
-  return FAULT_NAMES.has(error.name) || FAULT_MESSAGES.test(error.message);
+  return isMongoAway(error) || REDIS_AWAY.has(error.name) || FAULT_MESSAGES.test(error.message);
 }
 
-/** A store that is away is 503 (docs/spec/contract.md section 2); mount it before the handler that answers. */
+/** A store that is away or cannot serve is 503 (docs/spec/contract.md section 2); mount it before the handler that answers. */
 export const storeFault: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
   next(
     isStoreFault(error)

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
-import type { Supervisor } from '../start/supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 import type { LoadResult, LoadSpec } from './load-spec.ts';
 
 export interface LoadGenerator {

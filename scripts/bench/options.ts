@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 
-import { readNumber } from '../service/read-number.ts';
+import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
-export type Profiled = 'ingress' | 'worker';
+type Profiled = 'ingress' | 'worker';
 
 export interface BenchOptions {
   modes: Mode[];
@@ -15,17 +15,21 @@ export interface BenchOptions {
   profile: Profiled | undefined;
   /** One of the further benchmarks instead of the comparison with the floor. */
   other: OtherBench | undefined;
+  /** Ledger entries of the benchmark of reconciliation. */
+  rows: number;
 }
 
-export type OtherBench = 'batch' | 'usage';
+export type OtherBench = 'batch' | 'usage' | 'reconcile';
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]
 npm run bench -- batch [--clients 1,8,32] [--rounds N] [--seconds N]   requests beside a batch of 10,000 lines
-npm run bench -- usage                                       GET /usage over a month of 1,000,000 requests`;
+npm run bench -- usage                                       GET /usage over a month of 1,000,000 requests
+npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
+const ROWS_MAX = 10_000_000;
 
 function readChoice<T extends string>(name: string, text: string | undefined, choices: readonly T[]): T | undefined {
   if (text === undefined) return undefined;
@@ -47,13 +51,14 @@ export function parseBenchOptions(args: string[]): BenchOptions {
       rounds: text,
       seconds: text,
       profile: text,
+      rows: { ...text, default: '200000' },
     },
   });
   const profile = readChoice('profile', values.profile, ['ingress', 'worker'] as const);
   const mode = readChoice('only', values.only, MODES);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
-  const other = readChoice('benchmark', name, ['batch', 'usage'] as const);
+  const other = readChoice('benchmark', name, ['batch', 'usage', 'reconcile'] as const);
   const clients = values.clients ?? usualClients(profile, other);
   const defaults =
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
@@ -64,6 +69,7 @@ export function parseBenchOptions(args: string[]): BenchOptions {
     seconds: readNumber('seconds', values.seconds ?? defaults.seconds, 600),
     profile,
     other,
+    rows: readNumber('rows', values.rows, ROWS_MAX),
   };
 }
 

@@ -1,7 +1,7 @@
-import { createBatchClient, endedOf } from '../service/batch-client.ts';
-import type { BatchClient } from '../service/batch-client.ts';
-import { startProvider } from '../service/start-provider.ts';
-import type { SupervisedTask } from '../service/run-supervised.ts';
+import { createBatchClient, endedOf } from '../harness/batch-client.ts';
+import type { BatchClient } from '../harness/batch-client.ts';
+import { superviseProvider } from '../harness/supervise-provider.ts';
+import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { median } from './cases.ts';
 import { figure, formatTable } from './format-table.ts';
 import { startLoadGenerator } from './load.ts';
@@ -111,7 +111,7 @@ export async function runBatchBench(
   const log = (line: string) => {
     print(`bench | ${line}`);
   };
-  const provider = await startProvider(supervisor, dataDir);
+  const provider = await superviseProvider(supervisor, dataDir);
   const options = { supervisor, dataDir, providerUrl: provider.url, providerModel: PROVIDER_MODEL, log };
   const parley = await startParley(options, nodeArgsFor(benchOptions, profileFile));
   const lab: Lab = {

@@ -2,10 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 
-import { openLedger } from '../service/ledger.ts';
-import { ROOT } from '../service/node-program.ts';
-import { startProvider } from '../service/start-provider.ts';
-import type { SupervisedTask } from '../service/run-supervised.ts';
+import { openLedger } from '../harness/ledger.ts';
+import { ROOT } from '../harness/program.ts';
+import { superviseProvider } from '../harness/supervise-provider.ts';
+import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { summarise } from './cases.ts';
 import type { CaseSummary, RunResult } from './cases.ts';
 import { startLoadGenerator } from './load.ts';
@@ -40,7 +40,7 @@ export async function runBench(
   const log = (line: string) => {
     print(`bench | ${line}`);
   };
-  const provider = await startProvider(supervisor, dataDir);
+  const provider = await superviseProvider(supervisor, dataDir);
   const context = { supervisor, dataDir, providerUrl: provider.url, log };
   const parley = await startParley(context, nodeArgsFor(options, profileFile));
   const systems: System[] = options.profile === undefined ? [await startFloor(context), parley] : [parley];

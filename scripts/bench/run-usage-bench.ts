@@ -4,8 +4,8 @@ import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts
 import { monthStart } from '../../api/resources/usage/buckets.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/catalogue.ts';
-import { startProvider } from '../service/start-provider.ts';
-import type { SupervisedTask } from '../service/run-supervised.ts';
+import { superviseProvider } from '../harness/supervise-provider.ts';
+import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { figure, formatTable } from './format-table.ts';
 import { startParley } from './systems.ts';
 import type { Parley } from './systems.ts';
@@ -115,7 +115,7 @@ export async function runUsageBench(
   const log = (line: string) => {
     print(`bench | ${line}`);
   };
-  const provider = await startProvider(supervisor, dataDir);
+  const provider = await superviseProvider(supervisor, dataDir);
   const parley = await startParley({ supervisor, dataDir, providerUrl: provider.url, log });
   const { startMs, endMs } = lastMonth(Date.now());
   const rows = await fill(parley, startMs, endMs - startMs);

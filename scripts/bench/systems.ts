@@ -8,14 +8,14 @@ import { connectRedis, createRedis } from '../../shared/infra/redis/connection.t
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
-import { startNodeProgram } from '../service/node-program.ts';
-import { openTenant } from '../service/open-tenant.ts';
-import { startService } from '../service/start-service.ts';
-import type { ServiceOptions } from '../service/start-service.ts';
-import { openMongo, openRedis } from '../service/start-stores.ts';
-import type { MongoInUse } from '../service/start-stores.ts';
-import { assertReady } from '../start/http.ts';
-import type { Supervisor } from '../start/supervisor.ts';
+import { superviseProgram } from '../harness/program.ts';
+import { openTenant } from '../harness/open-tenant.ts';
+import { startProcesses } from '../harness/start-processes.ts';
+import type { ProcessesOptions } from '../harness/start-processes.ts';
+import { superviseMongo, superviseRedis } from '../harness/stores.ts';
+import type { MongoInUse } from '../harness/stores.ts';
+import { assertReady } from '../harness/http.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 import type { SystemName } from './cases.ts';
 
 /** One of the two that are compared. */
@@ -63,15 +63,18 @@ async function openClient(supervisor: Supervisor, url: string): Promise<RedisCli
   return client;
 }
 
-export async function startParley(options: SystemOptions, nodeArgs: ServiceOptions['nodeArgs'] = {}): Promise<Parley> {
+export async function startParley(
+  options: SystemOptions,
+  nodeArgs: ProcessesOptions['nodeArgs'] = {},
+): Promise<Parley> {
   const { supervisor, providerUrl, log } = options;
   const dataDir = join(options.dataDir, 'parley');
   await mkdir(dataDir);
-  const redis = await openRedis({ supervisor, dataDir, log });
-  const mongo = await openMongo({ supervisor, dataDir, log });
+  const redis = await superviseRedis({ supervisor, dataDir, log });
+  const mongo = await superviseMongo({ supervisor, dataDir, log });
   const provider = { url: providerUrl, model: options.providerModel ?? PROVIDER_MODEL };
   const urls = { redisUrl: redis.url, mongodbUri: mongo.uri };
-  const service = await startService({ supervisor, dataDir, ...urls, provider, nodeArgs });
+  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, nodeArgs });
   const { tenantId, key } = await openTenant(service.admin, 'Benchmark');
   const client = await openClient(supervisor, redis.url);
   const outbox = createOutbox(client, createKeyspace());
@@ -107,22 +110,22 @@ async function untilSettled(outboxLength: () => Promise<number>, signal: AbortSi
 export async function startFloor({ supervisor, providerUrl, log, ...options }: SystemOptions): Promise<System> {
   const dataDir = join(options.dataDir, 'floor');
   await mkdir(dataDir);
-  const redis = await openRedis({ supervisor, dataDir, log });
+  const redis = await superviseRedis({ supervisor, dataDir, log });
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const env = { NODE_ENV: 'production', REDIS_URL: redis.url };
-  const ingress = await startNodeProgram(supervisor, {
+  const ingress = await superviseProgram(supervisor, {
     name: "The floor's ingress",
     file: 'scripts/bench/floor-api.ts',
     env: { ...env, PORT: String(port) },
-    logFile: join(dataDir, 'api.log'),
+    log: { file: join(dataDir, 'api.log') },
     ready: () => assertReady(`${origin}/health/ready`),
   });
-  const worker = await startNodeProgram(supervisor, {
+  const worker = await superviseProgram(supervisor, {
     name: "The floor's worker",
     file: 'scripts/bench/floor-worker.ts',
     env: { ...env, PROVIDER_URL: providerUrl, PROVIDER_MODEL },
-    logFile: join(dataDir, 'worker.log'),
+    log: { file: join(dataDir, 'worker.log') },
     // It has no port; the first request of the warm-up waits for it.
     ready: () => Promise.resolve(),
   });

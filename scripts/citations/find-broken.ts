@@ -16,6 +16,8 @@ export interface Tree {
 const PAGE = /\bdocs\/[\w/.-]+\.md\b/gu;
 /** `docs/… section 2`, `sections 2.2 and 2.3`, `section 2.1 and section 8`. */
 const CITATION = /\b(docs\/[\w/.-]+\.md)\b(?: sections? (\d[\d.]*(?: (?:and|to)(?: sections?)? \d[\d.]*)*))?/gu;
+/** A page's name alone, before a section, does not say where the page is. */
+const BARE = /(?<![\w/.-])[\w-]+\.md sections? \d/gu;
 const LINK = /!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+(?:\([^()\s]*\))?)\)/gu;
 const HEADING = /^#{1,6} +(.+?) *$/gmu;
 const ANCHOR = /<a id="([^"]+)">/gu;
@@ -95,10 +97,18 @@ function brokenLinks(file: string, text: string, { texts, exists }: Tree): Broke
   });
 }
 
+function bareCitations(file: string, text: string): Broken[] {
+  return Array.from(text.matchAll(BARE), ({ 0: citation, index }) => ({
+    file,
+    line: lineAt(text, index),
+    problem: `cite the page by its path: ${citation}`,
+  }));
+}
+
 /** Every citation of a page, and every relative link of a page, that leads nowhere. */
 export function findBroken(tree: Tree): Broken[] {
   return Array.from(tree.texts).flatMap(([file, text]) => [
-    ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : []),
+    ...(file.endsWith('.md') ? brokenLinks(file, text, tree) : bareCitations(file, text)),
     ...brokenCitations(file, text, tree),
   ]);
 }

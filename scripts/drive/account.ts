@@ -1,6 +1,6 @@
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
-import type { AdminApi } from '../start/admin-api.ts';
+import type { AdminApi } from '../harness/admin-api.ts';
 import type { RatesByTier } from './summary.ts';
 
 /** What the administration says about the tenant that pays for a drive. */

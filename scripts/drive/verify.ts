@@ -1,6 +1,6 @@
 import type { RequestDetail } from '../simulated-provider/stats.ts';
 import type { Message } from './read-conversations.ts';
-import type { TurnRecord } from './run-drive.ts';
+import type { TurnRecord } from './send-conversations.ts';
 import type { RatesByTier } from './summary.ts';
 
 export interface Check {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Supervisor } from '../start/supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 import { startProgram } from './start-program.ts';
 
 /** Headless, and silent: nothing but the pages it is sent to is fetched. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-import type { Supervisor } from '../start/supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 
 /** Starts a program that ends with the supervisor. */
 export function startProgram(supervisor: Supervisor, name: string, program: string, args: readonly string[]): void {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 import type { Log } from '../embedded/run-step.ts';
-import type { AdminApi } from './admin-api.ts';
+import type { AdminApi } from '../harness/admin-api.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
 

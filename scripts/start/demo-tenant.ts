@@ -1,4 +1,4 @@
-import type { AdminApi } from './admin-api.ts';
+import type { AdminApi } from '../harness/admin-api.ts';
 import type { DemoKey, StartState } from './state.ts';
 
 const CREDITS = 1_000_000;

@@ -1,14 +1,12 @@
-import { join } from 'node:path';
-
 import type { Environment } from '../embedded/find-program.ts';
 import type { Log } from '../embedded/run-step.ts';
 import type { ServerOptions } from '../embedded/server-process.ts';
-import { assertReady, callJson } from './http.ts';
+import { assertReady, callJson } from '../harness/http.ts';
+import { QUIET, ROOT } from '../harness/program.ts';
 import { reachable } from './settings.ts';
 import type { StartSettings } from './settings.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
 const READY_TIMEOUT_MS = 60_000;
 /** Beyond a process's own grace: it ends itself first, with a line that says why. */
 const STOP_MARGIN_MS = 12_000;
@@ -23,13 +21,28 @@ interface Service {
   env: Environment;
   ready: () => Promise<unknown>;
   stopTimeoutMs: number;
+  /** Where a debugger can attach, of a process that is watched. */
+  inspectPort: number | undefined;
 }
 
-function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, print: Log): ServerOptions {
+/** Of the first worker; the ingress has Node.js's own, 9229. .vscode/launch.json attaches to these. */
+const WORKER_INSPECT_PORT = 9_230;
+const INGRESS_INSPECT_PORT = 9_229;
+
+/** Type stripping keeps lines and columns, so that stack traces and breakpoints need no source map. */
+function watching(inspectPort: number | undefined): string[] {
+  if (inspectPort === undefined) return [];
+  return ['--watch', '--watch-preserve-output', `--inspect=127.0.0.1:${inspectPort}`];
+}
+
+function optionsFor(
+  { name, file, prefix, env, ready, stopTimeoutMs, inspectPort }: Service,
+  print: Log,
+): ServerOptions {
   return {
     name,
     command: process.execPath,
-    args: ['--disable-warning=ExperimentalWarning', file],
+    args: [QUIET, ...watching(inspectPort), file],
     cwd: ROOT,
     env,
     ready,
@@ -42,7 +55,7 @@ function optionsFor({ name, file, prefix, env, ready, stopTimeoutMs }: Service, 
 }
 
 /** The simulated provider, at the loopback address only. */
-export function startProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
+export function startDemoProvider(supervisor: Supervisor, env: Environment, port: number, print: Log): Promise<void> {
   const service: Service = {
     name: 'The simulated provider',
     file: 'scripts/simulated-provider/main.ts',
@@ -50,18 +63,19 @@ export function startProvider(supervisor: Supervisor, env: Environment, port: nu
     env: { ...env, HOST: '127.0.0.1', PROVIDER_PORT: String(port) },
     ready: () => callJson('GET', `http://127.0.0.1:${port}/stats`, { timeoutMs: 3_000 }),
     stopTimeoutMs: PROVIDER_STOP_MS,
+    inspectPort: undefined,
   };
   return supervisor.start('provider', optionsFor(service, print));
 }
 
 /** The ingress, then the workers at once: the first process makes the collections, which nobody writes to until then. */
-export async function startService(
+export async function startServiceProcesses(
   supervisor: Supervisor,
   settings: StartSettings,
   env: Environment,
   print: Log,
 ): Promise<void> {
-  const { config, baseUrl, host, workerPorts } = settings;
+  const { config, baseUrl, host, workerPorts, isWatched } = settings;
   const api: Service = {
     name: 'The ingress',
     file: 'api/main.ts',
@@ -69,6 +83,7 @@ export async function startService(
     env,
     ready: () => assertReady(`${baseUrl}/health/ready`),
     stopTimeoutMs: config.limits.shutdownGraceSeconds * 1000 + STOP_MARGIN_MS,
+    inspectPort: isWatched ? INGRESS_INSPECT_PORT : undefined,
   };
   await supervisor.start('service', optionsFor(api, print));
   const starts = workerPorts.map((port, index) => {
@@ -81,6 +96,7 @@ export async function startService(
       ready: () => (port === 0 ? Promise.resolve() : assertReady(`http://${reachable(host)}:${port}/health/ready`)),
       // A worker finishes what it runs, up to the request's time limit (docs/spec/contract.md section 1).
       stopTimeoutMs: config.limits.requestTimeoutSeconds * 1000 + STOP_MARGIN_MS,
+      inspectPort: isWatched ? WORKER_INSPECT_PORT + index : undefined,
     };
     return supervisor.start('service', optionsFor(worker, print));
   });

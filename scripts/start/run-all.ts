@@ -4,18 +4,18 @@ import type { Environment } from '../embedded/find-program.ts';
 import { acquireLock, LockHeldError } from '../embedded/lock-file.ts';
 import { findPortFaults } from '../embedded/ports.ts';
 import type { Log } from '../embedded/run-step.ts';
-import { createAdminApi } from './admin-api.ts';
+import { createAdminApi } from '../harness/admin-api.ts';
 import { renderBanner } from './banner.ts';
 import { ensureRoutes } from './demo-routes.ts';
 import { ensureTenant } from './demo-tenant.ts';
-import { startProvider, startService } from './processes.ts';
+import { startDemoProvider, startServiceProcesses } from './processes.ts';
 import { readSettings, wantedPorts } from './settings.ts';
 import type { StartSettings } from './settings.ts';
 import { loadState, saveState } from './state.ts';
 import type { StartState } from './state.ts';
 import { startStores } from './stores.ts';
-import { createSupervisor } from './supervisor.ts';
-import type { End, Supervisor } from './supervisor.ts';
+import { createSupervisor } from '../harness/supervisor.ts';
+import type { End, Supervisor } from '../harness/supervisor.ts';
 
 /** When a stop takes longer than this, the user is told what it waits for. */
 const STOP_NOTICE_MS = 3_000;
@@ -60,8 +60,8 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
     ADMIN_TOKEN: adminToken,
     DATA_DIR: settings.dataDir,
   };
-  if (settings.providerPort !== undefined) await startProvider(supervisor, env, settings.providerPort, print);
-  await startService(supervisor, settings, env, print);
+  if (settings.providerPort !== undefined) await startDemoProvider(supervisor, env, settings.providerPort, print);
+  await startServiceProcesses(supervisor, settings, env, print);
   print(await prepareDemo(settings, state, stateFile, adminToken, log));
 }
 

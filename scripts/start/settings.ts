@@ -13,7 +13,8 @@ const WORKERS_MAX = 32;
 /** What `npm start` is to do, from the environment and its arguments. */
 export interface StartSettings {
   dataDir: string;
-  workers: number;
+  /** `npm run dev`: each process is started again when one of its files changes, and can be debugged. */
+  isWatched: boolean;
   host: string;
   /** How this machine reaches the ingress. */
   baseUrl: string;
@@ -43,7 +44,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   env['WORKER_PORT'] ??= WORKER_PORT_DEFAULT;
   if (env['STRIPE_SECRET_KEY'] === undefined) env['PAYMENTS'] ??= 'test';
   const faults: string[] = [];
-  const workers = readWorkers(args, faults);
+  const { workers, isWatched } = readArguments(args, faults);
   const usesSimulated = env['OPENAI_API_KEY'] === undefined && env['ANTHROPIC_API_KEY'] === undefined;
   const providerPort = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
@@ -52,7 +53,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
   const origin = `${tls === undefined ? 'http' : 'https'}://${reachable(host)}`;
   return {
     dataDir: resolve(env['DATA_DIR'] ?? '.data'),
-    workers,
+    isWatched,
     host,
     baseUrl: `${origin}:${port}`,
     adminUrl: `${origin}:${adminPort}`,
@@ -92,16 +93,21 @@ function readConfig(env: Environment, faults: string[]): Config | undefined {
   }
 }
 
-function readWorkers(args: string[], faults: string[]): number {
+function readArguments(args: string[], faults: string[]): { workers: number; isWatched: boolean } {
   try {
-    const { values } = parseArgs({ args, options: { workers: { type: 'string', default: '1' } } });
+    const { values } = parseArgs({
+      args,
+      options: { workers: { type: 'string', default: '1' }, watch: { type: 'boolean', default: false } },
+    });
     const workers = Number(values.workers);
-    if (Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX) return workers;
+    if (Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX) {
+      return { workers, isWatched: values.watch };
+    }
     faults.push(`--workers must be a whole number from 1 to ${WORKERS_MAX}.`);
   } catch (error) {
     faults.push(error instanceof Error ? error.message : String(error));
   }
-  return 1;
+  return { workers: 1, isWatched: false };
 }
 
 function readProviderPort(text: string, faults: string[]): number {

@@ -4,7 +4,7 @@ import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { assertNoEviction, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { StartSettings } from './settings.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { Supervisor } from '../harness/supervisor.ts';
 
 /** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
 export async function startStores(supervisor: Supervisor, { dataDir, env }: StartSettings, log: Log) {

@@ -1,10 +1,14 @@
+import Joi from 'joi';
+
 import type { ChatRequest, Tier } from './chat-request.ts';
 import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 
 /** Which public route a request came through; its throttle, its lane and its row in the ledger follow from it. */
-export type Endpoint = 'chat' | 'chat.stream' | 'batch';
-export type KeyMode = 'live' | 'test';
+export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
+export const KEY_MODES = ['live', 'test'] as const;
+export type KeyMode = (typeof KEY_MODES)[number];
 
 /**
  * What a worker needs beside the request record, kept in Redis until the request ends. It carries the tenant's
@@ -29,36 +33,9 @@ export interface RequestEnvelope {
   request: ChatRequest;
 }
 
-/** Job data are ids only: queues are watched by people (docs/spec/contract.md section 7). */
+/** Payloads are ids only: queues are watched by people (docs/spec/contract.md section 7). */
 export interface ChatJob {
   tenantId: string;
-}
-
-/** Every queue of a shard, with the retention of its ended jobs. */
-export const QUEUES = {
-  interactive: {
-    /** Retries are the pipeline's own, inside one delivery. */
-    attempts: 1,
-    /** An ended job holds nothing that record, metrics and log do not; keeping it costs a third of its whole way. */
-    removeOnComplete: true,
-    removeOnFail: { count: 1_000, age: 86_400 },
-  },
-  /** Lines of batches: nobody waits for them, so they yield to the other lane. */
-  batch: {
-    attempts: 1,
-    removeOnComplete: true,
-    removeOnFail: { count: 1_000, age: 86_400 },
-  },
-} as const;
-
-export type QueueName = keyof typeof QUEUES;
-
-// Object.keys forgets that the names are those of the record.
-export const QUEUE_NAMES = Object.keys(QUEUES) as QueueName[];
-
-/** The lane that requests of a route take. */
-export function laneOf(endpoint: Endpoint): QueueName {
-  return endpoint === 'batch' ? 'batch' : 'interactive';
 }
 
 /** Something is due for this webhook. */
@@ -67,17 +44,73 @@ export interface WebhookJob {
   webhookId: string;
 }
 
-/** Receivers that fail or take long have a lane of their own, so that the others need not wait behind them. */
-export type WebhookQueueName = 'webhooks' | 'webhooks-slow';
-
-/** A job holds nothing that MongoDB does not, and one that has ended must not be in the way of the next. */
-export const WEBHOOK_QUEUES = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
-
-/** The same holds for exports and deletions. */
-export const COMPLIANCE_QUEUE = WEBHOOK_QUEUES;
-
 /** An export or a deletion has something to do. */
 export interface ComplianceJob {
   tenantId: string;
   jobId: string;
+}
+
+/** A job may be older, or newer, than the code that reads it: fields that are not known are passed over. */
+function payload<Payload>(...ids: (keyof Payload & string)[]): Joi.ObjectSchema<Payload> {
+  const fields: Joi.SchemaMap = Object.fromEntries(ids.map((id) => [id, Joi.string().required()]));
+  return Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false });
+}
+
+/** A job's own name, its payload, and how often and for how long BullMQ has it. */
+interface JobDefinition {
+  job: string;
+  payload: Joi.ObjectSchema;
+  attempts: number;
+  removeOnComplete: boolean;
+  removeOnFail: boolean | { count: number; age: number };
+}
+
+const CHAT = {
+  job: 'chat',
+  payload: payload<ChatJob>('tenantId'),
+  /** Retries are the pipeline's own, inside one delivery. */
+  attempts: 1,
+  /** An ended job holds nothing that record, metrics and log do not; keeping it costs a third of its whole way. */
+  removeOnComplete: true,
+  removeOnFail: { count: 1_000, age: 86_400 },
+} as const;
+
+/** What is to be done stands in MongoDB. A job only says so: one that has ended must not be in the way of the next. */
+const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
+const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
+
+/** Every queue: its payload and its options. workers/processors/processors.ts has the processor of each. */
+export const JOBS = {
+  interactive: CHAT,
+  /** Lines of batches: nobody waits for them, so they yield to the other lane. */
+  batch: CHAT,
+  webhooks: DELIVERY,
+  /** Receivers that fail or take long have a lane of their own, so that the others need not wait behind them. */
+  'webhooks-slow': DELIVERY,
+  compliance: { job: 'run', payload: payload<ComplianceJob>('tenantId', 'jobId'), ...NOTICE },
+} as const satisfies Record<string, JobDefinition>;
+
+export type JobQueueName = keyof typeof JOBS;
+
+export type JobPayload<Name extends JobQueueName> =
+  (typeof JOBS)[Name]['payload'] extends Joi.ObjectSchema<infer Payload> ? Payload : never;
+
+/** Throws where the payload is not one of this queue. */
+export function parseJob<Name extends JobQueueName>(name: Name, data: unknown): JobPayload<Name> {
+  const { error } = JOBS[name].payload.validate(data);
+  if (error !== undefined) throw new Error(`A job of the queue ${name} cannot be read: ${error.message}`);
+  // The schema has checked it.
+  return data as JobPayload<Name>;
+}
+
+/** The queues of each shard. */
+export const QUEUE_NAMES = ['interactive', 'batch'] as const satisfies readonly JobQueueName[];
+export type QueueName = (typeof QUEUE_NAMES)[number];
+
+export const WEBHOOK_QUEUE_NAMES = ['webhooks', 'webhooks-slow'] as const satisfies readonly JobQueueName[];
+export type WebhookQueueName = (typeof WEBHOOK_QUEUE_NAMES)[number];
+
+/** The lane that requests of a route take. */
+export function laneOf(endpoint: Endpoint): QueueName {
+  return endpoint === 'batch' ? 'batch' : 'interactive';
 }

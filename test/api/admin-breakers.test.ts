@@ -1,23 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { DEFAULT_BREAKER, GATHER_MS, afterReport, claimProbe } from '../../shared/domain/routing/breaker.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import { CREDENTIALS_KEY, errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
+import { CREDENTIALS_KEY, errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 afterEach(async () => {
   expect(admin.errors).toEqual([]);
   await admin.models.providers.deleteMany({});
   await admin.redis.unlink(admin.keyspace.breakers.states, admin.keyspace.breakers.events);
 });
-afterAll(() => admin.close());
 
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const putProvider = (name: string) => admin.call('put', `/admin/v1/providers/${name}`, PROVIDER);
@@ -63,7 +58,7 @@ describe('the settings of a breaker', () => {
     ['breaker.open_ms', { breaker: { open_ms: '5' } }],
     ['breaker.max_open_ms', { breaker: { open_ms: 500, max_open_ms: 499 } }],
     ['breaker.colour', { breaker: { colour: 'red' } }],
-  ])('are refused with the field named: %s %j', async (param, fields) => {
+  ])('the settings of a breaker are refused with the field named: %s %j', async (param, fields) => {
     const response = await admin.call('put', '/admin/v1/providers/sim', { ...PROVIDER, ...fields });
     expect(response.status).toBe(400);
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
@@ -128,7 +123,7 @@ describe('the list of breakers', () => {
     });
   });
 
-  it('comes in pages', async () => {
+  it('the list of breakers comes in pages', async () => {
     for (const name of ['a', 'b', 'c']) await putProvider(name);
 
     const { body } = await admin.call('get', '/admin/v1/breakers?order=asc&limit=1&after=a');
@@ -138,7 +133,7 @@ describe('the list of breakers', () => {
 });
 
 describe('the list of providers', () => {
-  it('has the state of each one’s breaker', async () => {
+  it('the list of providers has the state of each one’s breaker', async () => {
     await putProvider('a');
     await putProvider('b');
     await refuse('b');
@@ -162,7 +157,7 @@ describe('the list of providers', () => {
 });
 
 describe('a reset', () => {
-  it('closes the breaker, without a body', async () => {
+  it('a reset closes the breaker, without a body', async () => {
     await putProvider('a');
     await refuse('a');
 
@@ -195,7 +190,7 @@ describe('a reset', () => {
     expect(errorOf(response)).toMatchObject({ code: 'not_found' });
   });
 
-  it('cannot be read', async () => {
+  it('a reset cannot be read', async () => {
     expect((await admin.call('get', '/admin/v1/breakers/a/reset')).status).toBe(405);
   });
 });
@@ -229,7 +224,7 @@ describe('the events', () => {
     });
   });
 
-  it('come in pages, in both directions', async () => {
+  it('the events come in pages, in both directions', async () => {
     for (const name of ['a', 'b', 'c']) await refuse(name);
     const page = async (query: string) => {
       const { body } = await admin.call('get', `/admin/v1/breakers/events?${query}`);
@@ -243,7 +238,7 @@ describe('the events', () => {
     expect((await page('order=asc&limit=1')).providers).toEqual(['a']);
   });
 
-  it.each(['x', '1', '1-', '-'])('cannot be continued after %s', async (after) => {
+  it.each(['x', '1', '1-', '-'])('the events cannot be continued after %s', async (after) => {
     const response = await admin.call('get', `/admin/v1/breakers/events?after=${after}`);
 
     expect(response.status).toBe(400);

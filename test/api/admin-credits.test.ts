@@ -1,13 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
-import { errorOf, startAdmin } from '../support/admin.ts';
-import type { TestAdmin } from '../support/admin.ts';
-
-let admin: TestAdmin;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin.close());
+import { errorOf } from '../support/admin.ts';
+import { useAdmin } from '../support/use-service.ts';
+const admin = useAdmin();
 afterEach(() => {
   expect(admin.errors).toEqual([]);
 });
@@ -123,7 +118,7 @@ describe('a booking', () => {
     ['reason', { credits: 1, reason: 5 }],
     ['reason', { credits: 1, reason: 'x'.repeat(501) }],
     ['type', { credits: 1, type: 'purchase' }],
-  ])('is refused with the field named: %s %j', async (param, body) => {
+  ])('a booking is refused with the field named: %s %j', async (param, body) => {
     const id = await createTenant();
     const response = await book(id, body);
     expect(response.status).toBe(400);

@@ -1,26 +1,17 @@
 import { gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { itemsOf, ndjsonOf, NDJSON, postBatch, postLines, storedOf } from '../support/batch-client.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 
 /** More than is in memory at a time: a repeated upload is partly stored before it is known for what it is. */
 const MANY = 1_000;
 const KEY = { 'Idempotency-Key': 'nightly' };
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+const service = useService({ workers: 0 });
+const tenant = useTenantPerTest(service);
 
 describe('POST /batches with an Idempotency-Key', () => {
   it.each([1, MANY])('makes one batch, and answers with it again: %d lines', async (count) => {
@@ -92,7 +83,7 @@ describe('POST /batches with an Idempotency-Key', () => {
     expect([response.status, response.headers['idempotent-replayed']]).toEqual([202, undefined]);
   });
 
-  it('runs without one each time', async () => {
+  it('POST /batches with an Idempotency-Key runs without one each time', async () => {
     await postLines(service, tenant.key, itemsOf(2));
     await postLines(service, tenant.key, itemsOf(2));
 

@@ -1,24 +1,15 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { itemOf, itemsOf, ndjsonOf, NDJSON, postBatch, postLines } from '../support/batch-client.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 
 const MIB = 1024 * 1024;
 const LINES = 1_000;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+const service = useService({ workers: 0 });
+const tenant = useTenantPerTest(service);
 
 const lines = { 'Content-Type': NDJSON };
 /** The best quality, which is the default, takes a second for a text of this size. */
@@ -78,7 +69,7 @@ describe('a large upload', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', quickBrotli],
-  ])('may be compressed: %s', async (encoding, compress) => {
+  ])('a large upload may be compressed: %s', async (encoding, compress) => {
     const body = compress(Buffer.from(ndjsonOf(itemsOf(LINES, 'é'.repeat(100)))));
     const response = await postBatch(service, tenant.key, body, { ...lines, 'Content-Encoding': encoding });
 

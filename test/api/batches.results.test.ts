@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { encodeEntry } from '../../shared/contracts/events.ts';
@@ -12,24 +12,15 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answ
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
 const DRAIN_MS = 1_500;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  // Nobody runs the batches: each test ends their lines itself.
-  service = await startService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+// Nobody runs the batches: each test ends their lines itself.
+const service = useService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
+const tenant = useTenantPerTest(service);
 
 const STOP: Terminal = { finishReason: 'stop', usage: { promptTokens: 3, completionTokens: 2 } };
 const FIELDS = {
@@ -93,7 +84,7 @@ describe('GET /batches/{id}/results', () => {
     expectUniformHeaders(response);
   });
 
-  it('gives the caller its metadata back', async () => {
+  it('GET /batches/{id}/results gives the caller its metadata back', async () => {
     const id = await makeBatch(1);
     await end(id, ran(0, ['Hi'], STOP, { metadata: '{"a":["b"]}' }));
 
@@ -112,7 +103,7 @@ describe('GET /batches/{id}/results', () => {
       { index: 0, status: 'failed', error: { code: 'budget_exceeded', message: 'No budget.' } },
       { code: 'budget_exceeded', type: 'billing_error' },
     ],
-  ])('has an error in place of a response: %s', async (_what, ended, error) => {
+  ])('GET /batches/{id}/results has an error in place of a response: %s', async (_what, ended, error) => {
     const id = await makeBatch(1);
     await end(id, ended);
 
@@ -205,7 +196,7 @@ describe('a reader of results', () => {
     expect(performance.now() - start).toBeGreaterThan(DRAIN_MS);
   });
 
-  it('that leaves early is no fault', async () => {
+  it('a reader of results that leaves early is no fault', async () => {
     const socket = ask(await makeLarge());
     await new Promise((resolve) => {
       socket.once('data', resolve);

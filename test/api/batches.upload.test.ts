@@ -1,13 +1,12 @@
 import { gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { itemOf, itemsOf, ndjsonOf, NDJSON, openPost, postBatch, storedOf } from '../support/batch-client.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
@@ -15,16 +14,8 @@ const MIB = 1024 * 1024;
 const MANY = 450;
 /** How many of these are stored before the last one has arrived. */
 const STORED_EARLY = 400;
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  tenant = await service.startTenant();
-});
+const service = useService({ workers: 0 });
+const tenant = useTenantPerTest(service);
 
 const lines = { 'Content-Type': NDJSON };
 const inline = (requests: unknown, more: object = {}) => JSON.stringify({ requests, ...more });
@@ -119,17 +110,20 @@ describe('a batch that is wrong as a whole', () => {
       { status: 400, param: 'Idempotency-Key' },
       '255',
     ],
-  ])('is refused, and nothing of it stays: %s', async (_what, body, headers, refusal, rule) => {
-    const refused = refusalOf(await postBatch(service, tenant.key, body, headers));
+  ])(
+    'a batch that is wrong as a whole is refused, and nothing of it stays: %s',
+    async (_what, body, headers, refusal, rule) => {
+      const refused = refusalOf(await postBatch(service, tenant.key, body, headers));
 
-    expect(refused).toMatchObject({
-      code: expect.stringMatching(/^(invalid_request|unsupported_media_type)$/),
-      type: 'invalid_request_error',
-      ...refusal,
-    });
-    expect(refused.message).toContain(rule);
-    expect(await storedOf(service, tenant)).toEqual([0, 0]);
-  });
+      expect(refused).toMatchObject({
+        code: expect.stringMatching(/^(invalid_request|unsupported_media_type)$/),
+        type: 'invalid_request_error',
+        ...refusal,
+      });
+      expect(refused.message).toContain(rule);
+      expect(await storedOf(service, tenant)).toEqual([0, 0]);
+    },
+  );
 
   it.each([
     ['said', (body: Buffer) => postBatch(service, tenant.key, body, lines).then(refusalOf)],
@@ -138,7 +132,7 @@ describe('a batch that is wrong as a whole', () => {
       (body: Buffer) =>
         postBatch(service, tenant.key, gzipSync(body), { ...lines, 'Content-Encoding': 'gzip' }).then(refusalOf),
     ],
-  ])('is refused above 50 MiB: %s', async (_what, send) => {
+  ])('a batch that is wrong as a whole is refused above 50 MiB: %s', async (_what, send) => {
     const body = Buffer.concat([Buffer.from(`${ndjsonOf(itemsOf(MANY))}\n`), Buffer.alloc(BATCH_LIMITS.bytesMax, ' ')]);
 
     const refused = await send(body);
@@ -171,7 +165,7 @@ describe('a batch that is wrong as a whole', () => {
 });
 
 describe('an upload that breaks off', () => {
-  it.each(['plain', 'gzip'])('leaves nothing: %s', async (encoding) => {
+  it.each(['plain', 'gzip'])('an upload that breaks off leaves nothing: %s', async (encoding) => {
     const call = openPost(service, tenant.key);
     if (encoding === 'gzip') call.setHeader('Content-Encoding', 'gzip');
     // Compressed, the cut end takes some lines along.
@@ -196,7 +190,7 @@ describe('an upload that breaks off', () => {
 });
 
 describe('an upload that is cancelled before it has arrived', () => {
-  it('becomes a batch that is cancelling', async () => {
+  it('an upload that is cancelled before it has arrived becomes a batch that is cancelling', async () => {
     const api = apiOf(service, tenant.key);
     const call = openPost(service, tenant.key);
     const answer = new Promise<string>((resolve) => {

@@ -2,21 +2,20 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createPurchaseRepository } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
 import { balanceOf, buy } from '../support/billing.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
 import type { StripeDouble } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService } from '../support/use-service.ts';
 
 let stripe: StripeDouble;
-let service: TestService;
 beforeAll(async () => {
   stripe = await startStripeDouble();
-  service = await startService({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url });
+});
+const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
+beforeAll(async () => {
   await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
 });
 afterAll(async () => {
-  await service.close();
   await stripe.close();
 });
 

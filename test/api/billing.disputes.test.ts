@@ -2,28 +2,25 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 
 import { balanceOf, buy, expectRunningBalance, transactionsOf } from '../support/billing.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
 import type { StripeDouble, StripeEvent } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 
 let stripe: StripeDouble;
-let service: TestService;
 beforeAll(async () => {
   stripe = await startStripeDouble();
-  service = await startService({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url });
+});
+const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
+beforeAll(async () => {
   await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
 });
 afterAll(async () => {
-  await service.close();
   await stripe.close();
 });
-
-let tenant: TestTenant;
 let checkoutId: string;
+const tenant = useTenantPerTest(service, { credits: 0 });
 beforeEach(async () => {
-  tenant = await service.startTenant({ credits: 0 });
   checkoutId = String((await buy(service, tenant, { credits: 2_000_000 })).body.id);
 });
 
@@ -73,7 +70,7 @@ describe('a dispute', () => {
     ]);
   });
 
-  it('of a part takes that part', async () => {
+  it('a dispute of a part takes that part', async () => {
     await send(paid(), dispute('withdrawn', { amount: 250 }));
     expect(await balanceOf(service, tenant)).toBe(1_500_000);
     await expectRunningBalance(service, tenant, 2);
@@ -106,7 +103,7 @@ describe('a dispute', () => {
     expect(balanceMicro).toBe(1_000_000_000_000);
   });
 
-  it('of spent credits leaves a debt', async () => {
+  it('a dispute of spent credits leaves a debt', async () => {
     await send(paid());
     await service.admin('post', `/tenants/${tenant.tenantId}/credits`, { credits: -1_500_000 });
     await send(dispute('withdrawn'));
@@ -120,7 +117,7 @@ describe('a dispute', () => {
     expect(await balanceOf(service, tenant)).toBe(0);
   });
 
-  it('of what was not sold here is heard', async () => {
+  it('a dispute of what was not sold here is heard', async () => {
     expect(await send(paid(), dispute('withdrawn', { payment_intent: 'pi_other' }))).toEqual([200, 200]);
     expect(await send(dispute('withdrawn', { payment_intent: null }))).toEqual([200]);
     expect(await balanceOf(service, tenant)).toBe(2_000_000);

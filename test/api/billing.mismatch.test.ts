@@ -1,28 +1,25 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { balanceOf, buy, transactionsOf } from '../support/billing.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
 import type { StripeDouble } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenantPerTest } from '../support/use-service.ts';
 
 let stripe: StripeDouble;
-let service: TestService;
 beforeAll(async () => {
   stripe = await startStripeDouble();
-  service = await startService({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url });
+});
+const service = useService(() => ({ workers: 0, env: STRIPE_ENV, stripeApiUrl: stripe.url }));
+beforeAll(async () => {
   await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
 });
 afterAll(async () => {
-  await service.close();
   await stripe.close();
 });
-
-let tenant: TestTenant;
 let checkoutId: string;
+const tenant = useTenantPerTest(service, { credits: 0 });
 beforeEach(async () => {
-  tenant = await service.startTenant({ credits: 0 });
   checkoutId = String((await buy(service, tenant, { credits: 2_000_000 })).body.id);
 });
 

@@ -2,39 +2,37 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
 import { balanceOf, buy } from '../support/billing.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { mongoUri, redisUrl } from '../support/stores.ts';
 import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/stripe-double.ts';
 import type { StripeDouble } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A call to a store is given a second and one more try; a hang would take many times that. */
 const LIMIT_MS = 8_000;
 
 let stripe: StripeDouble;
-let service: TestService;
 const stores: Partial<Record<'MongoDB' | 'Redis', StoreProxy>> = {};
 beforeAll(async () => {
   stripe = await startStripeDouble();
-  const mongo = await proxyTo('TEST_MONGODB_URI', `/billing${String(process.pid)}`);
-  const redis = await proxyTo('TEST_REDIS_URL');
-  stores.MongoDB = mongo.proxy;
-  stores.Redis = redis.proxy;
-  service = await startService({
-    workers: 0,
-    env: { ...STRIPE_ENV, MONGODB_URI: mongo.url, REDIS_URL: redis.url },
-    stripeApiUrl: stripe.url,
-  });
+  stores.MongoDB = await proxyTo(mongoUri(`billing${String(process.pid)}`));
+  stores.Redis = await proxyTo(redisUrl());
+});
+const service = useService(() => ({
+  workers: 0,
+  env: { ...STRIPE_ENV, MONGODB_URI: stores.MongoDB?.url ?? '', REDIS_URL: stores.Redis?.url ?? '' },
+  stripeApiUrl: stripe.url,
+}));
+beforeAll(async () => {
   await service.admin('put', '/packages', { currency: 'eur', price_per_million_credits: 500, packages: [] });
 });
 afterEach(() => {
   for (const proxy of Object.values(stores)) proxy.restore();
 });
 afterAll(async () => {
-  await service.close();
   await stripe.close();
   for (const proxy of Object.values(stores)) await proxy.close();
 });

@@ -1,20 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('a request after it was accepted', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const get = (key: string, path: string) =>
@@ -102,7 +95,7 @@ describe('a request after it was accepted', () => {
     expect((await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(blocks.length))).status).toBe(204);
   });
 
-  it('refuses positions that cannot be', async () => {
+  it('a request after it was accepted refuses positions that cannot be', async () => {
     const { key } = await service.startTenant();
     const first = await postStream(service.app, key, chatOf('Hello'));
     const id = String(parseSse(String(first.body))[0]?.chunk?.['id']);

@@ -1,24 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, ledgerOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { openStream } from '../support/stream-client.ts';
 import type { OpenStream } from '../support/stream-client.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('a client that leaves its stream', () => {
-  let service: TestService;
   const rejections: unknown[] = [];
   const remember = (reason: unknown) => rejections.push(reason);
-  beforeAll(async () => {
+  const service = useService({ relayTimes: { pingMs: 50 } });
+  beforeAll(() => {
     process.on('unhandledRejection', remember);
-    service = await startService({ relayTimes: { pingMs: 50 } });
   });
   afterEach(() => {
     service.provider.restore();
   });
-  afterAll(async () => {
-    await service.close();
+  afterAll(() => {
     process.off('unhandledRejection', remember);
     expect(rejections).toEqual([]);
     expect(service.log.errors()).toEqual([]);
@@ -78,7 +75,7 @@ describe('a client that leaves its stream', () => {
     await Promise.all(streams.map(expectSettled));
   });
 
-  it('leaves nothing open in the ingress', async () => {
+  it('a client that leaves its stream leaves nothing open in the ingress', async () => {
     await waitFor(async () => {
       const page = await service.metrics();
       return /^parley_open_relays\{.*\} 0$/m.test(page) ? true : undefined;

@@ -11,22 +11,20 @@ import {
   postStream,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { openStream } from '../support/stream-client.ts';
+import { useService } from '../support/use-service.ts';
 
 /** Long enough that an error comes before the first ping, also on a busy machine. */
 const PING_MS = 1_500;
 const BETWEEN_TOKENS_MS = 300;
 
 describe('a stream that fails', () => {
-  let service: TestService;
+  const service = useService({
+    workers: 0,
+    relayTimes: { pingMs: PING_MS },
+    betweenTokensMs: BETWEEN_TOKENS_MS,
+  });
   beforeAll(async () => {
-    service = await startService({
-      workers: 0,
-      relayTimes: { pingMs: PING_MS },
-      betweenTokensMs: BETWEEN_TOKENS_MS,
-    });
     await service.setProvider({ max_retries: 0, first_token_timeout_ms: 5_000 });
     await service.startWorker();
   });
@@ -34,9 +32,8 @@ describe('a stream that fails', () => {
     service.provider.restore();
     await service.resetBreakers();
   });
-  afterAll(async () => {
+  afterAll(() => {
     expect(service.log.errors()).toEqual([]);
-    await service.close();
   });
 
   describe('before its first event', () => {

@@ -1,20 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, choiceOf, parseSse, postChat, postStream, textOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 import { openStream } from '../support/stream-client.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('POST /chat/stream', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService({ betweenTokensMs: 1_000 });
-  });
+  const service = useService({ betweenTokensMs: 1_000 });
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it('answers with an uncompressed, uncached, unbuffered event stream', async () => {
@@ -112,7 +106,7 @@ describe('POST /chat/stream', () => {
     ['length', { max_tokens: 5 }, {}],
     ['content_filter', {}, { finish_reason: 'content_filter' }],
     ['stop', {}, { finish_reason: 'eos_token' }],
-  ])('ends with finish_reason %s', async (reason, more, settings) => {
+  ])('POST /chat/stream ends with finish_reason %s', async (reason, more, settings) => {
     service.provider.change(settings);
     const { key } = await service.startTenant();
 

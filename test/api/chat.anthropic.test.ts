@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chatOf, choiceOf, errorOf, ledgerOf, parseSse, postChat, postStream, textOf } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const USAGE = { input_tokens: 3, cache_read_input_tokens: 40, output_tokens: 5 };
 const message = (text: string) => ({
@@ -25,17 +24,15 @@ const OVERLOADED = { type: 'error', error: { type: 'overloaded_error', message: 
 
 describe('a tier that is routed to the Messages API', () => {
   let server: ScriptedServer;
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
     server = await startScriptedServer();
-    service = await startService({ workers: 0 });
     const settings = { kind: 'anthropic', base_url: `${server.url}/v1`, api_key: 'k', max_retries: 1 };
     await service.setProvider(settings, 'anthropic');
     await service.setTargets('mobius', [{ provider: 'anthropic', model: 'claude-x' }]);
     await service.startWorker();
   });
   afterAll(async () => {
-    await service.close();
     await server.close();
   });
 
@@ -67,7 +64,7 @@ describe('a tier that is routed to the Messages API', () => {
     });
   });
 
-  it('streams, after an overload at first', async () => {
+  it('a tier that is routed to the Messages API streams, after an overload at first', async () => {
     answer([529, JSON.stringify(OVERLOADED)], [200, streamOf('Rivers ', 'flow.')]);
     const { key } = await service.startTenant();
 

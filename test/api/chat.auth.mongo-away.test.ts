@@ -3,10 +3,10 @@ import type request from 'supertest';
 
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { mongoUri } from '../support/stores.ts';
+import { useService } from '../support/use-service.ts';
 
 /** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
@@ -18,18 +18,15 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with MongoDB away', () => {
-  let service: TestService;
   let mongo: StoreProxy;
   beforeAll(async () => {
-    const { proxy, url } = await proxyTo('TEST_MONGODB_URI', `/away${String(process.pid)}`);
-    mongo = proxy;
-    service = await startService({ env: { MONGODB_URI: url } });
+    mongo = await proxyTo(mongoUri(`away${String(process.pid)}`));
   });
+  const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   afterEach(() => {
     mongo.restore();
   });
   afterAll(async () => {
-    await service.close();
     await mongo.close();
   });
 

@@ -3,10 +3,10 @@ import request from 'supertest';
 
 import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { redisUrl } from '../support/stores.ts';
+import { useService } from '../support/use-service.ts';
 
 /** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
@@ -18,13 +18,11 @@ async function timed(call: request.Test): Promise<{ response: request.Response; 
 }
 
 describe('with Redis away', () => {
-  let service: TestService;
   let redis: StoreProxy;
   beforeAll(async () => {
-    const { proxy, url } = await proxyTo('TEST_REDIS_URL');
-    redis = proxy;
-    service = await startService({ env: { REDIS_URL: url, TRUST_PROXY: 'loopback' } });
+    redis = await proxyTo(redisUrl());
   });
+  const service = useService(() => ({ env: { REDIS_URL: redis.url, TRUST_PROXY: 'loopback' } }));
   afterEach(async () => {
     redis.restore();
     const { key } = await waitFor(
@@ -38,7 +36,6 @@ describe('with Redis away', () => {
     );
   });
   afterAll(async () => {
-    await service.close();
     await redis.close();
   });
 

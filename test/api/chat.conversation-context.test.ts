@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { errorOf, expectUncharged, ledgerOf, postChat, requestIdOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const user = (content: string) => ({ role: 'user', content });
 const assistant = (content: string) => ({ role: 'assistant', content });
@@ -13,17 +12,13 @@ const instruction = (content: string) => ({
 
 /** `mobius` has a large window; `oloid` one of 400 tokens and, behind it, one of 1,000. */
 describe('the prompt', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.setTargets('oloid', [
       { provider: 'simulated', model: 'small?text=Yes.', context_window: 400, priority: 1 },
       { provider: 'simulated', model: 'large?text=Yes.', context_window: 1_000, priority: 2 },
     ]);
     await service.startWorker();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   async function send(key: string, body: object) {
@@ -71,7 +66,7 @@ describe('the prompt', () => {
       expect(sent).toEqual([instruction('Grade level: "3".'), forged, user('Why?')]);
     });
 
-    it('not at all where nobody set them', async () => {
+    it('the prompt names subject and grade: not at all where nobody set them', async () => {
       const { key } = await service.startTenant();
 
       const { sent } = await send(key, { ...ask, subject: ' ', grade: '' });
@@ -84,7 +79,7 @@ describe('the prompt', () => {
     const WORDS_150 = 'river '.repeat(150).trim();
     const WORDS_250 = 'river '.repeat(250).trim();
 
-    it('by losing the oldest turns whole', async () => {
+    it('the prompt fits the context window: by losing the oldest turns whole', async () => {
       const { key } = await service.startTenant();
       const turns = ['first', 'second', 'third'];
       for (const turn of turns) {

@@ -1,24 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { postChat, requestIdOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const user = (content: string) => ({ role: 'user', content });
 
 /** `mobius` answers after 400 ms, `oloid` at once. */
 describe('turns of one entity at the same time', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.setTargets('mobius', [{ provider: 'simulated', model: 'slow?first_token_ms=400&text=slow' }]);
     await service.setTargets('oloid', [{ provider: 'simulated', model: 'fast?text=fast' }]);
     await service.startWorker();
     await service.startWorker();
   });
-  afterAll(async () => {
+  afterAll(() => {
     expect(service.log.errors()).toEqual([]);
-    await service.close();
   });
 
   const turn = (content: string, model: string) => ({ messages: [user(content)], entity_id: 'pupil', model });

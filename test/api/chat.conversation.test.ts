@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, choiceOf, parseSse, postChat, postStream, requestIdOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 interface Message {
   role: 'user' | 'assistant' | 'system';
@@ -14,15 +13,9 @@ const assistant = (content: string): Message => ({ role: 'assistant', content })
 const system = (content: string): Message => ({ role: 'system', content });
 
 describe('the conversation of an entity', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   /** Sends messages for the entity `pupil`; returns what the provider got and what the caller got. */
@@ -115,7 +108,7 @@ describe('the conversation of an entity', () => {
     ['empty', { fail: 'empty' } as const, 'Hello', 200],
     ['cut off by moderation', { text: 'Well. This is a parley moderation test. ' } as const, 'Hello', 200],
     ['refused by moderation', {}, 'A parley moderation test.', 400],
-  ])('keeps nothing of a turn that %s', async (_how, settings, content, status) => {
+  ])('the conversation of an entity keeps nothing of a turn that %s', async (_how, settings, content, status) => {
     const { key, tenantId } = await service.startTenant();
     service.provider.change(settings);
 
@@ -127,7 +120,7 @@ describe('the conversation of an entity', () => {
     expect((await say(key, [user('Next')])).sent).toEqual([user('Next')]);
   });
 
-  it('keeps an answer that max_tokens has cut', async () => {
+  it('the conversation of an entity keeps an answer that max_tokens has cut', async () => {
     const { key } = await service.startTenant();
 
     const first = await say(key, [user('one')], { max_tokens: 3 });
@@ -164,7 +157,7 @@ describe('the conversation of an entity', () => {
   });
 
   it.each(['$where', '$$ROOT', '$messages', '{"$ne":null}', '.', '__proto__', '😀'.repeat(128)])(
-    'takes any text for what it is: %s',
+    'the conversation of an entity takes any text for what it is: %s',
     async (text) => {
       const { key, tenantId } = await service.startTenant();
       service.provider.change({ text });

@@ -3,20 +3,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { chatOf, errorOf, expectUncharged, postChat, postStream } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 /** docs/spec/contract.md section 8, Routing: a scripted target first, a sound one behind it. */
 describe('a request whose first target does not serve it', () => {
   const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
   let primary: ScriptedServer;
-  let service: TestService;
   const FIRST_TOKEN_MS = 400;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
     primary = await startScriptedServer();
     const { url } = await backup.listen();
-    service = await startService({ workers: 0 });
     const settings = { kind: 'openai', base_url: `${primary.url}/v1`, api_key: 'k', max_retries: 2 };
     await service.setProvider({ ...settings, first_token_timeout_ms: FIRST_TOKEN_MS, timeout_ms: 10_000 }, 'primary');
     await service.setProvider({ base_url: `${url}/v1` }, 'backup');
@@ -35,7 +33,6 @@ describe('a request whose first target does not serve it', () => {
     await service.resetBreakers();
   });
   afterAll(async () => {
-    await service.close();
     await backup.close();
     await primary.close();
   });

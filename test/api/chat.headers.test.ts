@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const BASE = '/platform/v1';
 /** Failed authentications are limited by address. */
 const ADDRESS = '198.51.100.1';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback' } });
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useService({ env: { TRUST_PROXY: 'loopback' } });
 
 /** The default limits of the interface. */
 function startDefaultTenant(): Promise<TestTenant> {
@@ -78,7 +71,7 @@ describe('the headers of an answer', () => {
 
 describe('an unknown path', () => {
   it.each(['/', BASE, `${BASE}/`, `${BASE}/nothing`, '/platform/v2/chat', `${BASE}/%E0%A4%A`, `${BASE}/..%2f..%2fetc`])(
-    'is 404 with and without a key: %s',
+    'an unknown path is 404 with and without a key: %s',
     async (path) => {
       const { key } = await startDefaultTenant();
 
@@ -103,7 +96,7 @@ describe('an unknown path', () => {
     });
   });
 
-  it('is 429 over the key’s limit', async () => {
+  it('an unknown path is 429 over the key’s limit', async () => {
     const { key } = await service.startTenant({ tenant: { rpm: 1 } });
     await send('get', `${BASE}/nothing`, key);
 
@@ -156,7 +149,7 @@ describe('a query string', () => {
     ['a lone percent sign', '?%'],
     ['half of a character', '?%E0%A4%A'],
     ['8,000 characters', `?${'a=1&'.repeat(2_000)}`],
-  ])('changes nothing: %s', async (_what, query) => {
+  ])('a query string changes nothing: %s', async (_what, query) => {
     const { key } = await startDefaultTenant();
 
     const response = await request(service.app)

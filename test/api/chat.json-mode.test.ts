@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import {
   chatOf,
@@ -11,22 +11,17 @@ import {
   requestIdOf,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('json_mode', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.setProvider({ max_retries: 0 });
     await service.startWorker();
   });
   afterEach(() => {
     service.provider.restore();
     service.provider.reset();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it('answers with a string that parses as a JSON object', async () => {
@@ -68,7 +63,7 @@ describe('json_mode', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
-  it.each(['[1,2]', '"text"', 'null', ''])('takes no other JSON for an object: %s', async (text) => {
+  it.each(['[1,2]', '"text"', 'null', ''])('json_mode takes no other JSON for an object: %s', async (text) => {
     service.provider.change(text === '' ? { fail: 'empty' } : { text });
     const { key } = await service.startTenant();
 
@@ -87,7 +82,7 @@ describe('json_mode', () => {
     expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
   });
 
-  it('passes a stream through as it comes', async () => {
+  it('json_mode passes a stream through as it comes', async () => {
     const { key } = await service.startTenant();
 
     const response = await postStream(service.app, key, chatOf('As JSON', { json_mode: true }));

@@ -1,22 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, errorOf, parseSse, postChat, postStream, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const KEY = 'order-1';
 
 describe('an answer that is kept for a day', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const get = (key: string, path: string) =>
@@ -94,7 +87,7 @@ describe('an answer that is kept for a day', () => {
     expect(foreign.status).toBe(404);
   });
 
-  it('is forgotten when its day is over', async () => {
+  it('an answer that is kept for a day is forgotten when its day is over', async () => {
     const { key } = await service.startTenant();
     const body = chatOf('Once only');
     const first = await postChat(service.app, key, body).set('Idempotency-Key', KEY);
@@ -123,7 +116,7 @@ describe('an answer that is kept for a day', () => {
     expect([first.status, again.status]).toEqual([503, 200]);
   });
 
-  it('is not kept where nobody asked for it', async () => {
+  it('an answer that is kept for a day is not kept where nobody asked for it', async () => {
     const { key } = await service.startTenant();
     const first = await postChat(service.app, key, chatOf('Only now'));
     await waitFor(() => service.models.ledger.findOne({ requestId: String(first.body.id) }).lean(), 'the ledger entry');

@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
 import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 /** A reader looks after its request every 5 s. */
 const LIMIT_MS = 8_000;
 
 describe('a request that Redis has lost', () => {
-  let service: TestService;
   let key: string;
   let tenantId: string;
+  // Nobody works: what is lost cannot be ended by anybody else.
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    // Nobody works: what is lost cannot be ended by anybody else.
-    service = await startService({ workers: 0 });
     ({ key, tenantId } = await service.startTenant());
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   /** As a Redis that comes back empty, as far as this request is concerned. */
@@ -37,18 +33,21 @@ describe('a request that Redis has lost', () => {
     await service.redis.zrem(keys.inflight, requestId);
   }
 
-  it.each(['/chat', '/chat/stream'])('is answered 503 to whoever waits for %s', async (path) => {
-    const start = performance.now();
-    const waiting = post(service.url, key, path, chatOf('Hi'));
-    await lose();
+  it.each(['/chat', '/chat/stream'])(
+    'a request that Redis has lost is answered 503 to whoever waits for %s',
+    async (path) => {
+      const start = performance.now();
+      const waiting = post(service.url, key, path, chatOf('Hi'));
+      await lose();
 
-    const response = await waiting;
+      const response = await waiting;
 
-    expect(response.status).toBe(503);
-    expect(response.headers.get('retry-after')).toBe('1');
-    expect(await response.json()).toMatchObject({ error: { code: 'model_unavailable', type: 'overloaded_error' } });
-    expect(performance.now() - start).toBeLessThan(LIMIT_MS);
-  });
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(await response.json()).toMatchObject({ error: { code: 'model_unavailable', type: 'overloaded_error' } });
+      expect(performance.now() - start).toBeLessThan(LIMIT_MS);
+    },
+  );
 
   it('ends a stream that has begun with the typed error, numbered on, and without [DONE]', async () => {
     const other = await startService();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import {
@@ -13,8 +13,7 @@ import {
   requestIdOf,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 const FLAGGED = 'parley-moderation-test';
@@ -24,12 +23,9 @@ const HARMLESS = 'Bridges carry roads over rivers, and people have built them fo
 /** The endpoint is a simulated provider of its own, so that it can fail while the model answers. */
 describe('moderation by an endpoint', () => {
   const endpoint = createSimulatedProvider();
-  let service: TestService;
-  beforeAll(async () => {
+  const service = useService(async () => {
     const { url } = await endpoint.listen();
-    service = await startService({
-      env: { MODERATION_BACKEND: 'openai', MODERATION_BASE_URL: `${url}/v1`, MODERATION_TIMEOUT_MS: '500' },
-    });
+    return { env: { MODERATION_BACKEND: 'openai', MODERATION_BASE_URL: `${url}/v1`, MODERATION_TIMEOUT_MS: '500' } };
   });
   afterEach(() => {
     for (const provider of [service.provider, endpoint]) {
@@ -38,7 +34,6 @@ describe('moderation by an endpoint', () => {
     }
   });
   afterAll(async () => {
-    await service.close();
     await endpoint.close();
   });
 
@@ -136,7 +131,7 @@ describe('moderation by an endpoint', () => {
     ['is down', { moderation_status: 503 }],
     ['is too slow', { moderation_ms: 60_000 }],
     ['refuses us', { moderation_status: 401 }],
-  ])('fails closed where the endpoint %s', async (_what, settings) => {
+  ])('moderation by an endpoint fails closed where the endpoint %s', async (_what, settings) => {
     endpoint.change(settings);
     const { key, tenantId } = await service.startTenant({ credits: 10_000 });
 

@@ -11,13 +11,11 @@ import {
   requestIdOf,
   textOf,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('a request that reaches its time limit of one second', () => {
-  let service: TestService;
+  const service = useService({ workers: 0, env: { REQUEST_TIMEOUT_SECONDS: '1' } });
   beforeAll(async () => {
-    service = await startService({ workers: 0, env: { REQUEST_TIMEOUT_SECONDS: '1' } });
     await service.setProvider({ max_retries: 5 });
     await service.startWorker();
   });
@@ -25,9 +23,8 @@ describe('a request that reaches its time limit of one second', () => {
     service.provider.restore();
     service.provider.reset();
   });
-  afterAll(async () => {
+  afterAll(() => {
     expect(service.log.errors()).toEqual([]);
-    await service.close();
   });
 
   it.each([
@@ -81,14 +78,10 @@ describe('a request that reaches its time limit of one second', () => {
 });
 
 describe('a tier without a provider', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.models.tiers.deleteOne({ _id: 'oloid' });
     await service.startWorker();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it.each([
@@ -107,7 +100,7 @@ describe('a tier without a provider', () => {
     expect(service.log.lines.map(({ message }) => message).join()).toContain('PUT /admin/v1/tiers/');
   });
 
-  it('does not trouble the other tier', async () => {
+  it('a tier without a provider does not trouble the other tier', async () => {
     const { key } = await service.startTenant();
 
     expect((await postChat(service.app, key, chatOf('Hello'))).status).toBe(200);

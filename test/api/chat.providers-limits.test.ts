@@ -12,14 +12,12 @@ import {
   textOf,
   waitFor,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 /** `mobius` waits 300 ms for a first token, `oloid` 500 ms for a whole answer. Neither is tried again. */
 describe('a provider that takes too long', () => {
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     await service.setProvider({ max_retries: 0, first_token_timeout_ms: 300 });
     await service.setProvider({ max_retries: 0, timeout_ms: 500 }, 'short');
     await service.setTargets('oloid', [{ provider: 'short', model: 'sim' }]);
@@ -29,9 +27,8 @@ describe('a provider that takes too long', () => {
     service.provider.restore();
     service.provider.reset();
   });
-  afterAll(async () => {
+  afterAll(() => {
     expect(service.log.errors()).toEqual([]);
-    await service.close();
   });
 
   /** The provider has noticed that its call was given up: the connection is closed, not left to run. */

@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, expectUncharged, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const CREDIT = 1_000_000;
 
 describe('what a provider says of its usage', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   it.each([
@@ -90,7 +83,7 @@ describe('what a provider says of its usage', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
-  it('is booked at no cost for a test key', async () => {
+  it('what a provider says of its usage is booked at no cost for a test key', async () => {
     const { key, tenantId } = await service.startTenant({ credits: 10_000, key: { mode: 'test' } });
 
     const response = await postChat(service.app, key, chatOf('Only a test'));

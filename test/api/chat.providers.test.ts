@@ -1,17 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, expectUncharged, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 /** `mobius` has one provider that is tried again; `oloid` has the same without retries, and a second one behind it. */
 describe('a provider that fails before any text', () => {
   const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
-  let service: TestService;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
     const { url } = await backup.listen();
-    service = await startService({ workers: 0 });
     await service.setProvider({ max_retries: 2 });
     await service.setProvider({ max_retries: 0 }, 'once');
     await service.setProvider({ base_url: `${url}/v1` }, 'backup');
@@ -29,7 +27,6 @@ describe('a provider that fails before any text', () => {
     await service.resetBreakers();
   });
   afterAll(async () => {
-    await service.close();
     await backup.close();
   });
 
@@ -112,15 +109,18 @@ describe('a provider that fails before any text', () => {
       expect(await ledgerOf(service, response)).toMatchObject({ provider: 'backup', model: 'backup-model' });
     });
 
-    it.each([401, 403])('without being asked again after %d', async (status) => {
-      const { key } = await service.startTenant();
-      service.provider.change({ fail: 'status', status });
+    it.each([401, 403])(
+      'a provider that fails before any text is replaced by the next target: without being asked again after %d',
+      async (status) => {
+        const { key } = await service.startTenant();
+        service.provider.change({ fail: 'status', status });
 
-      const response = await postChat(service.app, key, chatOf('Refused'));
+        const response = await postChat(service.app, key, chatOf('Refused'));
 
-      expect(response.status).toBe(503);
-      expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
-    });
+        expect(response.status).toBe(503);
+        expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
+      },
+    );
 
     it('only until the first text: a stream that breaks after it is not begun again', async () => {
       const { key } = await service.startTenant();

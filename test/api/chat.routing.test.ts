@@ -1,23 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, expectUncharged, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
+import type { RunningWorker } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 import { createSimulatedProvider } from '../../scripts/simulated-provider/simulated-provider.ts';
 
 const BREAKER = { open_ms: 60_000, max_open_ms: 60_000 };
-
+let workers: RunningWorker[];
+const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
 /**
  * `mobius` asks `simulated`, then `backup`; `oloid` asks `only`, and nobody else. `only` and `simulated` are one server.
  * Two workers, so that nothing works by chance in one of them alone.
  */
-let service: TestService;
-let workers: RunningWorker[];
-let tenant: TestTenant;
-const backup = createSimulatedProvider({ defaults: { text: 'from the backup' } });
+const service = useService({ workers: 0 });
+const tenant = useTenant(service, { credits: 10_000_000 });
 beforeAll(async () => {
   const { url } = await backup.listen();
-  service = await startService({ workers: 0 });
   await service.setProvider({ max_retries: 0, first_token_timeout_ms: 300, timeout_ms: 600, breaker: BREAKER });
   await service.setProvider({ max_retries: 0, breaker: { open_ms: 1_000, max_open_ms: 60_000 } }, 'only');
   await service.setProvider({ base_url: `${url}/v1` }, 'backup');
@@ -27,7 +25,6 @@ beforeAll(async () => {
   ]);
   await service.setTargets('oloid', [{ provider: 'only', model: 'sim' }]);
   workers = [await service.startWorker(), await service.startWorker()];
-  tenant = await service.startTenant({ credits: 10_000_000 });
 });
 afterEach(async () => {
   for (const provider of [service.provider, backup]) {
@@ -38,7 +35,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   expect(service.log.errors()).toEqual([]);
-  await service.close();
   await backup.close();
 });
 
@@ -228,7 +224,7 @@ describe('three targets of which one fails', () => {
     ['malformed events', { fail: 'malformed', fail_after: 0 }],
     ['silence', { fail: 'stall', fail_after: 0 }],
     ['silence without a head', { fail: 'stall', fail_after: -1 }],
-  ] as const)('with %s: no request fails', async (_what, settings) => {
+  ] as const)('three targets of which one fails with %s: no request fails', async (_what, settings) => {
     service.provider.reset();
     service.provider.change(settings);
 

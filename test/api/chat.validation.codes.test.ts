@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TenantOptions, TestService, TestTenant } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ env: { TRUST_PROXY: 'loopback', REQUEST_TIMEOUT_SECONDS: '1' } });
-});
+import type { TenantOptions, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
+const service = useService({ env: { TRUST_PROXY: 'loopback', REQUEST_TIMEOUT_SECONDS: '1' } });
 afterEach(async () => {
   service.provider.restore();
   await service.resetBreakers();
-});
-afterAll(async () => {
-  await service.close();
 });
 
 const MESSAGE = { role: 'user', content: 'Hi' };
@@ -122,15 +115,18 @@ const CODES: [code: string, status: number, type: string, named: RegExp, provoke
 ];
 
 describe('every code of the interface can be reached', () => {
-  it('and the table has all fifteen', () => {
+  it('every code of the interface can be reached and the table has all fifteen', () => {
     expect(new Set(CODES.map(([code]) => code)).size).toBe(15);
   });
 
-  it.each(CODES)('%s, with status %i and type %s', async (code, status, type, named, provoke, options = {}) => {
-    const tenant = await service.startTenant(options);
+  it.each(CODES)(
+    'every code of the interface can be reached %s, with status %i and type %s',
+    async (code, status, type, named, provoke, options = {}) => {
+      const tenant = await service.startTenant(options);
 
-    const refusal = refusalOf(await provoke(tenant));
+      const refusal = refusalOf(await provoke(tenant));
 
-    expect(refusal).toMatchObject({ code, status, type, message: expect.stringMatching(named) });
-  });
+      expect(refusal).toMatchObject({ code, status, type, message: expect.stringMatching(named) });
+    },
+  );
 });

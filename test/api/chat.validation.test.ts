@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 
 const MESSAGE = { role: 'user', content: 'Hi' };
-
-let service: TestService;
-let tenant: TestTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await service.startTenant();
-});
-afterAll(async () => {
-  await service.close();
-});
+const service = useService();
+const tenant = useTenant(service);
 
 const metadataOf = (json: string) => `{"messages":[{"role":"user","content":"Hi"}],"metadata":${json}}`;
 const nested = (depth: number) => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);
@@ -62,7 +53,7 @@ const REFUSED: [string, object | string, string, string | undefined, string][] =
 ];
 
 describe('a refused body', () => {
-  it.each(REFUSED)('names field and rule: %s', async (_what, body, code, param, rule) => {
+  it.each(REFUSED)('a refused body names field and rule: %s', async (_what, body, code, param, rule) => {
     for (const post of [postChat, postStream]) {
       const refusal = refusalOf(await post(service.app, tenant.key, body));
 
@@ -121,7 +112,7 @@ describe('an accepted body', () => {
     ['16,384 tokens', chatOf('Hi', { max_tokens: 16_384 })],
     ['a tier', chatOf('Hi', { model: 'oloid' })],
     ['every role', { messages: ['system', 'assistant', 'user'].map((role) => ({ role, content: 'x' })) }],
-  ])('is answered: %s', async (_what, body) => {
+  ])('an accepted body is answered: %s', async (_what, body) => {
     const response = await postChat(service.app, tenant.key, body);
     expect([response.status, response.text.slice(0, 20)]).toEqual([
       200,

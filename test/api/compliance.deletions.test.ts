@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { ledgerOf, postChat, waitFor } from '../support/chat.ts';
-import { openDeletionCase, settlementOf, startDeletionService } from '../support/compliance-lab.ts';
+import { openDeletionCase, settlementOf, useDeletionService } from '../support/compliance-lab.ts';
 import type { DeletionCase } from '../support/compliance-lab.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { findEverywhere } from '../support/search-stores.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-
-let service: TestService;
 let one: DeletionCase;
-beforeAll(async () => {
-  service = await startDeletionService();
-});
+const service = useDeletionService();
 beforeEach(async () => {
   one = await openDeletionCase(service);
 });
 afterEach(() => one.receiver.close());
-afterAll(() => service.close());
 
 const ofEntity = () => ({ scope: 'entity', entity_id: one.entity });
 const entityPath = () => `/entities/${encodeURIComponent(one.entity)}`;
@@ -155,7 +149,7 @@ describe('the deletion of an entity', () => {
     expect(Object.values(deletion.report)).toEqual(Object.values(deletion.report).map(() => 0));
   }, 30_000);
 
-  it('goes on where its worker has died', async () => {
+  it('the deletion of an entity goes on where its worker has died', async () => {
     const { tenant, entity, pseudonym } = one;
     await ledgerOf(service, await postChat(service.app, tenant.key, one.said()));
     const { tenantId } = tenant;

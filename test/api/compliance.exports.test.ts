@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import type { ExportManifest } from '../../shared/contracts/compliance.ts';
@@ -9,27 +9,17 @@ import { chatOf, ledgerOf, postChat } from '../support/chat.ts';
 import { jobOf } from '../support/compliance.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
+import { useApi, useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { linesOf, sha256Of, unzip } from '../support/zip.ts';
 
 const WORD = 'Quetzalcoatl';
 const OTHER_WORD = 'Huitzilopochtli';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
-});
-beforeEach(async () => {
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
-});
-afterAll(() => service.close());
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const tenant = useTenantPerTest(service);
+const api = useApi(service, tenant);
 
 const say = (key: string, entity_id: string, content: string) =>
   postChat(service.app, key, chatOf(content, { entity_id, metadata: { content } }));
@@ -152,7 +142,7 @@ describe('an export of the tenant', () => {
 });
 
 describe('an export of an entity', () => {
-  it('has what is of the entity alone', async () => {
+  it('an export of an entity has what is of the entity alone', async () => {
     await say(tenant.key, 'neighbour', OTHER_WORD);
     await ledgerOf(service, await say(tenant.key, 'pupil', WORD));
 
@@ -168,7 +158,7 @@ describe('an export of an entity', () => {
     expect(files.has('keys.jsonl')).toBe(false);
   }, 40_000);
 
-  it('is empty where the entity is unknown', async () => {
+  it('an export of an entity is empty where the entity is unknown', async () => {
     const { manifest } = await exported({ scope: 'entity', entity_id: 'nobody' });
     const { files } = manifest;
     expect(files.filter(({ rows }) => rows > 0).map(({ name }) => name)).toEqual([
@@ -233,7 +223,7 @@ describe('POST /compliance/exports', () => {
     [{ scope: 'entity', entity_id: '' }, 'entity_id'],
     [{ scope: 'entity', entity_id: 'x'.repeat(257) }, 'entity_id'],
     [{ scope: 'tenant', more: 1 }, 'more'],
-  ])('refuses %j', async (body, param) => {
+  ])('POST /compliance/exports refuses %j', async (body, param) => {
     expect(refusalOf(await api('post', '/compliance/exports', body))).toMatchObject({
       status: 400,
       code: 'invalid_request',

@@ -1,26 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { ledgerOf, postChat } from '../support/chat.ts';
 import { createBatchLab } from '../support/batch-lab.ts';
 import { jobOf } from '../support/compliance.ts';
-import { openDeletionCase, startDeletionService } from '../support/compliance-lab.ts';
+import { openDeletionCase, useDeletionService } from '../support/compliance-lab.ts';
 import type { DeletionCase } from '../support/compliance-lab.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { findEverywhere } from '../support/search-stores.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-
-let service: TestService;
 let one: DeletionCase;
-beforeAll(async () => {
-  // One request at a time: the next one waits in its queue.
-  service = await startDeletionService({ env: { WORKER_CONCURRENCY: '1' } });
-});
+// One request at a time: the next one waits in its queue.
+const service = useDeletionService({ env: { WORKER_CONCURRENCY: '1' } });
 beforeEach(async () => {
   one = await openDeletionCase(service);
 });
 afterEach(() => one.receiver.close());
-afterAll(() => service.close());
 
 describe('the deletion of all conversations of a tenant', () => {
   it('leaves none of them anywhere, and account, keys and audit log as they are', async () => {
@@ -117,7 +111,7 @@ describe('POST /compliance/deletions', () => {
     [{ scope: 'entity', entity_id: 42 }, 'entity_id'],
     [{ scope: 'entity', entity_id: 'pupil', reason: 'x'.repeat(501) }, 'reason'],
     [{ scope: 'tenant', reason: null }, 'reason'],
-  ])('refuses %j', async (body, param) => {
+  ])('POST /compliance/deletions refuses %j', async (body, param) => {
     expect(refusalOf(await one.api('post', '/compliance/deletions', body))).toMatchObject({
       status: 400,
       code: 'invalid_request',

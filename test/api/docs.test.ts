@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
-afterAll(() => service.close());
+import { useService } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
 
 const get = (path: string) => request(service.app).get(path).buffer(true);
 
@@ -45,7 +39,7 @@ describe('/docs', () => {
     expect(response.text).not.toMatch(/<script>|<style|\son\w+=|style=/);
   });
 
-  it('loads everything from this service', async () => {
+  it('/docs loads everything from this service', async () => {
     const addresses = await loadedBy('/docs/');
 
     expect(addresses.map(({ host }) => host)).toEqual(addresses.map(() => 'parley.test'));
@@ -89,7 +83,7 @@ describe('/docs', () => {
     }
   });
 
-  it('answers GET alone', async () => {
+  it('/docs answers GET alone', async () => {
     expect(refusalOf(await request(service.app).post('/docs/'))).toMatchObject({ status: 405 });
   });
 });

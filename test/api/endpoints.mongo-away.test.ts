@@ -1,28 +1,23 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
-import { endpointRule } from '../../api/contract/endpoints.ts';
-import { call, ENDPOINT_NAMES, makeResources } from '../support/endpoints.ts';
+import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { mongoUri } from '../support/stores.ts';
+import { useService } from '../support/use-service.ts';
 
 /** A call to MongoDB is given a second and one more try; a hang would take many times that. */
 const LIMIT_MS = 8_000;
-
-let service: TestService;
 let mongo: StoreProxy;
 beforeAll(async () => {
-  const { proxy, url } = await proxyTo('TEST_MONGODB_URI', `/endpoints${String(process.pid)}`);
-  mongo = proxy;
-  service = await startService({ env: { MONGODB_URI: url, PAYMENTS: 'test' } });
+  mongo = await proxyTo(mongoUri(`endpoints${String(process.pid)}`));
 });
+const service = useService(() => ({ env: { MONGODB_URI: mongo.url, PAYMENTS: 'test' } }));
 afterEach(() => {
   mongo.restore();
 });
 afterAll(async () => {
-  await service.close();
   await mongo.close();
 });
 

@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
-import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
+import { useApi, useService, useTenant } from '../support/use-service.ts';
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   // `oloid` takes long enough to delete something meanwhile.
   await service.setTargets('oloid', [
     { provider: 'simulated', model: 'sim?first_token_ms=1500', context_window: 128_000 },
   ]);
   await service.startWorker();
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
 });
-afterAll(() => service.close());
 
 const say = (entity_id: string, content: string, more: object = {}) =>
   postChat(service.app, tenant.key, chatOf(content, { entity_id, ...more }));
@@ -67,7 +59,7 @@ describe('the history of an entity', () => {
     expect(Math.abs(Number(body.data[0].created_at) - Date.now() / 1000)).toBeLessThan(60);
   });
 
-  it('is read in pages, newest first', async () => {
+  it('the history of an entity is read in pages, newest first', async () => {
     await say('pages', 'One');
     await say('pages', 'Two');
 
@@ -95,7 +87,7 @@ describe('the history of an entity', () => {
     expect(await contents('short')).toEqual(['Two']);
   });
 
-  it('stays when the entity is replaced', async () => {
+  it('the history of an entity stays when the entity is replaced', async () => {
     await say('replaced', 'One');
     await api('put', '/entities/replaced', { name: 'Ada' });
     expect(await contents('replaced')).toEqual(['One']);
@@ -103,7 +95,7 @@ describe('the history of an entity', () => {
 });
 
 describe('a request in flight', () => {
-  it('does not bring a deleted entity back', async () => {
+  it('a request in flight does not bring a deleted entity back', async () => {
     await say('deleted', 'before');
     const end = await begin('deleted');
 
@@ -133,7 +125,7 @@ describe('a request in flight', () => {
     expect(await contents('anew')).toEqual(['after']);
   });
 
-  it('does not bring a deleted history back', async () => {
+  it('a request in flight does not bring a deleted history back', async () => {
     await say('cleared', 'before');
     const end = await begin('cleared');
 
@@ -143,7 +135,7 @@ describe('a request in flight', () => {
     expect(await contents('cleared')).toEqual([]);
   });
 
-  it('is remembered where nothing was deleted', async () => {
+  it('a request in flight is remembered where nothing was deleted', async () => {
     const end = await begin('kept');
     await end();
     expect(await contents('kept')).toEqual(['slow']);

@@ -4,21 +4,16 @@ import type request from 'supertest';
 import { URLS } from '../support/billing.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService } from '../support/use-service.ts';
+import { mongoUri } from '../support/stores.ts';
 
 let proxy: LossyProxy;
-let service: TestService;
 beforeAll(async () => {
-  const uri = new URL(process.env['TEST_MONGODB_URI'] ?? '');
-  proxy = await startLossyProxy(Number(uri.port));
-  uri.port = String(proxy.port);
-  uri.pathname = `/lost${String(process.pid)}`;
-  service = await startService({ workers: 0, env: { PAYMENTS: 'test', MONGODB_URI: uri.href } });
+  proxy = await startLossyProxy(mongoUri(`lost${String(process.pid)}`));
 });
+const service = useService(() => ({ workers: 0, env: { PAYMENTS: 'test', MONGODB_URI: proxy.url } }));
 afterAll(async () => {
-  await service.close();
   await proxy.close();
 });
 

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey, tryKey } from '../support/tenant-keys.ts';
 import type { KeyBody } from '../support/tenant-keys.ts';
-
-let service: TestService;
+import { useService } from '../support/use-service.ts';
 let api: CallApi;
+const service = useService({ workers: 0 });
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   api = apiOf(service, (await service.startTenant()).key);
 });
-afterAll(() => service.close());
 
 async function rotate(id: string, body?: object, by = api): Promise<KeyBody> {
   const response = await by('post', `/keys/${id}/rotate`, body);
@@ -57,7 +53,7 @@ describe('rotating a key', () => {
     expect(refusalOf(await tryKey(service, value))).toMatchObject({ status: 429, limit: 2 });
   });
 
-  it('ends the old value with the grace', async () => {
+  it('rotating a key ends the old value with the grace', async () => {
     const key = await makeKey(api);
     const { value } = await rotate(key.id, { grace_seconds: 1 });
 
@@ -104,7 +100,7 @@ describe('rotating a key', () => {
     await rotate(id, { grace_seconds: 0 });
   });
 
-  it('ends every value with the revocation', async () => {
+  it('rotating a key ends every value with the revocation', async () => {
     const key = await makeKey(api);
     const { value } = await rotate(key.id, { grace_seconds: 600 });
 
@@ -122,7 +118,7 @@ describe('rotating a key', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401]);
   });
 
-  it.each([-1, 604_801, 1.5, '60', null])('is 400 for a grace of %j', async (grace) => {
+  it.each([-1, 604_801, 1.5, '60', null])('rotating a key is 400 for a grace of %j', async (grace) => {
     const { id } = await makeKey(api);
     expect(refusalOf(await api('post', `/keys/${id}/rotate`, { grace_seconds: grace }))).toMatchObject({
       status: 400,
@@ -130,7 +126,7 @@ describe('rotating a key', () => {
     });
   });
 
-  it('is 409 for a key that has expired', async () => {
+  it('rotating a key is 409 for a key that has expired', async () => {
     const { id } = await makeKey(api);
     await service.models.keys.updateOne({ _id: id }, { expiresAt: Date.now() - 1 });
 

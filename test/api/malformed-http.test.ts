@@ -8,8 +8,7 @@ import { refuseMalformed } from '../../api/http/client-error.ts';
 import { serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
@@ -63,16 +62,14 @@ const FINE = 'GET /nothing HTTP/1.1\r\nHost: parley\r\n\r\n';
 
 describe('what is no HTTP request is refused in the form of every refusal, and the connection closed:', () => {
   const closer = createCloser(() => undefined);
-  let service: TestService;
   let port: number;
+  const service = useService({ workers: 0 });
   beforeAll(async () => {
-    service = await startService({ workers: 0 });
     port = await freePort();
     await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
   });
   afterAll(async () => {
     await closer.close();
-    await service.close();
   });
 
   it.each([

@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
 import { errorOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 describe('the official openai client', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const clientFor = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${service.url}/platform/v1`, maxRetries: 0 });
@@ -38,7 +31,7 @@ describe('the official openai client', () => {
     expect(answer.usage?.completion_tokens).toBeLessThanOrEqual(3);
   });
 
-  it('gets a stream with usage at its end', async () => {
+  it('the official openai client gets a stream with usage at its end', async () => {
     service.provider.change({ chunks: 8 });
     const { key } = await service.startTenant();
 
@@ -58,7 +51,7 @@ describe('the official openai client', () => {
     expect(tokens).toBeGreaterThan(0);
   });
 
-  it('raises when a stream fails midway', async () => {
+  it('the official openai client raises when a stream fails midway', async () => {
     service.provider.change({ chunks: 20, chunk_ms: 5, fail: 'truncate', fail_after: 5 });
     const { key } = await service.startTenant();
     const stream = await clientFor(key).chat.completions.create({ ...hello, stream: true });
@@ -85,13 +78,13 @@ describe('the official openai client', () => {
     expect(entries).toHaveLength(1);
   });
 
-  it('lists the tiers as models', async () => {
+  it('the official openai client lists the tiers as models', async () => {
     const { key } = await service.startTenant();
     const models = await clientFor(key).models.list();
     expect(models.data.map(({ id }) => id)).toEqual(['mobius', 'oloid']);
   });
 
-  it('sees the service’s own errors', async () => {
+  it('the official openai client sees the service’s own errors', async () => {
     await expect(clientFor('svc_sk_live_nonsense').chat.completions.create(hello)).rejects.toMatchObject({
       status: 401,
       code: 'invalid_api_key',

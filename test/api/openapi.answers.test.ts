@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { createAnswerChecker, endpointsById } from '../fuzz/check-answer.ts';
@@ -8,27 +8,22 @@ import type { Endpoint } from '../fuzz/read-document.ts';
 import { buy } from '../support/billing.ts';
 import { chatOf, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
 import { readDocument, sendExample } from '../support/openapi.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
-
-let service: TestService;
-let tenant: TestTenant;
 let checker: AnswerChecker;
 let endpoints: ReadonlyMap<string, Endpoint>;
+const service = useService({ env: { PAYMENTS: 'test', WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const tenant = useTenant(service);
 beforeAll(async () => {
-  service = await startService({ env: { PAYMENTS: 'test', WEBHOOK_ALLOW_PRIVATE: 'true' } });
   const document = await readDocument(service);
   checker = createAnswerChecker(document);
   endpoints = endpointsById(document);
-  tenant = await service.startTenant();
 });
 afterEach(() => {
   service.provider.restore();
 });
-afterAll(() => service.close());
 
 async function call(name: string, values: Record<string, string> = {}, more: { body?: unknown; query?: object } = {}) {
   const endpoint = endpoints.get(name);

@@ -7,28 +7,24 @@ import { SCOPES } from '../../shared/domain/keys/api-key.ts';
 import { freePort } from '../../scripts/embedded/ports.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { readDocument } from '../support/openapi.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
+import { useService } from '../support/use-service.ts';
 
 /** A tenth of E15 (docs/faults.md); a larger one found nothing that this one with another seed does not. */
 const REQUESTS = 300;
 const FUZZ_MS = 120_000;
-
-let service: TestService;
 let url: string;
 /** The app behind the server that the ingress makes: it has its own word for what never reaches the app. */
 const closer = createCloser(() => undefined);
+const service = useService({ env: { PAYMENTS: 'test', TRUST_PROXY: 'loopback' } });
 beforeAll(async () => {
-  service = await startService({ env: { PAYMENTS: 'test', TRUST_PROXY: 'loopback' } });
   const port = await freePort();
   await serve(service.app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 1_000 }, closer);
   url = `http://127.0.0.1:${port}`;
 });
 afterAll(async () => {
   await closer.close();
-  await service.close();
 });
 
 it(

@@ -1,37 +1,32 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createDocument } from '../../api/openapi/document.ts';
+import { createDocument } from '../../api/openapi/public-api.ts';
 import { createAnswerChecker } from '../fuzz/check-answer.ts';
 import { examplesOf } from '../fuzz/examples.ts';
 import { endpointsOf } from '../fuzz/read-document.ts';
 import type { Endpoint, ServedDocument } from '../fuzz/read-document.ts';
-import { endpointRule } from '../../api/contract/endpoints.ts';
-import type { EndpointName } from '../../api/contract/endpoints.ts';
-import { makeResources, paramsOf } from '../support/endpoints.ts';
+import type { EndpointName } from '../../api/endpoints.ts';
+import { endpointRule, makeResources, paramsOf } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { sendExample, wireValues } from '../support/openapi.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
 import { routesOf } from '../support/routes-of.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { useService, useTenant } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 // What is served has passed through JSON.
 const document = JSON.parse(JSON.stringify(createDocument())) as ServedDocument;
 const endpoints = endpointsOf(document);
 const checker = createAnswerChecker(document);
-
-let service: TestService;
-let reader: TestTenant;
 let readValues: Record<string, string>;
+const service = useService({ env: { PAYMENTS: 'test' } });
+const reader = useTenant(service);
 beforeAll(async () => {
-  service = await startService({ env: { PAYMENTS: 'test' } });
-  reader = await service.startTenant();
   readValues = await valuesFor(reader);
 });
-afterAll(() => service.close());
 
 describe.each(['/openapi.json', '/platform/v1/openapi.json'])('GET %s', (path) => {
   it('is the document, for anybody', async () => {

@@ -9,6 +9,7 @@ import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const CANARY = 'sk-canary-0123456789abcdef';
 
@@ -57,11 +58,10 @@ async function redisText({ redis, keyspace }: TestService): Promise<string> {
 
 describe('the key of a provider', () => {
   let server: ScriptedServer;
-  let service: TestService;
   const puts: string[] = [];
+  const service = useService({ workers: 0, env: { LOG_LEVEL: 'debug' } });
   beforeAll(async () => {
     server = await startScriptedServer();
-    service = await startService({ workers: 0, env: { LOG_LEVEL: 'debug' } });
     for (const [tier, kind] of [
       ['mobius', 'openai'],
       ['oloid', 'anthropic'],
@@ -76,11 +76,10 @@ describe('the key of a provider', () => {
     await service.resetBreakers();
   });
   afterAll(async () => {
-    await service.close();
     await server.close();
   });
 
-  it('is in no answer of the administration', async () => {
+  it('the key of a provider is in no answer of the administration', async () => {
     const paths = ['/providers', '/providers/openai', '/tiers/mobius', '/tiers/mobius/versions', '/queues', '/tenants'];
     const gets = await Promise.all(paths.map(async (path) => (await service.admin('get', path)).text));
 
@@ -93,7 +92,7 @@ describe('the key of a provider', () => {
     [{ api_key: CANARY, typo: CANARY }],
     [{ base_url: `http://u:${CANARY}@host/v1` }],
     [{ base_url: `http://host/v1?key=${CANARY}` }],
-  ])('is not in a refusal either', async (fields) => {
+  ])('the key of a provider is not in a refusal either', async (fields) => {
     const wrong = { kind: 'openai', base_url: 'http://host/v1', ...fields };
 
     const refused = await service.admin('put', '/providers/openai', wrong);

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import { chatOf, ledgerOf, postChat, postStream, requestIdOf } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
+import { useApi, useService, useTenant } from '../support/use-service.ts';
 let testKeyId: string;
 /** In the order in which they were booked: live, live with an entity, streamed, with a test key. */
 let ids: string[];
+const service = useService();
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 beforeAll(async () => {
-  service = await startService();
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
   const testKey = await makeKey(api, { mode: 'test' });
   testKeyId = testKey.id;
   ids = [];
@@ -33,7 +27,6 @@ beforeAll(async () => {
     ids.push(requestIdOf(response));
   }
 });
-afterAll(() => service.close());
 
 const listed = async (query: string) => {
   const { body } = await api('get', `/usage/requests?${query}`);
@@ -69,7 +62,7 @@ describe('GET /usage/requests', () => {
     expect(fourth?.['total_tokens']).toBeGreaterThan(0);
   });
 
-  it('gives pages, newest first', async () => {
+  it('GET /usage/requests gives pages, newest first', async () => {
     const first = await listed('limit=3');
     const second = await listed(`limit=3&after=${String(first.at(-1))}`);
     expect([...first, ...second]).toEqual(ids.toReversed());
@@ -83,7 +76,7 @@ describe('GET /usage/requests', () => {
     ['a mode', () => 'mode=live', [0, 1, 2]],
     ['several things', () => 'mode=live&model=mobius', [0, 2]],
     ['nobody', () => 'entity_id=nobody', []],
-  ])('has only what is about %s', async (_what, queryOf, expected) => {
+  ])('GET /usage/requests has only what is about %s', async (_what, queryOf, expected) => {
     expect(await listed(`order=asc&${queryOf()}`)).toEqual(expected.map((index) => ids[index]));
   });
 

@@ -1,29 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { UsageRollUpRow } from '../../shared/infra/mongo/accounts/usage-repository.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
+import { useApi, useService, useTenant } from '../support/use-service.ts';
 
 const DAY = 86_400_000;
 const KEY_A = `key_${'a'.repeat(24)}`;
 const KEY_B = `key_${'b'.repeat(24)}`;
 /** The start of a day in the past. */
 const START = Date.UTC(2026, 2, 1);
-
-let service: TestService;
-let tenant: TestTenant;
-let api: CallApi;
+const service = useService({ workers: 0 });
+const tenant = useTenant(service);
+const api = useApi(service, tenant);
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
   await insert(tenant.tenantId, ROWS);
   await insert((await service.startTenant()).tenantId, ROWS);
 });
-afterAll(() => service.close());
 
 type Fields = Partial<Omit<UsageRollUpRow, '_id' | 'tenantId'>>;
 
@@ -134,13 +127,13 @@ describe('GET /usage', () => {
     ['endpoint=chat.stream', 1],
     ['endpoint=chat.stream&model=mobius', 0],
     [`key_id=key_${'z'.repeat(24)}`, 0],
-  ])('has only what %s is about', async (filter, count) => {
+  ])('GET /usage has only what %s is about', async (filter, count) => {
     const buckets = bucketsOf(await api('get', `/usage?${range(3)}&${filter}`));
     const sum = buckets.flatMap(({ results }) => results).reduce((total, { requests }) => total + Number(requests), 0);
     expect(sum).toBe(count);
   });
 
-  it('gives pages of buckets', async () => {
+  it('GET /usage gives pages of buckets', async () => {
     const pages: Bucket[][] = [];
     let page: string | null = '';
     while (page !== null) {
@@ -157,7 +150,7 @@ describe('GET /usage', () => {
     expect(pages.flat().flatMap(({ results }) => results)).toHaveLength(2);
   });
 
-  it('is this month by day without parameters', async () => {
+  it('GET /usage is this month by day without parameters', async () => {
     const own = await service.startTenant();
     const now = Date.now();
     const today = Math.floor(now / DAY) * DAY;
@@ -250,7 +243,7 @@ describe('GET /usage', () => {
     });
   });
 
-  it('says that minutes are kept for 35 days', async () => {
+  it('GET /usage says that minutes are kept for 35 days', async () => {
     const start = Math.floor(Date.now() / 1000) - 36 * 86_400;
     const refusal = refusalOf(await api('get', `/usage?bucket_width=1m&start_time=${start}`));
     expect(refusal).toMatchObject({ status: 400, param: 'start_time', message: expect.stringContaining('1h') });

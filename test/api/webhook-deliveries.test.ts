@@ -1,29 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 
 import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
+import { useApi, useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import type { ReceivedWebhook, WebhookReceiver } from '../support/webhook-receiver.ts';
-
-let service: TestService;
 let receiver: WebhookReceiver;
-let tenant: TestTenant;
-let api: CallApi;
-beforeAll(async () => {
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
-});
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const tenant = useTenantPerTest(service);
+const api = useApi(service, tenant);
 beforeEach(async () => {
   receiver = await startWebhookReceiver();
-  tenant = await service.startTenant();
-  api = apiOf(service, tenant.key);
 });
 afterEach(() => receiver.close());
-afterAll(() => service.close());
 
 async function subscribe(events: string[], url = receiver.url): Promise<{ id: string; secret: string }> {
   const { body } = await api('post', '/webhooks', { url, events });
@@ -121,7 +113,7 @@ describe('a delivery', () => {
     await idle.close();
   });
 
-  it('does not follow a redirect', async () => {
+  it('a delivery does not follow a redirect', async () => {
     const other = await startWebhookReceiver();
     const { id } = await subscribe(['ping']);
     receiver.answerWith((res) => res.writeHead(307, { Location: other.url }).end());
@@ -152,7 +144,7 @@ describe('a delivery', () => {
     await gone.close();
   });
 
-  it('does not wait for a receiver that hangs', async () => {
+  it('a delivery does not wait for a receiver that hangs', async () => {
     const hanging = await startWebhookReceiver();
     hanging.answerWith(() => undefined);
     const { id } = await subscribe(['key.created'], hanging.url);

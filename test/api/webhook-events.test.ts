@@ -1,33 +1,28 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import request from 'supertest';
 
 import { buy } from '../support/billing.ts';
 import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import type { CallApi } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
+import { useService } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import type { ReceivedWebhook, WebhookReceiver } from '../support/webhook-receiver.ts';
-
-let service: TestService;
 let receiver: WebhookReceiver;
 let tenant: TestTenant;
 let api: CallApi;
-beforeAll(async () => {
-  service = await startService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true', PAYMENTS: 'test' } });
-});
+const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true', PAYMENTS: 'test' } });
 beforeEach(async () => {
   receiver = await startWebhookReceiver();
   tenant = await service.startTenant();
   api = apiOf(service, tenant.key);
 });
 afterEach(() => receiver.close());
-afterAll(() => service.close());
 
 async function subscribe(events: string[], url = receiver.url): Promise<{ id: string; secret: string }> {
   const { body } = await api('post', '/webhooks', { url, events });

@@ -6,7 +6,7 @@ import type { Lab, LabOptions } from './lab/lab.ts';
 export type Size = 'full' | 'small';
 
 /** What only this experiment can say, beside the invariants. */
-export interface Findings {
+interface Findings {
   verdicts: Verdict[];
   /** Figures for the reader, by name. */
   figures?: Record<string, number | string>;

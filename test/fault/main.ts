@@ -3,7 +3,7 @@ import { EXPERIMENTS } from './experiments/index.ts';
 import { parseFaultOptions, USAGE } from './options.ts';
 import type { FaultOptions } from './options.ts';
 import { runSuite } from './run-suite.ts';
-import { runSupervised } from '../../scripts/service/run-supervised.ts';
+import { runSupervised } from '../../scripts/harness/run-supervised.ts';
 
 const print = (line: string) => {
   process.stdout.write(`${line}\n`);

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { readNumber } from '../../scripts/service/read-number.ts';
+import { readNumber } from '../../scripts/harness/read-number.ts';
 
 export interface FaultOptions {
   /** Upper case; none: all. */

@@ -1,8 +1,8 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { ROOT } from '../../scripts/service/node-program.ts';
-import type { SupervisedTask } from '../../scripts/service/run-supervised.ts';
+import { ROOT } from '../../scripts/harness/program.ts';
+import type { SupervisedTask } from '../../scripts/harness/run-supervised.ts';
 import { renderFaults } from './checker/verdict.ts';
 import type { Experiment } from './experiment.ts';
 import { renderReport } from './report.ts';

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
@@ -9,11 +7,10 @@ import type { Upload, UploadDeps } from '../../api/resources/batches/upload.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const PRINCIPAL: Principal = {
   ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
@@ -28,7 +25,7 @@ let mongo: Connection;
 let models: Models;
 let batches: UploadDeps['batches'];
 beforeAll(async () => {
-  mongo = await connectMongo(mongoUri(`upl-${randomBytes(6).toString('hex')}`));
+  mongo = await openTestMongo(uniqueName('upl-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   batches = createBatchRepository(mongo);

@@ -5,15 +5,15 @@ import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { redisUrl } from '../support/stores.ts';
 
 let lab: BreakerLab;
 let worker: LabWorker;
 let proxy: StoreProxy;
 beforeEach(async () => {
   lab = await openBreakerLab();
-  const proxied = await proxyTo('TEST_REDIS_URL');
-  proxy = proxied.proxy;
-  worker = await lab.startWorker({ url: proxied.url });
+  proxy = await proxyTo(redisUrl());
+  worker = await lab.startWorker({ url: proxy.url });
 });
 afterEach(async () => {
   proxy.restore();

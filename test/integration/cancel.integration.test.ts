@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createCancelChannel } from '../../shared/infra/redis/requests/request-channels.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createLease, createOpenLeases } from '../../workers/pipeline/lease/lease.ts';
@@ -11,14 +10,14 @@ import type { Lease } from '../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { RETENTION_MS, SHARD, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { openTestRedis } from '../support/stores.ts';
 
 let lab: RequestLab;
 let subscriber: RedisClient;
 let leases: OpenLeases;
 beforeAll(async () => {
   lab = await openRequestLab();
-  subscriber = createRedis(process.env['TEST_REDIS_URL'] ?? '', 'subscriber');
-  await connectRedis(subscriber);
+  subscriber = await openTestRedis('subscriber');
   leases = createOpenLeases((options) => createLease(lab.requests, createRecordingLog(), options));
   const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.check(requestId));
   await channel.subscribe(SHARD);

@@ -4,12 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const CREATE = { create: true, now: 1_000 };
 
@@ -31,7 +30,7 @@ describe('the stored conversation of an entity', () => {
   let models: Models;
   let conversations: ConversationRepository;
   beforeAll(async () => {
-    mongo = await connectMongo(mongoUri(`conv-${randomBytes(6).toString('hex')}`));
+    mongo = await openTestMongo(uniqueName('conv-'));
     models = createModels(mongo);
     await ensureIndexes(mongo);
     conversations = createConversationRepository(mongo);
@@ -47,7 +46,7 @@ describe('the stored conversation of an entity', () => {
     return (await conversations.find(tenantId, entityId))?.history;
   }
 
-  it('is unknown before its first turn', async () => {
+  it('the stored conversation of an entity is unknown before its first turn', async () => {
     expect(await conversations.find('ten_1', newEntity())).toBeUndefined();
   });
 
@@ -69,7 +68,7 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
   });
 
-  it('keeps the 50 most recent messages', async () => {
+  it('the stored conversation of an entity keeps the 50 most recent messages', async () => {
     const entityId = newEntity();
 
     for (let seq = 1; seq <= 26; seq += 1) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
@@ -92,7 +91,7 @@ describe('the stored conversation of an entity', () => {
   });
 
   it.each(['$messages', '$$ROOT', '$literal', '{"$set":{}}', '$'.repeat(3), 'a.b', '\u0000', '😀', '\ud800x'])(
-    'takes any text for text: %j',
+    'the stored conversation of an entity takes any text for text: %j',
     async (content) => {
       const entityId = newEntity();
 
@@ -112,7 +111,7 @@ describe('the stored conversation of an entity', () => {
     expect(await models.entities.countDocuments({ entityId })).toBe(1);
   });
 
-  it('belongs to one tenant', async () => {
+  it('the stored conversation of an entity belongs to one tenant', async () => {
     const entityId = newEntity();
     await conversations.remember('ten_1', entityId, turn(1, 'mine'), CREATE);
     await conversations.remember('ten_2', entityId, turn(2, 'yours'), CREATE);
@@ -123,7 +122,7 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId, 'ten_2')).toEqual(messagesOf(turn(2, 'yours')));
   });
 
-  it('forgets one turn and nothing else', async () => {
+  it('the stored conversation of an entity forgets one turn and nothing else', async () => {
     const entityId = newEntity();
     for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
 

@@ -72,7 +72,7 @@ describe('the launcher', () => {
   it('installs nothing when the installation is newer than the lock file', async () => {
     await writeInstalled({});
     expect((await run('drive')).output).toBe('');
-    expect(await calls()).toEqual(['node --disable-warning=ExperimentalWarning scripts/drive.ts']);
+    expect(await calls()).toEqual(['node --disable-warning=ExperimentalWarning scripts/drive/main.ts']);
   });
 
   it('installs again when the lock file is newer and asks for something else', async () => {
@@ -116,7 +116,7 @@ describe('the launcher', () => {
     const { code } = await run('drive', 'file with spaces.jsonl', '--stream');
     expect(code).toBe(7);
     expect(await calls()).toEqual([
-      'node --disable-warning=ExperimentalWarning scripts/drive.ts file with spaces.jsonl --stream',
+      'node --disable-warning=ExperimentalWarning scripts/drive/main.ts file with spaces.jsonl --stream',
     ]);
   });
 
@@ -153,6 +153,6 @@ describe('the launcher', () => {
   it('names the tasks when it does not know the one that is asked for', async () => {
     const { code, output } = await run('constructor');
     expect(code).toBe(1);
-    expect(output).toContain('Unknown task "constructor": one of start, start:api');
+    expect(output).toContain('Unknown task "constructor": one of start, dev, start:api');
   });
 });

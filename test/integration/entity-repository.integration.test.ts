@@ -3,14 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createEntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import type { EntityRepository } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const TENANT = 'ten_1';
 const moment = (seq: number) => ({ seq, now: seq });
@@ -20,7 +19,7 @@ let models: Models;
 let entities: EntityRepository;
 let conversations: ConversationRepository;
 beforeAll(async () => {
-  mongo = await connectMongo(mongoUri(`ent-${randomBytes(6).toString('hex')}`));
+  mongo = await openTestMongo(uniqueName('ent-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   entities = createEntityRepository(mongo);
@@ -74,7 +73,7 @@ describe('a deleted entity', () => {
     expect(row).not.toHaveProperty('name');
   });
 
-  it('is deleted once, by whoever is first', async () => {
+  it('a deleted entity is deleted once, by whoever is first', async () => {
     const entityId = newEntity();
     await entities.insert(TENANT, entityId, {}, 1);
 
@@ -103,7 +102,7 @@ describe('a deleted entity', () => {
     expect(await turns(entityId)).toBeUndefined();
   });
 
-  it('is one of its tenant', async () => {
+  it('a deleted entity is one of its tenant', async () => {
     const entityId = newEntity();
     await remember(entityId, 1, true);
     await entities.remove('ten_2', entityId, moment(10));

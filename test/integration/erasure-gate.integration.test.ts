@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
@@ -7,7 +5,6 @@ import { gateAnswers, gateConversations, createErasureGate } from '../../workers
 import type { ErasureGate } from '../../workers/compliance/erasure-gate.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
@@ -15,7 +12,7 @@ import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { settlementOf } from '../support/compliance-lab.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const pseudonyms = createPseudonyms(Buffer.alloc(32, 7));
 /** Milliseconds of the deletion, and its place in the order of acceptance: microseconds. */
@@ -28,7 +25,7 @@ let erasures: ErasureRepository;
 let gate: ErasureGate;
 let tenantId: string;
 beforeAll(async () => {
-  mongo = await connectMongo(mongoUri(`gate-${randomBytes(6).toString('hex')}`));
+  mongo = await openTestMongo(uniqueName('gate-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   erasures = createErasureRepository(mongo);

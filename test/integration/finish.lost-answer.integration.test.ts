@@ -10,6 +10,7 @@ import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { endingOf, LEASE_MS, needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { redisUrl } from '../support/stores.ts';
 
 const TOKENS = { prompt: 12, completion: 30 };
 
@@ -20,8 +21,8 @@ let outbox: Outbox;
 let accounts: AccountStore;
 beforeAll(async () => {
   lab = await openRequestLab();
-  proxy = await startLossyProxy(Number(new URL(process.env['TEST_REDIS_URL'] ?? '').port));
-  const client = await lab.connect(`redis://127.0.0.1:${proxy.port}`);
+  proxy = await startLossyProxy(redisUrl());
+  const client = await lab.connect(proxy.url);
   requests = createRequestStore(client, lab.keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
   outbox = createOutbox(client, lab.keyspace);
   accounts = createAccountStore(client, lab.keyspace);

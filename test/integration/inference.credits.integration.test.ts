@@ -1,22 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, ledgerOf, postChat, postStream, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 /** What a request may generate between two renewals of its hold, in tokens; see workers/pipeline/lease/lease.ts. */
 const INTERVAL_TOKENS = 100;
 
 describe('credits that run out', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = useService();
   afterEach(() => {
     service.provider.restore();
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   /** The tenant's figures once nothing is held and everything is settled. */

@@ -9,8 +9,7 @@ import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { chatOf, waitFor } from '../support/chat.ts';
 import { openLiveStream, post } from '../support/live-stream.ts';
-import { startService } from '../support/service.ts';
-import type { TestService } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const CREDITS = 1_000_000;
 /** BullMQ's locks and the requests' leases last 10 s. */
@@ -19,7 +18,6 @@ const OUTAGE_MS = 12_000;
 describe('Redis away for some seconds', () => {
   let dataDir: string;
   let redis: EmbeddedRedis;
-  let service: TestService;
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   const startServer = (port?: number) =>
@@ -28,13 +26,12 @@ describe('Redis away for some seconds', () => {
     process.on('unhandledRejection', note);
     dataDir = await mkdtemp(join(tmpdir(), 'parley-redis-away-'));
     redis = await startServer();
-    service = await startService({ env: { REDIS_URL: redis.url } });
   });
+  const service = useService(() => ({ env: { REDIS_URL: redis.url } }));
   afterEach(() => {
     service.provider.restore();
   });
   afterAll(async () => {
-    await service.close();
     await redis.stop();
     await rm(dataDir, { recursive: true, force: true });
     process.off('unhandledRejection', note);

@@ -63,28 +63,51 @@ it('keeps nothing of what was acknowledged, and takes a second acknowledgement',
   expect(await read('redelivered')).toEqual([]);
 });
 
-it('keeps a parked entry for the operator and gives it out no more', async () => {
+it('keeps a dead letter and gives it out no more', async () => {
   await lab.redis.xadd(lab.keys.outbox, '*', 's', 'not JSON');
   const [entry] = await lab.outbox.read(SHARD, 'new', 100);
   expect(entry).toMatchObject({ raw: 'not JSON', record: undefined });
   if (entry === undefined) throw new Error('Nothing was read');
 
-  await lab.outbox.park(SHARD, entry);
+  await lab.outbox.deadLetter(SHARD, entry);
 
-  expect(await lab.redis.xrange(lab.keys.parked, '-', '+')).toEqual([[expect.any(String), ['s', 'not JSON']]]);
+  expect(await lab.redis.xrange(lab.keys.deadLetters, '-', '+')).toEqual([[expect.any(String), ['s', 'not JSON']]]);
   expect(await read('redelivered')).toEqual([]);
   expect(await lab.outbox.length(SHARD)).toBe(0);
 });
 
-it('does not take an entry out that could not be parked', async () => {
+it('does not take an entry out that could not be dead-lettered', async () => {
   const [requestId] = await put(1);
   const [entry] = await lab.outbox.read(SHARD, 'new', 100);
   if (entry === undefined) throw new Error('Nothing was read');
   // A key of another type, as the one command of the transaction that fails.
-  await lab.redis.set(lab.keys.parked, 'in the way');
+  await lab.redis.set(lab.keys.deadLetters, 'in the way');
 
-  await expect(lab.outbox.park(SHARD, entry)).rejects.toThrow(/WRONGTYPE/);
+  await expect(lab.outbox.deadLetter(SHARD, entry)).rejects.toThrow(/WRONGTYPE/);
 
   expect(await lab.outbox.length(SHARD)).toBe(1);
   expect(await read('redelivered')).toEqual([requestId]);
+});
+
+it('says how far settlement is behind, from the oldest record on', async () => {
+  expect(await lab.outbox.backlog(SHARD)).toEqual({ outbox: 0, deadLetters: 0, lagSeconds: 0 });
+  const [seconds] = await lab.redis.time();
+  await lab.redis.xadd(lab.keys.outbox, `${String(Number(seconds) - 90)}000-0`, 's', JSON.stringify(recordOf('ten_1')));
+  await put(2);
+  await lab.redis.xadd(lab.keys.deadLetters, '*', 's', 'not JSON');
+
+  const { lagSeconds, ...lengths } = await lab.outbox.backlog(SHARD);
+
+  expect(lengths).toEqual({ outbox: 3, deadLetters: 1 });
+  expect(Math.round(lagSeconds / 10)).toBe(9);
+});
+
+it('puts dead letters back in their order, those of many pages, and none that has come meanwhile', async () => {
+  const records = Array.from({ length: 1_203 }, () => JSON.stringify(recordOf('ten_1')));
+  for (const record of records) await lab.redis.xadd(lab.keys.deadLetters, '*', 's', record);
+
+  expect(await lab.outbox.requeue(SHARD)).toEqual({ requeued: 1_203, left: 0 });
+
+  expect((await lab.outbox.read(SHARD, 'new', 2_000)).map(({ raw }) => raw)).toEqual(records);
+  expect(await lab.outbox.backlog(SHARD)).toMatchObject({ outbox: 1_203, deadLetters: 0 });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -73,6 +74,7 @@ describe('a book that agrees with itself', () => {
 
     expect(await reconciler.reconcileShard(SHARD, REPAIR)).toMatchObject({
       tenants: 1,
+      failed: 0,
       found: noDrift(),
       left: noDrift(),
     });
@@ -179,7 +181,11 @@ describe('the hourly run', () => {
     const events = createEventBus<WorkerEvents>(() => undefined);
     measureWorker(events, metrics, systemClock);
     const hourly = ['first', 'second'].map((name) =>
-      createReconcileHourly({ reconciler, leases: createLeaderLease(lab.redis, lab.keyspace, name), events }),
+      createReconcileHourly({
+        ...{ reconciler, events, outbox: lab.outbox, log: createRecordingLog() },
+        drift: createLastDrift(lab.redis, lab.keyspace),
+        leases: createLeaderLease(lab.redis, lab.keyspace, name),
+      }),
     );
     for (const run of hourly) await run(SHARD);
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 1 } });

@@ -10,6 +10,7 @@ import { openRequestLab, principalOf, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
+import { redisUrl } from '../support/stores.ts';
 
 /** The limit is 1.5 s; without it these calls take about as long again. */
 const LIMIT_MS = 2_200;
@@ -20,9 +21,8 @@ describe('a call that a caller waits for, with a Redis that hangs', () => {
   let client: RedisClient;
   beforeAll(async () => {
     lab = await openRequestLab();
-    const { proxy: opened, url } = await proxyTo('TEST_REDIS_URL');
-    proxy = opened;
-    client = createRedis(url, 'producer');
+    proxy = await proxyTo(redisUrl());
+    client = createRedis(proxy.url, 'producer');
     client.on('error', () => undefined);
     await connectRedis(client);
   });

@@ -113,17 +113,17 @@ it('finds every request of a shard, and settlements that wait', async () => {
   expect([...found].sort()).toEqual(requests.map(({ requestId }) => requestId).sort());
 
   const outbox = createOutboxSearch(lab.redis, lab.keyspace);
-  expect(await outbox.holds(SHARD, ({ requestId }) => requestId === ended.requestId)).toBe(true);
-  expect(await outbox.holds(SHARD, ({ entityId }) => entityId !== undefined)).toBe(false);
+  expect(await outbox.find(SHARD, ({ requestId }) => requestId === ended.requestId)).toMatch(/^\d+-\d+$/);
+  expect(await outbox.find(SHARD, ({ entityId }) => entityId !== undefined)).toBeUndefined();
 });
 
-it('rewrites what was put aside, be it a record or not', async () => {
+it('rewrites dead letters, be it a record or not', async () => {
   const outbox = createOutboxSearch(lab.redis, lab.keyspace);
-  for (const text of ['no record of pupil', 'another']) await lab.redis.xadd(lab.keys.parked, '*', 's', text);
+  for (const text of ['no record of pupil', 'another']) await lab.redis.xadd(lab.keys.deadLetters, '*', 's', text);
 
   const hide = (raw: string) => (raw.includes('pupil') ? raw.replaceAll('pupil', 'nobody') : undefined);
-  expect(await outbox.rewriteParked(SHARD, hide)).toBe(1);
+  expect(await outbox.rewriteDeadLetters(SHARD, hide)).toBe(1);
 
-  const left = await lab.redis.xrange(lab.keys.parked, '-', '+');
+  const left = await lab.redis.xrange(lab.keys.deadLetters, '-', '+');
   expect(left.map(([, fields]) => fields[1])).toEqual(['another', 'no record of nobody']);
 });

@@ -1,16 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
-import type { SettleDeps, Settler } from '../../workers/settlement/settle.ts';
-import { mongoPort, openBookLab, recordOf } from '../support/book-lab.ts';
+import type { BlockReason, SettleDeps, Settler } from '../../workers/settlement/settle.ts';
+import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { startRefusingProxy } from '../support/refusing-proxy.ts';
+import type { RefusingProxy } from '../support/refusing-proxy.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import type { RecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
+import { mongoUri } from '../support/stores.ts';
 
 const GRANT = 1_000 * RATE;
 const LOOK_BACK_MS = 5_000;
@@ -18,19 +22,24 @@ const LOOK_BACK_MS = 5_000;
 let lab: RequestLab;
 let book: BookLab;
 let proxy: LossyProxy;
+let refusing: RefusingProxy;
 let log: RecordingLog;
 let time = 0;
+let blocked: BlockReason[];
 beforeAll(async () => {
   book = await openBookLab();
-  proxy = await startLossyProxy(mongoPort());
+  proxy = await startLossyProxy(mongoUri(''));
+  refusing = await startRefusingProxy(mongoUri(''));
 });
 afterAll(async () => {
   await book.close();
   await proxy.close();
+  await refusing.close();
 });
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();
+  blocked = [];
 });
 afterEach(async () => {
   await lab.close();
@@ -43,7 +52,11 @@ function newSettler(ledger: SettleDeps['ledger'] = book.ledger): Settler {
     accounts: lab.accounts,
     leases: createLeaderLease(lab.redis, lab.keyspace, 'process'),
     clock: { now: () => time },
-    events: { emit: () => undefined },
+    events: {
+      emit(event, value) {
+        if (event === 'settlement.blocked') blocked.push(value as BlockReason);
+      },
+    },
     publishBooked: () => Promise.resolve(),
     log,
   });
@@ -53,7 +66,8 @@ async function put(...texts: string[]): Promise<void> {
   for (const text of texts) await lab.redis.xadd(lab.keys.outbox, '*', 's', text);
 }
 
-const parked = async () => (await lab.redis.xrange(lab.keys.parked, '-', '+')).map(([, fields]) => fields[1] ?? '');
+const deadLetters = async () =>
+  (await lab.redis.xrange(lab.keys.deadLetters, '-', '+')).map(([, fields]) => fields[1] ?? '');
 
 /** As many looks back as a record gets before it is given up. */
 async function settleForLong(settler: Settler): Promise<void> {
@@ -85,7 +99,7 @@ it('puts aside what is no record, tells the operator, and books the rest', async
 
   await newSettler().settleShard(SHARD);
 
-  expect(await parked()).toEqual(poison);
+  expect(await deadLetters()).toEqual(poison);
   expect(log.errors()).toHaveLength(poison.length);
   expect(await book.usageOf(tenantId)).toHaveLength(2);
   expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 60 * RATE, ledger: GRANT - 60 * RATE });
@@ -100,10 +114,10 @@ it('books the rest at once and gives up later on a record that MongoDB refuses',
 
   await settler.settleShard(SHARD);
   expect(await book.usageOf(tenantId)).toHaveLength(2);
-  expect(await parked()).toEqual([]);
+  expect(await deadLetters()).toEqual([]);
   await settleForLong(settler);
 
-  expect(await parked()).toEqual([refused]);
+  expect(await deadLetters()).toEqual([refused]);
   expect(log.errors()).toHaveLength(1);
   expect(await lab.outbox.length(SHARD)).toBe(0);
 });
@@ -133,7 +147,7 @@ it('gives no record up while MongoDB is away, however long, and books all of the
   proxy.setDown(false);
   for (let round = 0; round < 5; round += 1) await settler.settleShard(SHARD).catch(() => undefined);
 
-  expect(await parked()).toEqual([]);
+  expect(await deadLetters()).toEqual([]);
   expect(await lab.outbox.length(SHARD)).toBe(0);
   expect(await book.usageOf(tenantId)).toHaveLength(3);
   expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 90 * RATE, ledger: GRANT - 90 * RATE });
@@ -153,5 +167,85 @@ it('books once when the answer to any step of the transaction is lost', async ()
     expect(await book.usageOf(tenantId)).toHaveLength(1);
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 30 * RATE, ledger: GRANT - 30 * RATE });
   }
-  expect(await parked()).toEqual([]);
+  expect(await deadLetters()).toEqual([]);
 }, 30_000);
+
+/** What a MongoDB says that is there and cannot serve whoever asks. */
+const GLOBAL_FAULTS = [
+  { code: 13, codeName: 'Unauthorized' },
+  { code: 8_000, codeName: 'AtlasError' },
+  { code: 14_031, codeName: 'OutOfDiskSpace' },
+  { code: 50, codeName: 'MaxTimeMSExpired' },
+  { code: 11_601, codeName: 'Interrupted' },
+  { code: 262, codeName: 'ExceededTimeLimit' },
+];
+const WRITES = ['insert', 'update', 'findAndModify', 'delete'];
+
+describe('a fault of MongoDB itself', () => {
+  it.each([...GLOBAL_FAULTS, { code: 2, codeName: 'BadValue' }])(
+    'dead-letters nothing, raises the alarm, and all is booked when it is over: $codeName',
+    async (refusal) => {
+      const tenantId = await book.tenant(GRANT);
+      const settler = newSettler(await book.ledgerThrough(refusing.port));
+      await put(...[1, 2, 3].map(() => JSON.stringify(recordOf(tenantId))));
+
+      refusing.refuse((command) => (WRITES.includes(command) ? refusal : undefined));
+      for (let round = 0; round < 8; round += 1) {
+        await settler.settleShard(SHARD).catch(() => undefined);
+        time += LOOK_BACK_MS;
+      }
+      refusing.refuse(undefined);
+      expect(await deadLetters()).toEqual([]);
+      expect(log.errors()).not.toEqual([]);
+      expect(new Set(blocked)).toEqual(new Set([refusal.code === 2 ? 'refused' : 'unavailable']));
+      await settleForLong(settler);
+
+      expect(await lab.outbox.length(SHARD)).toBe(0);
+      expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 90 * RATE, ledger: GRANT - 90 * RATE });
+    },
+  );
+
+  it('is told from a record that alone is refused, even where it fills a round with its like', async () => {
+    const tenantId = await book.tenant(GRANT);
+    const bad = await book.tenant(GRANT);
+    const refusal = { code: 2, codeName: 'BadValue' };
+    refusing.refuse((command, text) => (command === 'findAndModify' && text.includes(bad) ? refusal : undefined));
+    const refused = Array.from({ length: 30 }, () => JSON.stringify(recordOf(bad)));
+    await put(...refused);
+    const settler = newSettler(await book.ledgerThrough(refusing.port));
+    await settler.settleShard(SHARD).catch(() => undefined);
+    await settler.settleShard(SHARD).catch(() => undefined);
+    expect(await deadLetters()).toEqual([]);
+
+    for (let round = 0; round < 30 && (await deadLetters()).length < refused.length; round += 1) {
+      await put(JSON.stringify(recordOf(tenantId)));
+      await settler.settleShard(SHARD).catch(() => undefined);
+      await settler.settleShard(SHARD).catch(() => undefined);
+      time += LOOK_BACK_MS;
+    }
+
+    refusing.refuse(undefined);
+    const dead = new Set(await deadLetters());
+    expect([dead.size, refused.every((text) => dead.has(text))]).toEqual([refused.length, true]);
+    expect(await lab.outbox.length(SHARD)).toBe(0);
+    const { account, ledger } = await book.balanceOf(tenantId);
+    expect(account).toBe(ledger);
+    expect(account).toBeLessThan(GRANT);
+  }, 60_000);
+});
+
+it('books a dead letter once its fault is gone, and leaves what cannot be read', async () => {
+  const tenantId = newId('ten');
+  await put('not JSON', JSON.stringify(recordOf(tenantId)));
+  const settler = newSettler();
+  await settleForLong(settler);
+  expect(await deadLetters()).toHaveLength(2);
+  await book.accounts.open(tenantId);
+
+  expect(await lab.outbox.requeue(SHARD)).toEqual({ requeued: 1, left: 1 });
+  await settler.settleShard(SHARD);
+
+  expect(await deadLetters()).toEqual(['not JSON']);
+  expect(await book.usageOf(tenantId)).toHaveLength(1);
+  expect(await lab.outbox.requeue(SHARD)).toEqual({ requeued: 0, left: 1 });
+});

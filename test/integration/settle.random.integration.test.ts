@@ -7,13 +7,14 @@ import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { createSettler } from '../../workers/settlement/settle.ts';
 import type { Settler } from '../../workers/settlement/settle.ts';
-import { mongoPort, openBookLab, recordOf } from '../support/book-lab.ts';
+import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
+import { mongoUri, redisUrl } from '../support/stores.ts';
 
 const SEED = 20_261_121;
 const RECORDS = 500;
@@ -41,8 +42,7 @@ let ledger: SettlementRepository;
 beforeAll(async () => {
   lab = await openRequestLab();
   book = await openBookLab();
-  const redisPort = Number(new URL(process.env['TEST_REDIS_URL'] ?? '').port);
-  proxies = { redis: await startLossyProxy(redisPort), mongo: await startLossyProxy(mongoPort()) };
+  proxies = { redis: await startLossyProxy(redisUrl()), mongo: await startLossyProxy(mongoUri('')) };
   ledger = await book.ledgerThrough(proxies.mongo.port);
 });
 afterAll(async () => {
@@ -124,7 +124,7 @@ it(`adds up after ${RECORDS} records, lost answers, deaths and duplicates`, asyn
     await last.settleShard(SHARD).catch(() => undefined);
   }
 
-  expect(await lab.redis.xlen(lab.keys.parked)).toBe(0);
+  expect(await lab.redis.xlen(lab.keys.deadLetters)).toBe(0);
   expect(await book.models.ledger.countDocuments({ type: 'usage' })).toBe(RECORDS);
   for (const tenantId of tenants) {
     const spent = records.reduce((sum, record) => sum + (record.tenantId === tenantId ? record.costMicro : 0), 0);

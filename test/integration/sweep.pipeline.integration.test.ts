@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
@@ -15,25 +15,19 @@ import {
   textOf,
   waitFor,
 } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { TestService, TestTenant } from '../support/service.ts';
+import type { TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const CREDITS = 100_000;
 const SHARD = 0;
 
 /** No worker runs while a test brings a request into the state that a dead one leaves behind. */
 describe('a request that lost its worker', () => {
-  let service: TestService;
   let worker: { close(): Promise<void> } | undefined;
-  beforeAll(async () => {
-    service = await startService({ workers: 0, env: { REQUEST_TIMEOUT_SECONDS: '20' } });
-  });
+  const service = useService({ workers: 0, env: { REQUEST_TIMEOUT_SECONDS: '20' } });
   afterEach(async () => {
     await worker?.close();
     worker = undefined;
-  });
-  afterAll(async () => {
-    await service.close();
   });
 
   const keys = () => service.keyspace.shard(SHARD);

@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
-
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import type { WebhookEventType } from '../../shared/contracts/webhook-events.ts';
 import type { WebhookReply } from '../../shared/infra/http/webhook-client.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
@@ -23,7 +20,7 @@ import type { Subscriptions } from '../../shared/webhooks/subscriptions.ts';
 import { createDeliverNext } from '../../workers/webhooks/deliver.ts';
 import type { DeliverNext } from '../../workers/webhooks/deliver.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { mongoUri } from '../support/stores.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const START = 1_800_000_000_000;
 const HOUR = 3_600_000;
@@ -42,7 +39,7 @@ let reply: WebhookReply;
 let tenantId: string;
 
 beforeAll(async () => {
-  mongo = await connectMongo(mongoUri(`whk-${randomBytes(6).toString('hex')}`));
+  mongo = await openTestMongo(uniqueName('whk-'));
   models = createModels(mongo);
   await ensureIndexes(mongo);
   webhooks = createWebhookRepository(mongo);
@@ -200,7 +197,7 @@ describe('a receiver', () => {
     expect(told.map(({ type }) => type)).toEqual(['webhook.disabled']);
   });
 
-  it('that answers well in between is not', async () => {
+  it('a receiver that answers well in between is not', async () => {
     const webhook = await subscribe('key.revoked');
 
     for (let day = 0; day <= 12; day += 1) {

@@ -1,33 +1,26 @@
-/** What stands for `@jest/globals` in a test (test/runtime/shared-runtime.ts): names that act on the file that runs. */
-import { registerHooks } from 'node:module';
+/** What stands for `@jest/globals` in tests: those of the test file that runs (current-globals.ts). */
+import { jestGlobal } from './current-globals.ts';
 
-type Named = Record<string, unknown>;
+/** A test file has a copy of this module, so that it gets the functions themselves, and stack traces end in it. */
+const isOfOneFile = new URL(import.meta.url).search !== '';
 
-/** jest-circus makes these anew for each test file, while a helper of test/support is loaded once for many. */
-const running: { globals: Named } = { globals: {} };
-
-export function setJestGlobals(globals: object): void {
-  running.globals = globals as Named;
-}
-
+/** A helper of test/support is loaded once for many test files, and must act on the one that runs. */
 function delegate(name: string): unknown {
-  const target = () => running.globals[name] as (...args: unknown[]) => unknown;
+  const target = () => jestGlobal(name) as (...args: unknown[]) => unknown;
   return new Proxy(() => undefined, {
     apply: (_self, self, args) => Reflect.apply<unknown, unknown[], unknown>(target(), self, args),
     get: (_self, property) => Reflect.get(target(), property) as unknown,
   });
 }
 
-export const afterAll = delegate('afterAll');
-export const afterEach = delegate('afterEach');
-export const beforeAll = delegate('beforeAll');
-export const beforeEach = delegate('beforeEach');
-export const describe = delegate('describe');
-export const expect = delegate('expect');
-export const it = delegate('it');
-export const jest = delegate('jest');
-export const test = delegate('test');
+const give = isOfOneFile ? jestGlobal : delegate;
 
-registerHooks({
-  resolve: (specifier, context, next) => next(specifier === '@jest/globals' ? import.meta.url : specifier, context),
-});
+export const afterAll = give('afterAll');
+export const afterEach = give('afterEach');
+export const beforeAll = give('beforeAll');
+export const beforeEach = give('beforeEach');
+export const describe = give('describe');
+export const expect = give('expect');
+export const it = give('it');
+export const jest = give('jest');
+export const test = give('test');

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 import type SharedEnvironment from './shared-environment.ts';
-import { setJestGlobals } from './jest-globals.ts';
+import { setJestGlobals } from './current-globals.ts';
 
 const require = createRequire(import.meta.url);
 /** Where jest-circus keeps its event handlers; a new copy of it takes over what it finds there. */

@@ -1,15 +1,12 @@
-import { randomBytes } from 'node:crypto';
-
 import type { Express } from 'express';
-import type { Connection } from 'mongoose';
 import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
-import { createAuditTrail } from '../../api/resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
+import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
-import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-repository.ts';
@@ -23,19 +20,22 @@ import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
+import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { openTestMongo, openTestRedis, uniqueName } from './stores.ts';
 
 export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 export const CREDENTIALS_KEY = Buffer.alloc(32, 7);
 
 /** A clock that stands until a test moves it. */
-export interface TestClock {
+interface TestClock {
   now(): number;
   advance(ms: number): void;
 }
@@ -59,18 +59,6 @@ export interface TestAdmin {
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-function setting(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI'): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
-  return value;
-}
-
-function withDatabase(uri: string, database: string): string {
-  const url = new URL(uri);
-  url.pathname = `/${database}`;
-  return url.href;
-}
-
 function createTestClock(): TestClock {
   let time = Date.now();
   return {
@@ -91,20 +79,14 @@ function createErrorLog(): { log: Logger; errors: string[] } {
   return { log: { error, warn: quiet, info: quiet, debug: quiet }, errors };
 }
 
-async function openStores(name: string): Promise<{ mongo: Connection; redis: RedisClient }> {
-  const mongo = await connectMongo(withDatabase(setting('TEST_MONGODB_URI'), name));
-  const redis = createRedis(setting('TEST_REDIS_URL'), 'producer');
-  await connectRedis(redis);
-  return { mongo, redis };
-}
-
 /**
  * The administration app over real stores, with a database and a Redis namespace of its own. Two shards, so that
  * nothing works by chance on shard 0 alone.
  */
 export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<TestAdmin> {
-  const name = `admin-${randomBytes(6).toString('hex')}`;
-  const { mongo, redis } = await openStores(name);
+  const name = uniqueName('admin-');
+  const mongo = await openTestMongo(name);
+  const redis = await openTestRedis('producer');
   const models = createModels(mongo);
   await ensureIndexes(mongo);
   const keyspace = createKeyspace(name);
@@ -125,8 +107,11 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
-    auditTrail: createAuditTrail({ audit: createAuditRepository(mongo), clock, log }),
+    events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     laneStatistics: createLaneStatistics(redis, keyspace),
+    shardDirectory: createShardDirectory(mongo, 2),
+    outbox: createOutbox(redis, keyspace),
+    lastDrift: createLastDrift(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),
@@ -148,9 +133,8 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
       return Promise.resolve(body === undefined ? call : call.send(body as object));
     },
     async subscribe() {
-      const subscriber = createRedis(setting('TEST_REDIS_URL'), 'subscriber');
+      const subscriber = await openTestRedis('subscriber');
       subscribers.push(subscriber);
-      await connectRedis(subscriber);
       return subscriber;
     },
     async close() {

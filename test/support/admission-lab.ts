@@ -1,16 +1,14 @@
-import { randomBytes } from 'node:crypto';
-
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AccountFigures, PublishedBook } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { openTestRedis, uniqueName } from './stores.ts';
 
 const SHARD = 2;
 /** Micro-credits a token. */
@@ -18,10 +16,10 @@ export const RATE = 1_000_000;
 /** Waiting jobs at which the lane is full. */
 export const LANE_LIMIT = 20;
 
-export type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
+type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
 
 /** One key over real Redis. Time is moved by moving what Redis has noted of it into the past. */
-export interface LabKey {
+interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
   admit(asked?: Asked, now?: number): Promise<Admission>;
@@ -43,12 +41,6 @@ export interface AdmissionLab {
   /** Every key of the namespace with its value. */
   snapshot(): Promise<Record<string, string>>;
   close(): Promise<void>;
-}
-
-function redisUrl(): string {
-  const url = process.env['TEST_REDIS_URL'];
-  if (url === undefined) throw new Error('TEST_REDIS_URL is not set; run the tests through npm test.');
-  return url;
 }
 
 function principalOf(more: Partial<Principal>): Principal {
@@ -89,11 +81,10 @@ async function moveDays(redis: RedisClient, key: string, minutes: number): Promi
 }
 
 export async function openAdmissionLab(): Promise<AdmissionLab> {
-  const namespace = `adm${randomBytes(6).toString('hex')}`;
+  const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
-  const redis = createRedis(redisUrl(), 'producer');
-  await connectRedis(redis);
+  const redis = await openTestRedis('producer');
   const store = createAdmissionStore(redis, keyspace, {
     laneLimit: LANE_LIMIT,
     requestTimeoutMs: 600_000,

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import type { Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
@@ -15,9 +13,11 @@ import type { LedgerRow } from '../../shared/infra/mongo/accounts/ledger-reposit
 import { createSettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { mongoUri, openTestMongo, uniqueName } from './stores.ts';
 
 /** The book in a database of its own. */
 export interface BookLab {
+  connection: Connection;
   models: Models;
   ledger: SettlementRepository;
   accounts: AccountRepository;
@@ -34,7 +34,7 @@ export interface BookLab {
   close(): Promise<void>;
 }
 
-export interface UsageSum {
+interface UsageSum {
   requests: number;
   tokens: number;
   costMicro: number;
@@ -65,34 +65,23 @@ export function recordOf(tenantId: string, more: Partial<SettlementRecord> = {})
   };
 }
 
-function databaseUrl(name: string, port?: number): string {
-  const uri = process.env['TEST_MONGODB_URI'];
-  if (uri === undefined) throw new Error('TEST_MONGODB_URI is not set; run the tests through npm test.');
-  const url = new URL(uri);
-  url.pathname = `/${name}`;
-  if (port !== undefined) url.port = String(port);
-  return url.href;
-}
-
-/** The port of the test run's MongoDB. */
-export function mongoPort(): number {
-  return Number(new URL(databaseUrl('')).port);
-}
-
 export async function openBookLab(): Promise<BookLab> {
-  const name = `book${randomBytes(6).toString('hex')}`;
-  await prepareDatabase(databaseUrl(name));
-  const connection = await connectMongo(databaseUrl(name));
+  const name = uniqueName('book');
+  await prepareDatabase(mongoUri(name));
+  const connection = await openTestMongo(name);
   const others: Connection[] = [];
   const models = createModels(connection);
   const accounts = createAccountRepository(connection);
   return {
+    connection,
     models,
     accounts,
     reconciliation: createReconciliationRepository(connection),
     ledger: createSettlementRepository(connection),
     async ledgerThrough(port) {
-      const other = await connectMongo(databaseUrl(name, port), { callTimeoutMs: 2_000 });
+      const url = new URL(mongoUri(name));
+      url.port = String(port);
+      const other = await connectMongo(url.href, { callTimeoutMs: 2_000 });
       others.push(other);
       return createSettlementRepository(other);
     },

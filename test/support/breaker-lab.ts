@@ -5,7 +5,6 @@ import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breake
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 import { createBreakerStore, listenForBreakers } from '../../shared/infra/redis/routing/breaker-store.ts';
 import type { BreakerEvents, BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
@@ -15,7 +14,7 @@ import { createBreakers } from '../../workers/pipeline/breakers/breakers.ts';
 import type { Breakers } from '../../workers/pipeline/breakers/breakers.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import { createRecordingLog } from './recording-log.ts';
-import { redisUrl } from './stores.ts';
+import { openTestRedis, uniqueName } from './stores.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A worker's breakers over connections of its own. */
@@ -25,7 +24,7 @@ export interface LabWorker extends Breakers {
   log: ReturnType<typeof createRecordingLog>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   url?: string;
   /** Hears no messages, so that only reading is left. */
   isDeaf?: boolean;
@@ -74,7 +73,7 @@ export async function call(worker: Breakers, provider: Provider, times: number, 
 }
 
 export async function openBreakerLab(): Promise<BreakerLab> {
-  const namespace = `br${randomBytes(6).toString('hex')}`;
+  const namespace = uniqueName('br');
   const keyspace = createKeyspace(namespace);
   const clients: RedisClient[] = [];
   const workers: Breakers[] = [];
@@ -83,10 +82,9 @@ export async function openBreakerLab(): Promise<BreakerLab> {
   events.on('breaker.changed', (change) => {
     changes.push(change);
   });
-  async function connect(role: ConnectionRole, url = redisUrl()): Promise<RedisClient> {
-    const client = createRedis(url, role);
+  async function connect(role: ConnectionRole, url?: string): Promise<RedisClient> {
+    const client = await openTestRedis(role, url);
     clients.push(client);
-    await connectRedis(client);
     client.on('error', () => undefined);
     return client;
   }

@@ -10,10 +10,11 @@ import { startService } from './service.ts';
 import type { ServiceOptions, TestService, TestTenant } from './service.ts';
 import { apiOf } from './tenant-api.ts';
 import type { CallApi } from './tenant-api.ts';
+import { useStarted } from './use-service.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
-export type Deletion = ComplianceResource & { entity_hash: string; report: Record<string, number> };
+type Deletion = ComplianceResource & { entity_hash: string; report: Record<string, number> };
 
 /** A tenant with an entity whose id is nowhere else, and a word that stands in whatever it says and is told. */
 export interface DeletionCase {
@@ -33,7 +34,7 @@ export interface DeletionCase {
 }
 
 /** Settings of startService: what `oloid` is asked never ends by itself, and `mobius` repeats what it is asked. */
-export async function startDeletionService(options: ServiceOptions = {}): Promise<TestService> {
+async function startDeletionService(options: ServiceOptions = {}): Promise<TestService> {
   const env = { WEBHOOK_ALLOW_PRIVATE: 'true', ...options.env };
   const service = await startService({ ...options, env, workers: 0 });
   const target = (model: string) => [{ provider: 'simulated', model, context_window: 128_000 }];
@@ -41,6 +42,11 @@ export async function startDeletionService(options: ServiceOptions = {}): Promis
   await service.setTargets('oloid', target('sim?first_token_ms=600000'));
   await service.startWorker();
   return service;
+}
+
+/** As useService. */
+export function useDeletionService(options: ServiceOptions = {}): TestService {
+  return useStarted('service', () => startDeletionService(options));
 }
 
 /** What a request owes that was accepted at a time. */
@@ -114,8 +120,8 @@ export async function openDeletionCase(service: TestService): Promise<DeletionCa
       await receiver.next('moderation.flagged');
       await exportAll();
       await beginEndless();
-      const parked = JSON.stringify({ tenantId: tenant.tenantId, entityId: entity, requestId: 'req_parked' });
-      await service.redis.xadd(service.keyspace.shard(0).parked, '*', 's', parked);
+      const deadLetter = JSON.stringify({ tenantId: tenant.tenantId, entityId: entity, requestId: 'req_dead' });
+      await service.redis.xadd(service.keyspace.shard(0).deadLetters, '*', 's', deadLetter);
     },
 
     async delete(subject, headers = {}) {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
-import { startRedis } from '../../scripts/embedded/redis.ts';
 import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
+import { openOwnRedis } from '../../scripts/harness/stores.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
@@ -14,7 +14,7 @@ import { spawnProcess, waitUntilReady } from './processes.ts';
 import type { TestProcess } from './processes.ts';
 import { mongoUri } from './stores.ts';
 
-export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 
 export interface ApiProcess extends TestProcess {
   url: string;
@@ -26,7 +26,7 @@ export interface WorkerProcess extends TestProcess {
   url: string;
 }
 
-export interface ProviderCounts {
+interface ProviderCounts {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
@@ -85,7 +85,7 @@ export async function openFleet(): Promise<Fleet> {
   const name = `e2e${randomBytes(6).toString('hex')}`;
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-e2e-'));
   const started: TestProcess[] = [];
-  const redis = await startRedis({ dataDir, log: () => undefined });
+  const redis = await openOwnRedis({ dataDir });
   const settings = settingsFor(redis.url, mongoUri(name));
 
   async function start(file: Parameters<typeof spawnProcess>[0], own: Record<string, string>, readyUrl: string) {

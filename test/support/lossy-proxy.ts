@@ -4,6 +4,8 @@ import type { AddressInfo, Socket } from 'node:net';
 /** A TCP proxy that can lose a server's answer: the command has happened, and its caller cannot know. */
 export interface LossyProxy {
   port: number;
+  /** The server's address by way of the proxy. */
+  url: string;
   /** The answers to lose from now on, instead of none; each loss cuts its connection. */
   loseReplies(when: () => boolean): void;
   /** Down: cuts every connection and refuses new ones, as a server that is away. */
@@ -13,7 +15,9 @@ export interface LossyProxy {
   close(): Promise<void>;
 }
 
-export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
+export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
+  const url = new URL(serverUrl);
+  const targetPort = Number(url.port);
   const sockets = new Set<Socket>();
   let onLost: (() => void) | undefined;
   let loses = () => false;
@@ -51,9 +55,12 @@ export async function startLossyProxy(targetPort: number): Promise<LossyProxy> {
     server.listen(0, '127.0.0.1', resolve);
   });
 
+  // A TCP server that listens has such an address.
+  const { port } = server.address() as AddressInfo;
+  url.port = String(port);
   return {
-    // A TCP server that listens has such an address.
-    port: (server.address() as AddressInfo).port,
+    port,
+    url: url.href,
     loseReplies(when) {
       loses = when;
     },

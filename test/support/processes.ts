@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { join } from 'node:path';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+import type { Environment } from '../../scripts/embedded/find-program.ts';
+import { ofTheMachine, QUIET, ROOT } from '../../scripts/harness/program.ts';
+
 /** Half a minute more than it takes: test runs share their machine. */
 const READY_TIMEOUT_MS = 40_000;
 const POLL_MS = 25;
 
-export interface Exit {
+interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
   /** Milliseconds from the start of the process. */
@@ -29,12 +30,8 @@ export interface TestProcess {
 export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/simulated-provider/main.ts';
 
 /** An environment without settings of the machine or of an outer run. */
-export function cleanEnvironment(settings: Record<string, string>): Record<string, string> {
-  const kept = ['PATH', 'HOME', 'TMPDIR'].flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { ...Object.fromEntries(kept), ...settings };
+function cleanEnvironment(settings: Record<string, string>): Environment {
+  return { ...ofTheMachine(), ...settings };
 }
 
 function exitOf(child: ChildProcess): Promise<Exit> {
@@ -54,7 +51,7 @@ function collect(stream: NodeJS.ReadableStream | null): () => string {
 
 /** Starts a process and does not wait for it. It ends with the test run at the latest. */
 export function spawnProcess(file: ProcessFile, settings: Record<string, string>): TestProcess {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
+  const child = spawn(process.execPath, [QUIET, file], {
     cwd: ROOT,
     env: cleanEnvironment(settings),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,7 +3,6 @@ import type { Reader, ReadFrom, RelayHub } from '../../api/relay/hub.ts';
 import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import { eventsOf } from '../../shared/contracts/events.ts';
 import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -11,10 +10,10 @@ import { newId } from '../../shared/lifecycle/ids.ts';
 import { createRecordingLog } from './recording-log.ts';
 import { endingOf, FAILED, openRequestLab, RETENTION_MS, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
-import { redisUrl } from './stores.ts';
+import { openTestRedis } from './stores.ts';
 
 /** A running request whose events the test writes itself, as a worker would. */
-export interface RunningRequest {
+interface RunningRequest {
   requestId: string;
   /** Appends one entry and publishes it. */
   append(...deltas: string[]): Promise<void>;
@@ -47,9 +46,8 @@ export interface RelayLab {
 
 export async function openRelayLab(): Promise<RelayLab> {
   const lab = await openRequestLab();
-  const subscriber = createRedis(redisUrl(), 'subscriber');
+  const subscriber = await openTestRedis('subscriber');
   subscriber.on('error', () => undefined);
-  await connectRedis(subscriber);
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, lab.keyspace, newId('ing')),

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -9,7 +7,6 @@ import type { AccountFigures, AccountStore } from '../../shared/infra/redis/acco
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
 import type { Inflight } from '../../shared/infra/redis/requests/inflight.ts';
@@ -18,14 +15,10 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type {
-  AttemptRef,
-  ClaimedRequest,
-  Ending,
-  Needed,
-  RequestStore,
-} from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest } from '../../shared/infra/redis/requests/running-request.ts';
+import type { AttemptRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { openTestRedis, uniqueName } from './stores.ts';
 
 export const SHARD = 3;
 export const LEASE_MS = 10_000;
@@ -82,12 +75,6 @@ export interface RequestLab {
   /** A further client, closed with the rest. */
   connect(url?: string): Promise<RedisClient>;
   close(): Promise<void>;
-}
-
-function redisUrl(): string {
-  const url = process.env['TEST_REDIS_URL'];
-  if (url === undefined) throw new Error('TEST_REDIS_URL is not set; run the tests through npm test.');
-  return url;
 }
 
 export function endingOf(request: LabRequest, text: string, tokens: { prompt: number; completion: number }): Ending {
@@ -184,14 +171,13 @@ async function readAll(redis: RedisClient, pattern: string): Promise<Record<stri
 }
 
 export async function openRequestLab(): Promise<RequestLab> {
-  const namespace = `lab${randomBytes(6).toString('hex')}`;
+  const namespace = uniqueName('lab');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
   const clients: RedisClient[] = [];
-  async function connect(url = redisUrl(), role: 'worker' | 'subscriber' = 'worker'): Promise<RedisClient> {
-    const client = createRedis(url, role);
+  async function connect(url?: string, role: 'worker' | 'subscriber' = 'worker'): Promise<RedisClient> {
+    const client = await openTestRedis(role, url);
     clients.push(client);
-    await connectRedis(client);
     client.on('error', () => undefined);
     return client;
   }
@@ -256,7 +242,10 @@ export async function openRequestLab(): Promise<RequestLab> {
     },
     async run({ requestId, principal }, attempt) {
       const claim = await requests.claim(SHARD, requestId, principal.tenantId, attempt);
-      if (claim.kind !== 'run') throw new Error(`Attempt ${attempt} was dropped: ${claim.reason}`);
+      if (claim.kind !== 'run')
+        throw new Error(
+          `Attempt ${attempt} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`,
+        );
       return claim;
     },
     figures: ({ tenantId }) => accounts.read(SHARD, tenantId, monthOf(Date.now())),

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import type { Express } from 'express';
 import request from 'supertest';
 
@@ -11,7 +9,6 @@ import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
-import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -22,8 +19,9 @@ import type { SimulatedProvider } from '../../scripts/simulated-provider/simulat
 import { waitFor } from './wait-for.ts';
 import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
+import { mongoUri, openTestRedis, redisUrl, uniqueName } from './stores.ts';
 
-export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 
 /** Fields of `POST /admin/v1/tenants` and of its key. */
 export interface TenantOptions {
@@ -69,19 +67,11 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-function setting(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI'): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
-  return value;
-}
-
 function configOf(database: string, env: Record<string, string>): Readonly<Config> {
-  const uri = new URL(setting('TEST_MONGODB_URI'));
-  uri.pathname = `/${database}`;
   return loadConfig(
     {
-      REDIS_URL: setting('TEST_REDIS_URL'),
-      MONGODB_URI: uri.href,
+      REDIS_URL: redisUrl(),
+      MONGODB_URI: mongoUri(database),
       ADMIN_TOKEN,
       CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
       ...env,
@@ -106,7 +96,7 @@ export interface ServiceOptions {
 
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const { env = {}, workers = 1, relayTimes = {}, betweenTokensMs, stripeApiUrl } = options;
-  const name = `t${randomBytes(6).toString('hex')}`;
+  const name = uniqueName('t');
   const config = configOf(name, env);
   const log = createRecordingLog();
   const closer = createCloser((step, error) => {
@@ -118,9 +108,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   closer.defer('provider', () => provider.close());
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('database', () => mongo.close());
-  const redis = createRedis(config.redisUrl, 'producer');
+  const redis = await openTestRedis('producer', config.redisUrl);
   closer.defer('redis', () => redis.quit());
-  await connectRedis(redis);
 
   const { app, adminApp } = await composeIngress(config, log, closer, {
     namespace: name,

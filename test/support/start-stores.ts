@@ -2,12 +2,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { startMongo } from '../../scripts/embedded/mongo.ts';
-import { startRedis } from '../../scripts/embedded/redis.ts';
+import { openOwnMongo, openOwnRedis } from '../../scripts/harness/stores.ts';
 import { rememberStores, rememberedStores } from './running-stores.ts';
-
-/** Kept between runs and shared with `npm start` in its default DATA_DIR: SecantusDB is installed once. */
-const CACHE_DIR = join(import.meta.dirname, '..', '..', '.data', 'cache');
 
 /** jest's globalSetup: one Redis and one MongoDB for all test files, unless TEST_REDIS_URL and TEST_MONGODB_URI are set. */
 export default async function startStores(): Promise<void> {
@@ -21,12 +17,12 @@ export default async function startStores(): Promise<void> {
     console.log(line);
   };
   if (isUnset('TEST_REDIS_URL')) {
-    const redis = await startRedis({ dataDir: stores.dataDir, log });
+    const redis = await openOwnRedis({ dataDir: stores.dataDir, log });
     stores.servers.push(redis);
     process.env['TEST_REDIS_URL'] = redis.url;
   }
   if (isUnset('TEST_MONGODB_URI')) {
-    const mongo = await startMongo({ dataDir: stores.dataDir, cacheDir: CACHE_DIR, prefer: 'fast', log });
+    const mongo = await openOwnMongo({ dataDir: stores.dataDir, log });
     stores.servers.push(mongo);
     process.env['TEST_MONGODB_URI'] = mongo.url;
   }

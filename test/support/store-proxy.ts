@@ -3,7 +3,8 @@ import type { AddressInfo, Socket } from 'node:net';
 
 /** Stands between the service and a store, and can take the store away from it. */
 export interface StoreProxy {
-  port: number;
+  /** The store's address by way of the proxy. */
+  url: string;
   /** The store is gone: connections break and new ones are refused. */
   cut(): void;
   /** The store hangs: connections stay and new ones are taken, and nothing is answered any more. */
@@ -13,7 +14,9 @@ export interface StoreProxy {
   close(): Promise<void>;
 }
 
-export async function startStoreProxy(targetPort: number): Promise<StoreProxy> {
+export async function proxyTo(storeUrl: string): Promise<StoreProxy> {
+  const url = new URL(storeUrl);
+  const targetPort = Number(url.port);
   const sockets = new Set<Socket>();
   let state: 'up' | 'cut' | 'stalled' = 'up';
 
@@ -41,9 +44,10 @@ export async function startStoreProxy(targetPort: number): Promise<StoreProxy> {
     server.listen(0, '127.0.0.1', resolve);
   });
 
+  // A TCP server that listens has such an address.
+  url.port = String((server.address() as AddressInfo).port);
   return {
-    // A TCP server that listens has such an address.
-    port: (server.address() as AddressInfo).port,
+    url: url.href,
     cut() {
       state = 'cut';
       for (const socket of sockets) socket.destroy();
@@ -65,18 +69,4 @@ export async function startStoreProxy(targetPort: number): Promise<StoreProxy> {
       });
     },
   };
-}
-
-/** A proxy to a store of the test run, and the address to hand to the service instead; `path` replaces the URL's. */
-export async function proxyTo(
-  name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URI',
-  path?: string,
-): Promise<{ proxy: StoreProxy; url: string }> {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set; run the tests through npm test.`);
-  const url = new URL(value);
-  const proxy = await startStoreProxy(Number(url.port));
-  url.port = String(proxy.port);
-  if (path !== undefined) url.pathname = path;
-  return { proxy, url: url.href };
 }

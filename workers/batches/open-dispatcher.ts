@@ -78,7 +78,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       lines,
       clock,
       principals: createPrincipalRepository(mongo),
-      sendLine: createSendLine({ admit, enqueue }),
+      sendLine: createSendLine({ admit, enqueue, log }),
     }),
     collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
     closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),

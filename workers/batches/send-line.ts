@@ -3,12 +3,13 @@ import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Refusal } from '../../shared/admission/refusals.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
-import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
 import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 
 export type Sent =
@@ -21,6 +22,7 @@ export type Sent =
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
+  log: Logger;
 }
 
 /**
@@ -43,11 +45,10 @@ const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
 /** Lets a line in as the request it is, and puts it into its lane. Safe to repeat: its request id is its own. */
-export function createSendLine({ admit, enqueue }: SendLineDeps) {
+export function createSendLine({ admit, enqueue, log }: SendLineDeps) {
   return async (line: SendableLine, principal: Principal): Promise<Sent> => {
-    // Written by the ingress, in this repository, as a ChatRequest.
-    const request = JSON.parse(line.requestJson ?? '{}') as ChatRequest;
     try {
+      const request = parseStoredRequest(line.requestJson ?? '');
       const outcome = await admit({
         requestId: line.requestId,
         principal,
@@ -73,6 +74,10 @@ export function createSendLine({ admit, enqueue }: SendLineDeps) {
         return { kind: 'refused', error: toErrorDetail(toRefusal({ ...figures, verdict }, principal, 'batch')) };
       return { kind: 'wait', waitFor, ms: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
     } catch (error) {
+      if (error instanceof UnreadableError) {
+        log.error('A line of a batch cannot be read and is ended.', { requestId: line.requestId, error });
+        return { kind: 'refused', error: { code: 'internal_error', message: 'The line could not be read.' } };
+      }
       // A store does not answer, and what was begun is being taken back.
       if (error instanceof ServiceError) return { kind: 'wait', waitFor: null, ms: WAIT_MAX_MS };
       throw error;

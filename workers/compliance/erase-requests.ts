@@ -37,7 +37,9 @@ export interface EraseRequests {
   unlist(subject: DeletedSubject, seq: number): Promise<void>;
 }
 
+/** The first looks follow soon, for an end is mostly near; the later ones spare a Redis that is behind. */
 const POLL_MS = 100;
+const POLL_MAX_MS = 1_000;
 /** A running request hears of its cancelling within 3 s; the requests of a worker that died are ended within 20. */
 const END_WAIT_MS = 60_000;
 const AT_ONCE = 200;
@@ -60,9 +62,9 @@ const isOpen = ({ state }: ErasableRequest) => state === 'accepted' || state ===
 /** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
 async function until(isDone: () => Promise<boolean>, what: string, { signal }: JobHands): Promise<void> {
   const deadline = performance.now() + END_WAIT_MS;
-  while (!(await isDone())) {
+  for (let pauseMs = POLL_MS; !(await isDone()); pauseMs = Math.min(pauseMs * 2, POLL_MAX_MS)) {
     if (performance.now() > deadline) throw new Error(`${what} takes longer than ${END_WAIT_MS / 1000} s`);
-    await pause(POLL_MS, undefined, { signal });
+    await pause(pauseMs, undefined, { signal });
   }
 }
 
@@ -97,7 +99,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   }
 
   /**
-   * What was put aside may be no record at all, so it is taken as the text that it is. The entity stands in one field,
+   * A dead letter may be no record at all, so it is taken as the text that it is. The entity stands in one field,
    * and only there it is replaced: an entity may be called `chat` or `live`, and the rest is somebody's money.
    */
   function withoutEntity(raw: string, tenantId: string, entityId: string | undefined): string | undefined {
@@ -133,12 +135,18 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
 
     async settled(subject, seq, hands) {
       const { tenantId, shard, entityId } = subject;
+      const isOwn = isMeant(subject, seq);
+      // The outbox only grows at its end: what was passed over stays passed over.
+      let from: string | undefined;
       await until(
-        async () => !(await outbox.holds(shard, isMeant(subject, seq))),
+        async () => {
+          from = await outbox.find(shard, isOwn, from);
+          return from === undefined;
+        },
         'The settlement of ended requests',
         hands,
       );
-      await outbox.rewriteParked(shard, (raw) =>
+      await outbox.rewriteDeadLetters(shard, (raw) =>
         raw.includes(JSON.stringify(tenantId)) ? withoutEntity(raw, tenantId, entityId) : undefined,
       );
     },

@@ -23,7 +23,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
-import { createComplianceWorker } from '../processors/compliance.ts';
+import { PROCESSORS } from '../processors/processors.ts';
 import { createEraseRequests } from './erase-requests.ts';
 import { createRunDeletion } from './run-deletion.ts';
 import { createRunExport } from './run-export.ts';
@@ -135,7 +135,7 @@ export function startCompliance(deps: ComplianceDeps): void {
     stopping: stopping.signal,
     log,
   });
-  const worker = createComplianceWorker({ client: redis, keyspace, run, log });
+  const worker = PROCESSORS.compliance({ client: redis, keyspace, run, log });
   const sweeping = repeat(
     createSweepJobs({ jobs, queue, leases, clock }),
     () => SWEEP_MS,

@@ -3,27 +3,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import { laneOf } from '../../shared/contracts/jobs.ts';
+import { toErrorDetail } from '../../shared/errors/error-body.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type {
-  AttemptRef,
-  ClaimedRequest,
-  Held,
-  RequestStore,
-} from '../../shared/infra/redis/requests/request-store.ts';
+import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/running-request.ts';
+import type { AttemptRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 const POLL_MS = 250;
+/** By then every worker has replayed what it ended and renewed what it runs, which Redis may have come back without. */
+const REPLAYED_MS = 1_500;
 
 export interface AwaitTurnDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
   /** Whether Redis has just come back, so that a lease which ran out meanwhile says nothing of its worker. */
-  hasReconnectedRecently: () => boolean;
+  hasReconnectedRecently: (withinMs?: number) => boolean;
 }
 
 export interface ClaimDeps extends AwaitTurnDeps {
-  requests: Pick<RequestStore, 'claim' | 'leaseLeftMs'>;
+  requests: Pick<RequestStore, 'claim' | 'finish' | 'leaseLeftMs'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
   openLease: (options: { ref: AttemptRef; rates: Rates; maxTokens: number; remainingMs: number; held: Held }) => Lease;
@@ -40,7 +40,10 @@ export async function awaitTurn(
   { requests, hasReconnectedRecently }: AwaitTurnDeps,
   { shard, requestId, attempt }: Delivery,
 ): Promise<void> {
-  if (attempt === 1) return;
+  if (attempt === 1) {
+    while (hasReconnectedRecently(REPLAYED_MS)) await pause(POLL_MS);
+    return;
+  }
   while (hasReconnectedRecently() || (await requests.leaseLeftMs(shard, requestId)) > 0) await pause(POLL_MS);
 }
 
@@ -52,7 +55,20 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 
 function refOf(claimed: ClaimedRequest): AttemptRef {
   const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
-  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence: claimed.fence };
+  const { fence, owner } = claimed;
+  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence, owner };
+}
+
+/** Without its body a request has no price either: what it holds is given back. */
+function endOf({ retentionMs }: Unreadable): Ending {
+  const error = toErrorDetail(
+    new ServiceError(
+      'internal_error',
+      'The service failed unexpectedly; try again, and name the request id if it stays.',
+    ),
+  );
+  const terminal = { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error } as const;
+  return { status: 'failed', deltas: [], terminal, costMicro: 0, retentionMs };
 }
 
 /** Takes the request under a fence. Undefined: another attempt has it, or it has ended. */
@@ -66,6 +82,11 @@ export function createClaim(deps: ClaimDeps) {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
       return undefined;
     }
+    if (claimed.kind === 'unreadable') {
+      log.error('A request cannot be read and is ended.', { requestId, tenantId, error: claimed.error });
+      await requests.finish(claimed.ref, claimed.sent, endOf(claimed));
+      return undefined;
+    }
     const { envelope, seq, sent, remainingMs, held, promptTokens } = claimed;
     const ref = refOf(claimed);
     const rates = claimed.rates ?? routing.current().tiers[envelope.tier]?.rates ?? DEFAULT_RATES[envelope.tier];
@@ -77,6 +98,7 @@ export function createClaim(deps: ClaimDeps) {
       sentSeq: sent,
       text,
       unsent: [],
+      sent: [],
       asked: undefined,
       promptTokens,
       provider: '',

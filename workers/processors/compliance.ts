@@ -1,9 +1,8 @@
 import { Worker } from 'bullmq';
 
-import { COMPLIANCE_QUEUE } from '../../shared/contracts/jobs.ts';
+import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { COMPLIANCE_QUEUE_NAME } from '../../shared/infra/queue/compliance-queue.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { restWhenFull } from './rest-when-full.ts';
@@ -24,7 +23,7 @@ const STALL_CHECK_MS = 5_000;
 export function createComplianceWorker({ client, keyspace, run, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {
-  const worker = new Worker<ComplianceJob>(COMPLIANCE_QUEUE_NAME, (job) => run(job.data), {
+  const worker = new Worker<ComplianceJob>('compliance', async (job) => run(parseJob('compliance', job.data)), {
     connection: client,
     prefix: keyspace.compliance,
     concurrency: CONCURRENCY,
@@ -33,7 +32,7 @@ export function createComplianceWorker({ client, keyspace, run, log }: Complianc
     // A killed worker's job is in the way of the sweep until it counts as stalled.
     lockDuration: LOCK_MS,
     stalledInterval: STALL_CHECK_MS,
-    maxStalledCount: COMPLIANCE_QUEUE.attempts,
+    maxStalledCount: JOBS.compliance.attempts,
   });
   worker.on('error', (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'bullmq';
 import type { Queue } from 'bullmq';
 
-import type { ChatJob } from '../../shared/contracts/jobs.ts';
-import { QUEUES } from '../../shared/contracts/jobs.ts';
+import type { ChatJob, QueueName } from '../../shared/contracts/jobs.ts';
+import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -17,6 +17,7 @@ export interface InferenceDeps {
   keyspace: Keyspace;
   shard: number;
   concurrency: number;
+  lane: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
   workerId: string;
@@ -28,7 +29,7 @@ export interface InferenceDeps {
 }
 
 /** Milliseconds. */
-export interface InferenceTimings {
+interface InferenceTimings {
   lockMs: number;
   stallCheckMs: number;
   canaryMs: number;
@@ -65,7 +66,7 @@ const IDLE_CHECK_MS = 50;
 
 /** Runs one lane of a shard. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const { client, keyspace, shard, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
+  const { client, keyspace, shard, lane, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
   let lastWorkAt = performance.now();
   let running = 0;
   let lastRequestAt = -Infinity;
@@ -73,11 +74,13 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   let canaries = 0;
 
   const worker = new Worker<ChatJob>(
-    queue.name,
+    lane,
     async (job) => {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return;
-      const delivery = { shard, requestId: job.id, tenantId: job.data.tenantId, attempt: job.attemptsStarted };
+      // One that cannot be read fails; its request is overdue soon, and the sweep runs it from the request's own record.
+      const { tenantId } = parseJob(lane, job.data);
+      const delivery = { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted };
       const startedAt = performance.now();
       running += 1;
       try {
@@ -97,9 +100,13 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       stalledInterval: timings.stallCheckMs,
       maxStalledCount: 1,
       removeOnComplete: { count: 0 },
-      removeOnFail: QUEUES.interactive.removeOnFail,
+      removeOnFail: JOBS[lane].removeOnFail,
     },
   );
+  worker.on('failed', (job, error) => {
+    const requestId = job?.id === undefined ? {} : { requestId: job.id };
+    log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
+  });
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });

@@ -1,7 +1,7 @@
 import { Worker } from 'bullmq';
 
-import { WEBHOOK_QUEUES } from '../../shared/contracts/jobs.ts';
-import type { WebhookJob, WebhookQueueName } from '../../shared/contracts/jobs.ts';
+import { JOBS, parseJob, WEBHOOK_QUEUE_NAMES } from '../../shared/contracts/jobs.ts';
+import type { WebhookJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -17,18 +17,17 @@ export interface WebhookWorkerDeps {
 
 /** Receivers that each lane calls at the same time. They mostly wait. */
 const CONCURRENCY = 64;
-const LANES: readonly WebhookQueueName[] = ['webhooks', 'webhooks-slow'];
 
 /** Runs both lanes of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
 export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
-  const workers = LANES.map((lane) => {
-    const worker = new Worker<WebhookJob>(lane, (job) => serve(lane, job.data), {
+  const workers = WEBHOOK_QUEUE_NAMES.map((lane) => {
+    const worker = new Worker<WebhookJob>(lane, async (job) => serve(lane, parseJob(lane, job.data)), {
       connection: client,
       prefix: keyspace.webhooks,
       concurrency: CONCURRENCY,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
-      maxStalledCount: WEBHOOK_QUEUES.attempts,
+      maxStalledCount: JOBS[lane].attempts,
     });
     worker.on('error', (error) => {
       log.warn('The queue of webhooks reported an error.', { error });

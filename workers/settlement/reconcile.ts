@@ -1,9 +1,11 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
-import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { AccountStore, PublishedBook } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { LastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
+import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 
 export interface ReconcileDeps {
@@ -34,20 +36,32 @@ export interface Drift {
   lostRequests: number;
 }
 
-export interface Reconciled {
+interface Reconciled {
   tenants: number;
+  /** Tenants that could not be looked at; what is said of drift is about the others. */
+  failed: number;
   found: Drift;
   /** What is still wrong after the repair; the same as `found` where nothing was to be repaired. */
   left: Drift;
 }
 
+export interface ReconcileOptions {
+  repair: boolean;
+  /** Adds up whole ledgers, instead of what was booked since the last time. */
+  full?: boolean;
+}
+
 export interface Reconciler {
-  /** Safe to repeat and to run beside everything else. */
-  reconcileShard(shard: number, options: { repair: boolean }): Promise<Reconciled>;
+  /** Safe to repeat and to run beside everything else. Rejects where a store does not answer for tenant after tenant. */
+  reconcileShard(shard: number, options: ReconcileOptions): Promise<Reconciled>;
 }
 
 /** One call of the script answers for so many tenants. */
 const TENANTS_AT_ONCE = 50;
+/** So many failures in a row are not the tenants' own: the shard is given up until its next turn. */
+const FAILURES_IN_A_ROW_MAX = 10;
+/** While more records wait nothing can be called lost: most of what is pending is among them. */
+const OUTBOX_READ_MAX = 20_000;
 
 export function noDrift(): Drift {
   return { balance: 0, budgetTokens: 0, usageTokens: 0, cachedBook: 0, held: 0, pending: 0, lostRequests: 0 };
@@ -57,36 +71,52 @@ export function isDrifting(drift: Drift): boolean {
   return Object.values(drift).some((amount) => amount !== 0);
 }
 
-export function addDrift(sum: Drift, more: Drift): void {
+function addDrift(sum: Drift, more: Drift): void {
   for (const name of Object.keys(more) as (keyof Drift)[]) sum[name] += more[name];
 }
 
 /** Compares what Redis and the accounts say with the ledger, which alone is right, and repairs the difference. */
 export function createReconciler({ books, audit, accounts, clock, log }: ReconcileDeps): Reconciler {
   /**
-   * Charges that Redis counts as pending. The order of reading matters: a charge moves from the outbox to the ledger,
-   * so one that is in neither, read in this order, is lost.
+   * Of finished requests that the ledger does not know those that are lost. The order of reading matters: a charge
+   * moves from the outbox to the ledger, so one that is in neither, read in this order, is lost.
    */
-  async function settlePending(shard: number, tenantId: string, repair: boolean) {
-    const ids = await audit.pendingIds(shard, tenantId);
-    if (ids.length === 0) return { booked: [], lost: [] };
-    const waiting = await audit.waiting(shard);
-    const known = await books.booked(ids);
-    const lost: string[] = [];
-    for (const id of ids) {
-      // While there is a record, the worker that finished the request may bring its settlement again.
-      if (!known.has(id) && !waiting.has(id) && !(await audit.hasRecord(shard, id))) lost.push(id);
-    }
-    for (const requestId of lost) {
-      log.error('The settlement of a finished request is lost; its charge is dropped.', { shard, tenantId, requestId });
-    }
-    return { booked: [...known, ...(repair ? lost : [])], lost };
+  async function lostOf(shard: number, unknown: readonly string[]): Promise<{ lost: string[]; booked: string[] }> {
+    const none = { lost: [], booked: [] };
+    // While there is a record, the worker that finished the request may bring its settlement again.
+    const withoutRecord = await audit.withoutRecord(shard, unknown);
+    if (withoutRecord.length === 0 || (await audit.waiting(shard)) > OUTBOX_READ_MAX) return none;
+    const missing = await audit.notWaiting(shard, withoutRecord);
+    if (missing.length === 0) return none;
+    const booked = await books.booked(missing);
+    return { lost: missing.filter((id) => !booked.has(id)), booked: [...booked] };
   }
 
-  async function checkTenant(shard: number, cached: AuditedAccount, repair: boolean): Promise<Drift> {
+  /** Charges that Redis counts as pending, a page at a time: what the ledger has is pending no more. */
+  async function settlePending(shard: number, tenantId: string, book: PublishedBook, repair: boolean): Promise<number> {
+    let lostRequests = 0;
+    for await (const ids of audit.pendingIds(shard, tenantId)) {
+      const known = await books.booked(ids);
+      const { lost, booked } = await lostOf(
+        shard,
+        ids.filter((id) => !known.has(id)),
+      );
+      for (const requestId of lost)
+        log.error('The settlement of a finished request is lost; its charge is dropped.', {
+          ...{ shard, tenantId, requestId },
+        });
+      lostRequests += lost.length;
+      const settled = [...known, ...booked, ...(repair ? lost : [])];
+      if (settled.length > 0) await accounts.publishBook(shard, tenantId, book, settled);
+    }
+    return lostRequests;
+  }
+
+  async function checkTenant(shard: number, cached: AuditedAccount, options: ReconcileOptions): Promise<Drift> {
     const { tenantId, version } = cached;
+    const { repair } = options;
     const drift = { ...noDrift(), held: cached.heldDriftMicro, pending: cached.pendingDriftMicro };
-    const checked = await books.check(tenantId, { repair, now: clock.now() });
+    const checked = await books.check(tenantId, { ...options, now: clock.now() });
     if (checked === undefined) return drift;
     drift.balance = checked.balanceDriftMicro;
     drift.budgetTokens = checked.budgetDriftTokens;
@@ -99,45 +129,70 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     if (repair && (isAhead || drift.cachedBook !== 0)) {
       book = await books.supersede(tenantId, Math.max(version ?? 0, book.version));
     }
-    const { booked, lost } = await settlePending(shard, tenantId, repair);
-    drift.lostRequests = lost.length;
     // An account that Redis has not loaded is loaded by its next admission.
-    if (version !== undefined || booked.length > 0) await accounts.publishBook(shard, tenantId, book, booked);
+    if (version !== undefined) await accounts.publishBook(shard, tenantId, book);
+    drift.lostRequests = await settlePending(shard, tenantId, book, repair);
     return drift;
   }
 
-  async function pass(shard: number, tenantIds: readonly string[], repair: boolean): Promise<Drift> {
-    const sum = noDrift();
-    for (let from = 0; from < tenantIds.length; from += TENANTS_AT_ONCE) {
-      const page = tenantIds.slice(from, from + TENANTS_AT_ONCE);
-      for (const cached of await audit.recount(shard, page, { repair })) {
-        const drift = await checkTenant(shard, cached, repair);
-        if (isDrifting(drift))
-          log.error('Money or usage drifted.', { shard, tenantId: cached.tenantId, drift: { ...drift } });
-        addDrift(sum, drift);
-      }
+  async function reconcileTenant(
+    shard: number,
+    cached: AuditedAccount,
+    options: ReconcileOptions,
+  ): Promise<{ found: Drift; left: Drift }> {
+    const { tenantId } = cached;
+    const found = await checkTenant(shard, cached, options);
+    if (!isDrifting(found)) return { found, left: found };
+    log.error('Money or usage drifted.', { shard, tenantId, drift: { ...found } });
+    if (!options.repair) return { found, left: found };
+    const [again] = await audit.recount(shard, [tenantId], { repair: false });
+    const left = again === undefined ? found : await checkTenant(shard, again, { ...options, repair: false });
+    if (isDrifting(left)) log.error('Drift is left after a repair.', { shard, tenantId, drift: { ...left } });
+    return { found, left };
+  }
+
+  async function* accountsOf(shard: number, repair: boolean): AsyncGenerator<AuditedAccount> {
+    for await (const tenantIds of books.tenantsOf(shard)) {
+      for (let from = 0; from < tenantIds.length; from += TENANTS_AT_ONCE)
+        yield* await audit.recount(shard, tenantIds.slice(from, from + TENANTS_AT_ONCE), { repair });
     }
-    return sum;
   }
 
   return {
-    async reconcileShard(shard, { repair }) {
-      const tenantIds = await books.tenantsOf(shard);
-      const found = await pass(shard, tenantIds, repair);
-      const left = repair && isDrifting(found) ? await pass(shard, tenantIds, false) : found;
-      return { tenants: tenantIds.length, found, left };
+    async reconcileShard(shard, options) {
+      const done: Reconciled = { tenants: 0, failed: 0, found: noDrift(), left: noDrift() };
+      let failuresInARow = 0;
+      for await (const cached of accountsOf(shard, options.repair)) {
+        done.tenants += 1;
+        try {
+          const { found, left } = await reconcileTenant(shard, cached, options);
+          addDrift(done.found, found);
+          addDrift(done.left, left);
+          failuresInARow = 0;
+        } catch (error) {
+          done.failed += 1;
+          failuresInARow += 1;
+          log.error('A tenant could not be reconciled.', { shard, tenantId: cached.tenantId, error });
+          if (failuresInARow >= FAILURES_IN_A_ROW_MAX) throw error;
+        }
+      }
+      return done;
     },
   };
 }
 
 export interface ReconcileEvents {
-  'ledger.reconciled': [shard: number, found: Drift, left: Drift];
+  'ledger.reconciled': [shard: number, done: Reconciled];
 }
 
 export interface ReconcileHourlyDeps {
   reconciler: Reconciler;
   leases: LeaderLease;
+  /** Dead letters get another try with every turn. */
+  outbox: Pick<Outbox, 'requeue'>;
+  drift: LastDrift;
   events: Emitter<ReconcileEvents>;
+  log: Logger;
 }
 
 /** Reconciles a shard if no worker has done so within the hour; cheap otherwise. */
@@ -146,15 +201,15 @@ export type ReconcileHourly = (shard: number) => Promise<void>;
 const TASK = 'reconcile';
 const EVERY_MS = 3_600_000;
 
-export function createReconcileHourly({ reconciler, leases, events }: ReconcileHourlyDeps): ReconcileHourly {
+export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourly {
+  const { reconciler, leases, outbox, drift, events, log } = deps;
   return async (shard) => {
     if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
-    try {
-      const { found, left } = await reconciler.reconcileShard(shard, { repair: true });
-      events.emit('ledger.reconciled', shard, found, left);
-    } catch (error) {
-      await leases.release(shard, TASK);
-      throw error;
-    }
+    const { requeued } = await outbox.requeue(shard);
+    if (requeued > 0) log.warn('Dead letters are tried again.', { shard, count: requeued });
+    // A turn that fails is over as well: what is too much for one run must not be begun again every half a minute.
+    const done = await reconciler.reconcileShard(shard, { repair: true });
+    events.emit('ledger.reconciled', shard, done);
+    await drift.keep(shard, { ...done.left });
   };
 }

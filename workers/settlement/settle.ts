@@ -1,5 +1,5 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
-import { UnbookableError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
+import { RefusedError, UnbookableError } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -7,7 +7,12 @@ import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outb
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import type { WorkerEvents } from '../worker-events.ts';
+
+export interface SettleEvents {
+  'settlement.booked': [records: number];
+  /** A round booked nothing of what waits. */
+  'settlement.blocked': [reason: BlockReason];
+}
 
 export interface SettleDeps {
   outbox: Outbox;
@@ -15,16 +20,21 @@ export interface SettleDeps {
   accounts: AccountStore;
   leases: LeaderLease;
   clock: Clock;
-  events: Emitter<Pick<WorkerEvents, 'settlement.booked'>>;
+  events: Emitter<SettleEvents>;
   /** Publishes booked records before they are acknowledged, so perhaps more than once. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
 }
 
+/** Why a round booked nothing of what waits: a store does not serve, or MongoDB refuses every record. */
+export type BlockReason = 'unavailable' | 'refused';
+
 export const SETTLE_BATCH = 200;
 const TASK = 'settle';
 /** A record that MongoDB refuses so often, each time alone, will not succeed by itself. */
 const TRIES_MAX = 5;
+/** A fault that lasts is logged as an error so often. */
+const ALARM_MS = 30_000;
 /** How often entries that were read and never acknowledged are read again: an answer lost on the way leaves some. */
 const LOOK_BACK_MS = 5_000;
 
@@ -54,6 +64,9 @@ export function createSettler({
   const tries = new Map<string, number>();
   /** When this leader last went through a shard's unacknowledged entries. */
   const lookedBackAt = new Map<number, number>();
+  const alarmedAt = new Map<number, number>();
+  /** Shards of which a record was booked since the last look back. */
+  const booking = new Set<number>();
 
   async function book(shard: number, entries: readonly Readable[]): Promise<void> {
     const books = await ledger.settle(
@@ -69,60 +82,91 @@ export function createSettler({
       shard,
       entries.map(({ id }) => id),
     );
+    booking.add(shard);
     events.emit('settlement.booked', entries.length);
   }
 
-  async function park(shard: number, entry: OutboxEntry): Promise<void> {
-    log.error('A settlement record was parked: it cannot be booked and needs an operator.', {
+  async function deadLetter(shard: number, entry: OutboxEntry): Promise<void> {
+    log.error('A settlement record was dead-lettered: it cannot be booked and needs an operator.', {
       shard,
       ...(entry.record === undefined ? {} : { requestId: entry.record.requestId }),
     });
-    await outbox.park(shard, entry);
+    await outbox.deadLetter(shard, entry);
   }
 
-  /** One bad record must not hold up the rest; only MongoDB's or Redis's absence does. */
-  async function bookOneByOne(shard: number, entries: readonly Readable[]): Promise<void> {
+  /** One more refusal of a record alone; a record that is refused again and again is a dead letter. */
+  async function refuse(shard: number, entry: Readable, error: unknown): Promise<void> {
+    const { requestId, tenantId } = entry.record;
+    // It comes again after a while, so that it does not stand before new records for ever.
+    lookedBackAt.set(shard, clock.now());
+    const count = (tries.get(entry.id) ?? 0) + 1;
+    tries.set(entry.id, count);
+    log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, attempt: count, error });
+    if (count < TRIES_MAX) return;
+    tries.delete(entry.id);
+    await deadLetter(shard, entry);
+  }
+
+  /**
+   * One bad record must not hold up the rest. A refusal that is not known to be a record's fault counts against the
+   * record only where another one is booked meanwhile: otherwise MongoDB refuses whatever it is given.
+   */
+  async function bookOneByOne(shard: number, entries: readonly Readable[], wasBooking: boolean): Promise<void> {
+    const refused: { entry: Readable; error: RefusedError }[] = [];
+    let isBooking = wasBooking;
     for (const entry of entries) {
       try {
         await book(shard, [entry]);
         tries.delete(entry.id);
+        isBooking = true;
       } catch (error) {
-        if (!(error instanceof UnbookableError)) throw error;
-        const { requestId, tenantId } = entry.record;
-        const count = (tries.get(entry.id) ?? 0) + 1;
-        tries.set(entry.id, count);
-        log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, attempt: count, error });
-        if (count < TRIES_MAX) continue;
-        tries.delete(entry.id);
-        await park(shard, entry);
+        if (error instanceof UnbookableError) await refuse(shard, entry, error);
+        else if (error instanceof RefusedError) refused.push({ entry, error });
+        else throw error;
       }
     }
+    const [first] = refused;
+    if (first === undefined) return;
+    if (!isBooking) {
+      for (const { entry } of refused) tries.delete(entry.id);
+      throw first.error;
+    }
+    for (const { entry, error } of refused) await refuse(shard, entry, error);
   }
 
-  async function nextEntries(shard: number): Promise<OutboxEntry[]> {
+  /** Nothing is given up while this lasts; an operator has to hear of it. */
+  function raiseAlarm(shard: number, error: unknown): void {
+    events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
+    const now = clock.now();
+    if (now - (alarmedAt.get(shard) ?? -Infinity) < ALARM_MS) return;
+    alarmedAt.set(shard, now);
+    log.error('Settlement is blocked: no record is booked, and all of them wait.', { shard, error });
+  }
+
+  async function nextEntries(shard: number): Promise<{ entries: OutboxEntry[]; isLookBack: boolean }> {
     const now = clock.now();
     if (now - (lookedBackAt.get(shard) ?? -Infinity) >= LOOK_BACK_MS) {
       const left = await outbox.read(shard, 'redelivered', SETTLE_BATCH);
       if (left.length < SETTLE_BATCH) lookedBackAt.set(shard, now);
-      if (left.length > 0) return left;
+      if (left.length > 0) return { entries: left, isLookBack: true };
     }
-    return outbox.read(shard, 'new', SETTLE_BATCH);
+    return { entries: await outbox.read(shard, 'new', SETTLE_BATCH), isLookBack: false };
   }
 
-  async function bookAll(shard: number, entries: readonly OutboxEntry[]): Promise<void> {
-    for (const entry of entries) if (!isReadable(entry)) await park(shard, entry);
+  async function bookAll(shard: number, entries: readonly OutboxEntry[], wasBooking: boolean): Promise<void> {
+    for (const entry of entries) if (!isReadable(entry)) await deadLetter(shard, entry);
     const readable = entries.filter(isReadable);
     if (readable.length === 0) return;
     try {
       await book(shard, readable);
     } catch (error) {
-      if (!(error instanceof UnbookableError)) throw error;
+      if (!(error instanceof UnbookableError || error instanceof RefusedError)) throw error;
       log.warn('A settlement batch was not booked; its records are tried one by one.', {
         shard,
         count: readable.length,
         error,
       });
-      await bookOneByOne(shard, readable);
+      await bookOneByOne(shard, readable, wasBooking);
     }
   }
 
@@ -132,12 +176,15 @@ export function createSettler({
       return 0;
     }
     try {
-      const entries = await nextEntries(shard);
-      await bookAll(shard, entries);
+      const { entries, isLookBack } = await nextEntries(shard);
+      await bookAll(shard, entries, isLookBack && booking.delete(shard));
+      if (entries.length > 0) alarmedAt.delete(shard);
       return entries.length;
     } catch (error) {
-      // What was read is not acknowledged: the next round begins with it.
-      lookedBackAt.delete(shard);
+      raiseAlarm(shard, error);
+      // What was read is not acknowledged: the next round begins with it, or a later one, where it may be at fault.
+      if (error instanceof RefusedError) lookedBackAt.set(shard, clock.now());
+      else lookedBackAt.delete(shard);
       throw error;
     }
   }

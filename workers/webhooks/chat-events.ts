@@ -2,7 +2,7 @@ import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { isMongoAway } from '../../shared/infra/mongo/connection.ts';
+import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
 import type { ErasureGate } from '../compliance/erasure-gate.ts';

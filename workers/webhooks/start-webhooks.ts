@@ -13,7 +13,7 @@ import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { openPublishing } from '../../shared/webhooks/open-publishing.ts';
 import type { OpenPublishingDeps } from '../../shared/webhooks/open-publishing.ts';
 import type { ErasureGate } from '../compliance/erasure-gate.ts';
-import { createWebhookWorkers } from '../processors/webhook-delivery.ts';
+import { PROCESSORS } from '../processors/processors.ts';
 import type { WorkerEventBus } from '../worker-events.ts';
 import { createAnnounceExpiringKeys } from './announce-expiring-keys.ts';
 import { createChatEvents } from './chat-events.ts';
@@ -59,7 +59,7 @@ export async function startWebhooks(
     telemetry,
   });
   const serve = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
-  const workers = createWebhookWorkers({ client: redis, keyspace, serve, log });
+  const workers = PROCESSORS.webhooks({ client: redis, keyspace, serve, log });
   const warn = (what: string) => (error: unknown) => {
     log.warn(`${what} failed; the next round tries again.`, { error });
   };

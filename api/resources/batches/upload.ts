@@ -3,8 +3,7 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
-import type { BatchLineRow, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -12,6 +11,10 @@ import type { BatchLine } from './to-line.ts';
 /** What is in memory of an upload, beside the line that arrives. */
 const GROUP_LINES_MAX = 200;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+
+/** The pauses double from the first to the last: a quarter of an hour in all. */
+const TAKE_BACK_AGAIN_MS = 250;
+const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 
 /** A batch that arrives. */
 export interface Upload {
@@ -80,13 +83,17 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
     if (lines.length > 0) await batches.addLines(lines);
   }
 
-  async function takeBack(): Promise<void> {
+  /** In the background after the first try: the store that failed the upload mostly fails this as well, for a while. */
+  async function takeBack(pauseMs = TAKE_BACK_AGAIN_MS): Promise<void> {
     state = 'over';
     if (!isStored) return;
     try {
       await batches.remove(tenantId, batchId);
     } catch (error) {
-      log.warn('A refused batch could not be removed; it will be ended as one that broke off.', { tenantId, error });
+      log.warn('A refused batch could not be removed; that is tried again.', { tenantId, error });
+      if (pauseMs > TAKE_BACK_PAUSE_MAX_MS) return;
+      // Where this process ends before, the batch is removed with those whose ingress has died.
+      setTimeout(() => void takeBack(pauseMs * 2), pauseMs).unref();
     }
   }
 
@@ -111,7 +118,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
         void takeBack();
         throw error;
       }
-      // Where this fails it may have started all the same: then it runs, and else it is ended like one that broke off.
+      // Where this fails it may have started all the same: then it runs, and else it is removed like one that broke off.
       const row = await batches.start(tenantId, batchId, {
         ...{ total, failed },
         ...(metadataJson === undefined ? {} : { metadataJson }),

@@ -12,25 +12,20 @@ export interface LedgerGroup extends UsageCounts {
   amountMicro: number;
 }
 
-/** Usage roll-ups of one width and scope, added up by day. */
-export interface RollUpGroup extends UsageCounts, Pick<RollUpKey, 'width' | 'scope'> {
-  dayMs: number;
-}
+/** Usage roll-ups of one day, width and scope, added up. */
+export interface RollUpGroup extends UsageCounts, Pick<RollUpKey, 'width' | 'scope'> {}
 
 export interface AccountBook {
   balanceMicro: number;
   tokensByMonth: Readonly<Record<string, number>>;
 }
 
-export interface BookComparison {
+export interface AccountComparison {
   /** What the account has to say, by the ledger. */
   correct: AccountBook;
-  /** Absolute differences between the ledger and what was made of it; all 0: the book agrees with itself. */
+  /** Absolute differences between the ledger and the account. */
   balanceDriftMicro: number;
   budgetDriftTokens: number;
-  usageDriftTokens: number;
-  /** Days whose roll-ups have to be made anew. */
-  wrongDaysMs: number[];
 }
 
 const COUNTS = ['requests', 'promptTokens', 'completionTokens', 'costMicro', 'estimatedRequests'] as const;
@@ -44,20 +39,39 @@ function tokensOf(counts: UsageCounts | undefined): number {
   return counts === undefined ? 0 : counts.promptTokens + counts.completionTokens;
 }
 
-function addCounts(sum: UsageCounts | undefined, more: UsageCounts): UsageCounts {
-  if (sum === undefined) return { ...more };
-  const added = { ...sum };
-  for (const name of COUNTS) added[name] += more[name];
-  return added;
+/** Adds to the counts of `sum`. */
+export function addCounts(sum: UsageCounts, more: UsageCounts): void {
+  for (const name of COUNTS) sum[name] += more[name];
 }
 
-function usageByDay(ledger: readonly LedgerGroup[]): Map<number, UsageCounts> {
-  const days = new Map<number, UsageCounts>();
-  for (const group of ledger) {
-    if (group.type === 'usage' && group.dayMs !== undefined)
-      days.set(group.dayMs, addCounts(days.get(group.dayMs), group));
+const nameOf = ({ type, mode, dayMs }: LedgerGroup) => `${type} ${mode ?? ''} ${dayMs ?? ''}`;
+
+/** The sums of two parts of a ledger as those of both. */
+export function addGroups(one: readonly LedgerGroup[], other: readonly LedgerGroup[]): LedgerGroup[] {
+  const sums = new Map(one.map((group) => [nameOf(group), { ...group }]));
+  for (const group of other) {
+    const sum = sums.get(nameOf(group));
+    if (sum === undefined) sums.set(nameOf(group), { ...group });
+    else {
+      addCounts(sum, group);
+      sum.amountMicro += group.amountMicro;
+    }
   }
-  return days;
+  return [...sums.values()];
+}
+
+/** The days of acceptance of which the groups know requests. */
+export function daysOf(groups: readonly LedgerGroup[]): number[] {
+  return [...new Set(groups.flatMap(({ type, dayMs }) => (type === 'usage' && dayMs !== undefined ? [dayMs] : [])))];
+}
+
+/** What the ledger knows of a day's requests; undefined: there are none. */
+export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): UsageCounts | undefined {
+  const [first, ...more] = ledger.filter((group) => group.type === 'usage' && group.dayMs === dayMs);
+  if (first === undefined) return undefined;
+  const sum = { ...first };
+  for (const group of more) addCounts(sum, group);
+  return sum;
 }
 
 function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
@@ -70,16 +84,8 @@ function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   return months;
 }
 
-/**
- * Holds a tenant's account and usage roll-ups against its ledger, which alone is right. Rows of a minute are compared
- * only while they are kept; `now`: milliseconds since the epoch.
- */
-export function compareBook(
-  ledger: readonly LedgerGroup[],
-  account: AccountBook,
-  rollUps: readonly RollUpGroup[],
-  now: number,
-): BookComparison {
+/** Holds a tenant's account against its ledger, which alone is right. */
+export function compareAccount(ledger: readonly LedgerGroup[], account: AccountBook): AccountComparison {
   const correct = {
     balanceMicro: ledger.reduce((sum, group) => sum + group.amountMicro, 0),
     tokensByMonth: budgetByMonth(ledger),
@@ -88,30 +94,28 @@ export function compareBook(
   let budgetDriftTokens = 0;
   for (const month of months)
     budgetDriftTokens += Math.abs((correct.tokensByMonth[month] ?? 0) - (account.tokensByMonth[month] ?? 0));
+  return { correct, balanceDriftMicro: Math.abs(correct.balanceMicro - account.balanceMicro), budgetDriftTokens };
+}
 
-  const days = usageByDay(ledger);
-  const found = new Map(rollUps.map((group) => [`${group.width} ${group.scope} ${group.dayMs}`, group]));
-  const wrongDays = new Set<number>();
-  let usageDriftTokens = 0;
-  const look = (width: BucketWidth, scope: RollUpKey['scope'], dayMs: number, counts: UsageCounts | undefined) => {
-    const group = found.get(`${width} ${scope} ${dayMs}`);
-    if (counts === undefined ? group === undefined : sameCounts(group, counts)) return;
-    wrongDays.add(dayMs);
-    // A difference in anything but tokens is one as well.
-    usageDriftTokens += Math.max(1, Math.abs(tokensOf(counts) - tokensOf(group)));
-  };
-  for (const dayMs of new Set([...days.keys(), ...rollUps.map((group) => group.dayMs)])) {
+/**
+ * Holds a day's usage roll-ups against the ledger's requests of that day. Rows of a minute are compared only while they
+ * are kept; `now`: milliseconds since the epoch. Returns the difference in tokens, at least 1 where anything differs.
+ */
+export function compareDay(
+  dayMs: number,
+  counts: UsageCounts | undefined,
+  rollUps: readonly RollUpGroup[],
+  now: number,
+): number {
+  const hasMinutes = dayMs > now - MINUTES_KEPT_MS + 2 * BUCKET_MS['1d'];
+  const widths: BucketWidth[] = hasMinutes ? ['1d', '1h', '1m'] : ['1d', '1h'];
+  let driftTokens = 0;
+  for (const width of widths) {
     for (const scope of SCOPES) {
-      look('1d', scope, dayMs, days.get(dayMs));
-      look('1h', scope, dayMs, days.get(dayMs));
-      if (dayMs > now - MINUTES_KEPT_MS + 2 * BUCKET_MS['1d']) look('1m', scope, dayMs, days.get(dayMs));
+      const group = rollUps.find((each) => each.width === width && each.scope === scope);
+      if (counts === undefined ? group === undefined : sameCounts(group, counts)) continue;
+      driftTokens += Math.max(1, Math.abs(tokensOf(counts) - tokensOf(group)));
     }
   }
-  return {
-    correct,
-    balanceDriftMicro: Math.abs(correct.balanceMicro - account.balanceMicro),
-    budgetDriftTokens,
-    usageDriftTokens,
-    wrongDaysMs: [...wrongDays].sort((a, b) => a - b),
-  };
+  return driftTokens;
 }

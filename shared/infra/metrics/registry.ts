@@ -152,5 +152,23 @@ export function createWorkerMetrics() {
       labelNames: ['shard'],
       registers,
     }),
+    deadLetters: new Gauge({
+      name: 'parley_dead_letters',
+      help: 'Settlement records that could not be booked, by shard; they are tried again every hour.',
+      labelNames: ['shard'],
+      registers,
+    }),
+    settlementLag: new Gauge({
+      name: 'parley_settlement_lag_seconds',
+      help: 'For how long the oldest waiting settlement record has waited, by shard.',
+      labelNames: ['shard'],
+      registers,
+    }),
+    settlementBlocked: count(
+      'parley_settlement_blocked_total',
+      'Rounds that booked nothing of what waits: a store does not serve (unavailable), or MongoDB refuses all (refused).',
+      ['reason'],
+    ),
+    reconcileFailures: count('parley_reconciliation_failures_total', 'Tenants that could not be reconciled.', []),
   };
 }

@@ -2,6 +2,7 @@ import type { Connection } from 'mongoose';
 
 import { accountModel } from './accounts/account-repository.ts';
 import { checkoutModel } from './accounts/checkout-repository.ts';
+import { ledgerCheckpointModel } from './accounts/ledger-checkpoints.ts';
 import { ledgerModel } from './accounts/ledger-repository.ts';
 import { paymentEventModel } from './accounts/payment-notices.ts';
 import { priceListModel } from './accounts/price-repository.ts';
@@ -39,6 +40,7 @@ const COLLECTIONS = {
   tierVersions: tierVersionModel,
   accounts: accountModel,
   ledger: ledgerModel,
+  ledgerCheckpoints: ledgerCheckpointModel,
   usageRollUps: usageRollUpModel,
   checkouts: checkoutModel,
   purchases: purchaseModel,

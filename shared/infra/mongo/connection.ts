@@ -6,7 +6,9 @@ export type MongoConnection = Connection;
 
 const SERVER_SELECTION_TIMEOUT_MS = 1_500;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** What mongoose itself throws while it is not connected. */
+/** MongoDB's code for a violated unique index. */
+const DUPLICATE_KEY = 11_000;
+
 /**
  * Whether the URI leaves a write with less than a majority. Such a write is rolled back when another server becomes the
  * primary, and whoever wrote it has gone on: settlement deletes what it has booked from Redis.
@@ -14,8 +16,6 @@ const CONNECT_TIMEOUT_MS = 5_000;
 function allowsMinority(uri: string): boolean {
   return /^[01]?$/.test(/[?&]w=([^&]*)/.exec(uri)?.[1] ?? '');
 }
-
-const AWAY_NAMES: ReadonlySet<string> = new Set(['MongooseError', 'MongooseServerSelectionError']);
 
 /**
  * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
@@ -46,20 +46,13 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
   }
 }
 
-/** MongoDB's code for a violated unique index. */
-export function isDuplicateKey(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 11_000;
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/**
- * Whether a call failed because MongoDB is away, busy or changing its primary, so that the same call may succeed later.
- * The driver marks what may be tried again with labels.
- */
-export function isMongoAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof mongoose.mongo.MongoError && error.errorLabels.length > 0) return true;
-  // A bulk write wraps what cut its connection; what the server refused has an entry for each document.
-  if (error instanceof mongoose.mongo.MongoBulkWriteError) return [error.writeErrors].flat().length === 0;
-  if (error instanceof mongoose.mongo.MongoServerError) return false;
-  return error instanceof mongoose.mongo.MongoError || AWAY_NAMES.has(error.name);
+/** A violated unique index, and nothing else: a bulk write may have failed for another reason as well. */
+export function isDuplicateKey(error: unknown): boolean {
+  const isOne = (each: unknown) => codeOf(each) === DUPLICATE_KEY;
+  const others = error instanceof mongoose.mongo.MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  return isOne(error) && others.every(isOne);
 }

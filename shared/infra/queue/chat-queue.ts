@@ -1,9 +1,10 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 
 import type { ChatJob, QueueName } from '../../contracts/jobs.ts';
-import { QUEUES } from '../../contracts/jobs.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
+import { openQueue } from './open-queue.ts';
+import type { JobQueue } from './open-queue.ts';
 
 /** One BullMQ queue per lane and shard; its keys carry the shard's hash tag. */
 export interface ChatQueues {
@@ -14,37 +15,23 @@ export interface ChatQueues {
   close(): Promise<void>;
 }
 
-/** Events older than this are of no use: nobody waits on them (docs/architecture/facts.md section 3, the relay). */
-const EVENTS_KEPT = 100;
-
 /** `client` must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
 export function createChatQueues(client: RedisClient, keyspace: Keyspace, onError: (error: Error) => void): ChatQueues {
-  const queues = new Map<string, Queue<ChatJob>>();
+  const queues = new Map<string, JobQueue<QueueName>>();
 
-  function queue(shard: number, name: QueueName): Queue<ChatJob> {
-    const { tag } = keyspace.shard(shard);
-    const id = `${tag}:${name}`;
-    let found = queues.get(id);
-    if (found === undefined) {
-      found = new Queue<ChatJob>(name, {
-        connection: client,
-        prefix: tag,
-        streams: { events: { maxLen: EVENTS_KEPT } },
-      });
-      found.on('error', onError);
-      queues.set(id, found);
-    }
+  function open(shard: number, name: QueueName): JobQueue<QueueName> {
+    const { tag: prefix } = keyspace.shard(shard);
+    const id = `${prefix}:${name}`;
+    const found = queues.get(id) ?? openQueue(name, { client, prefix, onError });
+    queues.set(id, found);
     return found;
   }
 
   return {
-    queue,
-    async add(shard, name, requestId, job) {
-      const { attempts, removeOnComplete, removeOnFail } = QUEUES[name];
-      await queue(shard, name).add('chat', job, { jobId: requestId, attempts, removeOnComplete, removeOnFail });
-    },
+    queue: (shard, name) => open(shard, name).queue,
+    add: (shard, name, requestId, job) => open(shard, name).add(requestId, job),
     async close() {
-      await Promise.all([...queues.values()].map((open) => open.close()));
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
     },
   };
 }

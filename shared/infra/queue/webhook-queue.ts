@@ -1,9 +1,7 @@
-import { Queue } from 'bullmq';
-
-import { WEBHOOK_QUEUES } from '../../contracts/jobs.ts';
 import type { WebhookJob, WebhookQueueName } from '../../contracts/jobs.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import type { Keyspace } from '../redis/keyspace.ts';
+import { openQueue } from './open-queue.ts';
 
 /**
  * Says which webhooks have something to deliver; what, and when, stands in MongoDB. A job is a webhook's, not a
@@ -21,21 +19,11 @@ export function createWebhookQueue(
   keyspace: Keyspace,
   onError: (error: Error) => void,
 ): WebhookQueue {
-  const open = (name: WebhookQueueName): Queue<WebhookJob> => {
-    const queue = new Queue<WebhookJob>(name, {
-      connection: client,
-      prefix: keyspace.webhooks,
-      streams: { events: { maxLen: 100 } },
-    });
-    queue.on('error', onError);
-    return queue;
-  };
-  const queues = { webhooks: open('webhooks'), 'webhooks-slow': open('webhooks-slow') };
+  const options = { client, prefix: keyspace.webhooks, onError };
+  const queues = { webhooks: openQueue('webhooks', options), 'webhooks-slow': openQueue('webhooks-slow', options) };
 
   return {
-    async add(name, job) {
-      await queues[name].add('deliver', job, { jobId: job.webhookId, ...WEBHOOK_QUEUES });
-    },
+    add: (name, job) => queues[name].add(job.webhookId, job),
     async close() {
       await Promise.all(Object.values(queues).map((queue) => queue.close()));
     },

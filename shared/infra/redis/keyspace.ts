@@ -69,7 +69,10 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
     outbox: `${tag}:outbox`,
-    parked: `${tag}:outbox:parked`,
+    /** Settlement records that cannot be booked. */
+    deadLetters: `${tag}:outbox:dead`,
+    /** What the last reconciliation left wrong, by part. */
+    drift: `${tag}:drift`,
     /** How fast the lane drains, for Retry-After. */
     laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,

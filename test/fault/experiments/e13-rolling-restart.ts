@@ -1,7 +1,7 @@
 import type { Caller, SentRequest, Tenant } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Ingress } from '../lab/lab.ts';
-import type { Victim } from '../lab/program.ts';
+import type { Victim } from '../lab/victim.ts';
 import { expectThat, isWhole, none, range, SLACK_MS } from './findings.ts';
 
 const CLIENTS = 30;

@@ -1,7 +1,7 @@
 import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
 import { runFuzz } from '../../fuzz/fuzz/run-fuzz.ts';
 import { endpointsOf } from '../../fuzz/read-document.ts';
-import { callJson } from '../../../scripts/start/http.ts';
+import { callJson } from '../../../scripts/harness/http.ts';
 import type { Experiment } from '../experiment.ts';
 import type { Lab } from '../lab/lab.ts';
 import { readDocument } from '../lab/read-document.ts';

@@ -12,7 +12,7 @@ import type { AccountState, RequestState } from '../checker/evidence.ts';
 const SHARD = 0;
 const SCAN_COUNT = 1_000;
 
-export interface RedisState {
+interface RedisState {
   /** What must be empty at rest. */
   queues: Record<string, number>;
   records: RequestState[];
@@ -48,13 +48,13 @@ export async function openRedisInspector(url: string): Promise<RedisInspector> {
     client,
     keys,
     async queues() {
-      const [lanes, inflight, outbox, parked] = await Promise.all([
+      const [lanes, inflight, outbox, deadLetters] = await Promise.all([
         Promise.all(QUEUE_NAMES.map(laneOf)),
         client.zcard(keys.inflight),
         client.xlen(keys.outbox),
-        client.xlen(keys.parked),
+        client.xlen(keys.deadLetters),
       ]);
-      return { ...Object.fromEntries(lanes.flat()), inflight, outbox, parked };
+      return { ...Object.fromEntries(lanes.flat()), inflight, outbox, 'dead letters': deadLetters };
     },
     async account(tenantId) {
       const fields = await client.hgetall(keys.account(tenantId));

@@ -1,9 +1,9 @@
 import type { Evidence, ProviderCount } from '../checker/evidence.ts';
 import type { Caller, Tenant } from '../client/caller.ts';
-import type { AdminApi } from '../../../scripts/start/admin-api.ts';
+import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { RedisInspector } from './inspect-redis.ts';
-import type { Store } from './lab-stores.ts';
-import type { Victim } from './program.ts';
+import type { Store } from './victim-stores.ts';
+import type { Victim } from './victim.ts';
 
 export interface LabOptions {
   /** Settings of docs/spec/contract.md section 1 for every ingress and worker. */

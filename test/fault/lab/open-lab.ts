@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { freePort } from '../../../scripts/embedded/ports.ts';
-import { createAdminApi } from '../../../scripts/start/admin-api.ts';
-import { assertReady, callJson } from '../../../scripts/start/http.ts';
+import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
+import { assertReady, callJson } from '../../../scripts/harness/http.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import { createCaller } from '../client/caller.ts';
 import type { Tenant } from '../client/caller.ts';
@@ -13,9 +13,9 @@ import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
 import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
 import { liveBytes } from './live-memory.ts';
-import { openGivenMongo, openMongo, openRedis } from './lab-stores.ts';
-import { startProgram } from './program.ts';
-import type { Victim } from './program.ts';
+import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
+import { startVictim } from './victim.ts';
+import type { Victim } from './victim.ts';
 import { until } from './until.ts';
 
 const WAIT_MS = 30_000;
@@ -41,8 +41,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const exits: ProcessExit[] = [];
   const victims: Victim[] = [];
   const [redis, mongo] = await Promise.all([
-    openRedis({ dataDir, signal, exits }),
-    mongodbUri === undefined ? openMongo({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
+    openRedisVictim({ dataDir, signal, exits }),
+    mongodbUri === undefined ? openMongoVictim({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
   ]);
   const secrets = {
     ADMIN_TOKEN: randomBytes(24).toString('hex'),
@@ -61,7 +61,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const started = { ingress: 0, worker: 0 };
   const start = async (name: string, file: string, own: Record<string, string>, readyUrl: string) => {
     const ready = () => assertReady(readyUrl);
-    const victim = await startProgram({ name, file, env: { ...env, ...own }, logDir, ready, signal }, exits);
+    const victim = await startVictim({ name, file, env: { ...env, ...own }, logDir, ready, signal }, exits);
     victims.push(victim);
     return victim;
   };

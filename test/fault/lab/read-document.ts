@@ -1,5 +1,5 @@
 import type { ServedDocument } from '../../fuzz/read-document.ts';
-import { callJson } from '../../../scripts/start/http.ts';
+import { callJson } from '../../../scripts/harness/http.ts';
 import type { Lab } from './lab.ts';
 
 /** The API document, as an ingress serves it. */

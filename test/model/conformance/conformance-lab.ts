@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 import { decodeEntry } from '../../../shared/contracts/events.ts';
 import { parseSettlement } from '../../../shared/contracts/settlement.ts';
 import { createAccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
@@ -8,7 +6,6 @@ import { createAdmissionStore } from '../../../shared/infra/redis/requests/admis
 import type { AdmissionStore } from '../../../shared/infra/redis/requests/admission-store.ts';
 import { createBodyStore, createRecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { BodyStore, RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
-import { connectRedis, createRedis } from '../../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../../shared/infra/redis/requests/inflight.ts';
 import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -23,10 +20,10 @@ import { createSweep } from '../../../workers/settlement/sweep.ts';
 import { hookScripts } from './hook-scripts.ts';
 import { createRecordingLog } from '../../support/recording-log.ts';
 import { LEASE_MS, REQUEST_TIMEOUT_MS, RETENTION_MS } from '../../support/request-lab.ts';
-import { redisUrl } from '../../support/stores.ts';
+import { openTestRedis, uniqueName } from '../../support/stores.ts';
 
 /** What Redis has of one request, in the words of the model. */
-export interface RequestView {
+interface RequestView {
   state: string;
   fence: number;
   sentSeq: number;
@@ -90,10 +87,9 @@ async function viewRequest(redis: RedisClient, keyspace: Keyspace, shard: number
 
 /** `edit` may change the text of the scripts. */
 export async function openConformanceLab(edit: (lua: string) => string = (lua) => lua): Promise<ConformanceLab> {
-  const namespace = `conf${randomBytes(6).toString('hex')}`;
+  const namespace = uniqueName('conf');
   const keyspace = createKeyspace(namespace);
-  const redis = createRedis(redisUrl(), 'worker');
-  await connectRedis(redis);
+  const redis = await openTestRedis('worker');
   const hooks = hookScripts(redis, edit);
   const admissions = createAdmissionStore(redis, keyspace, {
     laneLimit: 10_000,

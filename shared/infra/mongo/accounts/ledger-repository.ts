@@ -64,6 +64,7 @@ const ledgerSchema = new Schema<LedgerRow>(
   options,
 )
   .index({ tenantId: 1, createdAt: -1 })
+  .index({ tenantId: 1, acceptedAt: 1 })
   .index({ tenantId: 1, entityId: 1 }, { partialFilterExpression: { entityId: { $exists: true } } });
 
 export const ledgerModel = collection<LedgerRow>('Ledger', 'ledger', ledgerSchema);

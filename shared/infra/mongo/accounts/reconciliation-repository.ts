@@ -1,147 +1,186 @@
-import type { ClientSession, Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 
-import { compareBook } from '../../../domain/usage/compare-book.ts';
-import type { BookComparison, LedgerGroup, RollUpGroup } from '../../../domain/usage/compare-book.ts';
-import { BUCKET_MS } from '../../../domain/usage/roll-up.ts';
-import type { BookedRequest, UsageCounts } from '../../../domain/usage/roll-up.ts';
+import { addGroups, compareAccount, compareDay, daysOf, usageOfDay } from '../../../domain/usage/compare-book.ts';
+import type { AccountComparison } from '../../../domain/usage/compare-book.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
-import { toBook } from './account-repository.ts';
-import { accountModel } from './account-repository.ts';
+import { accountModel, toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
+import { createLedgerCheckpoints, NO_CHECKPOINT } from './ledger-checkpoints.ts';
+import type { LedgerCheckpoint } from './ledger-checkpoints.ts';
+import { createLedgerSums } from './ledger-sums.ts';
+import { createRebuildUsage } from './rebuild-usage.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
-import type { LedgerRow } from './ledger-repository.ts';
-import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
-/** One tenant's account and usage held against its ledger, in one snapshot. */
-export interface CheckedBook extends BookComparison {
+/** One tenant's account and usage held against its ledger. */
+export interface CheckedBook extends Omit<AccountComparison, 'correct'> {
+  usageDriftTokens: number;
   /** As it is after the check, and after the repair where there was one. */
   book: Book;
 }
 
+export interface CheckOptions {
+  /** Sets right what differs; also moves the tenant's checkpoint. Without it nothing is written. */
+  repair: boolean;
+  /** Adds up the whole ledger, whatever the checkpoint says, and looks at every day. */
+  full?: boolean;
+  now: number;
+}
+
 export interface ReconciliationRepository {
-  tenantsOf(shard: number): Promise<string[]>;
-  /** Undefined: the tenant has no account. With `repair` what differs is set right in the same transaction. */
-  check(tenantId: string, options: { repair: boolean; now: number }): Promise<CheckedBook | undefined>;
+  /** A shard's tenants, some at a time. */
+  tenantsOf(shard: number): AsyncIterable<string[]>;
+  /** Undefined: the tenant has no account. */
+  check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined>;
   /** Which of the requests the ledger knows. */
   booked(requestIds: readonly string[]): Promise<Set<string>>;
   /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
   supersede(tenantId: string, version: number): Promise<Book>;
 }
 
-const DAY_MS = BUCKET_MS['1d'];
-const startOfDay = (field: string) => ({ $subtract: [field, { $mod: [field, DAY_MS] }] });
-const REBUILD_BATCH = 500;
+const TENANTS_AT_ONCE = 500;
+/** Entries that one call adds up. */
+const ENTRIES_AT_ONCE = 10_000;
 
-function toBooked(row: LedgerRow): BookedRequest | undefined {
-  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId } = row;
-  if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
-  if (acceptedAt === undefined) return undefined;
-  return {
-    ...{ tenantId, keyId, tier, mode, endpoint, acceptedAt },
-    ...(entityId === undefined ? {} : { entityId }),
-    promptTokens: row.promptTokens ?? 0,
-    completionTokens: row.completionTokens ?? 0,
-    costMicro: 0 - row.amountMicro,
-    estimated: row.estimated ?? false,
-  };
+interface Found {
+  comparison: AccountComparison;
+  usageDriftTokens: number;
+  /** Days whose roll-ups have to be made anew, each with its number of requests. */
+  wrongDays: Map<number, number>;
+  book: Book;
 }
+
+const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
+  balanceDriftMicro + budgetDriftTokens + usageDriftTokens > 0;
 
 export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
   const accounts = accountModel(connection);
-  const ledgerRows = ledgerModel(connection);
-  const usageRollUps = usageRollUpModel(connection);
+  const ledger = ledgerModel(connection);
   const tenants = tenantModel(connection);
+  const sums = createLedgerSums(connection);
+  const checkpoints = createLedgerCheckpoints(connection);
+  const rebuildUsage = createRebuildUsage(connection);
 
-  async function ledgerGroups(tenantId: string, session: ClientSession): Promise<LedgerGroup[]> {
-    const groups = await ledgerRows
-      .aggregate<
-        UsageCounts & { _id: Pick<LedgerGroup, 'type' | 'mode'> & { dayMs?: number | null }; amountMicro: number }
-      >([
-        { $match: { tenantId } },
-        {
-          $group: {
-            _id: { type: '$type', mode: '$mode', dayMs: startOfDay('$acceptedAt') },
-            amountMicro: { $sum: '$amountMicro' },
-            requests: { $sum: 1 },
-            promptTokens: { $sum: '$promptTokens' },
-            completionTokens: { $sum: '$completionTokens' },
-            estimatedRequests: { $sum: { $cond: ['$estimated', 1, 0] } },
-          },
-        },
-      ])
-      .session(session);
-    return groups.map(({ _id: { type, mode, dayMs }, ...sums }) => ({
-      ...sums,
-      ...{ type, mode, dayMs: dayMs ?? undefined },
-      costMicro: 0 - sums.amountMicro,
-    }));
+  /** Adds to the checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
+  async function catchUp(tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> {
+    let isKept = keep;
+    for (let at = start; ;) {
+      const account = await accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
+      // Every later entry gets a later time, so the ledger up to here does not change any more.
+      const closedMs = account?.lastEntryAt ?? at.throughMs;
+      const sliceEndMs = await sums.endOfSlice(tenantId, at.throughMs, ENTRIES_AT_ONCE);
+      const throughMs = Math.min(closedMs, sliceEndMs ?? closedMs);
+      if (throughMs <= at.throughMs) return at;
+      const groups = await sums.groups(tenantId, { afterMs: at.throughMs, throughMs });
+      const next = {
+        throughMs,
+        groups: addGroups(at.groups, groups),
+        uncheckedDaysMs: [...new Set([...at.uncheckedDaysMs, ...daysOf(groups)])],
+      };
+      // Where another process moves it as well, the sums are right all the same.
+      isKept &&= await checkpoints.advance(tenantId, at.throughMs, next);
+      at = next;
+      if (sliceEndMs === undefined) return at;
+    }
   }
 
-  async function rollUpGroups(tenantId: string, session: ClientSession): Promise<RollUpGroup[]> {
-    const groups = await usageRollUps
-      .aggregate<UsageCounts & { _id: Pick<RollUpGroup, 'width' | 'scope' | 'dayMs'> }>([
-        { $match: { tenantId } },
-        {
-          $group: {
-            _id: { width: '$width', scope: '$scope', dayMs: startOfDay('$startMs') },
-            requests: { $sum: '$requests' },
-            promptTokens: { $sum: '$promptTokens' },
-            completionTokens: { $sum: '$completionTokens' },
-            costMicro: { $sum: '$costMicro' },
-            estimatedRequests: { $sum: '$estimatedRequests' },
-          },
-        },
-      ])
-      .session(session);
-    return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
-  }
+  /** The account against the ledger, in one snapshot. */
+  const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { repair }: { repair: boolean }) =>
+    connection.transaction(async (session) => {
+      const account = await accounts.findById(tenantId, null, { session }).lean();
+      if (account === null) return undefined;
+      const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
+      const comparison = compareAccount(all, account);
+      const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
+      if (!repair || !isWrong) return { comparison, book: toBook(account) };
+      const row = await accounts
+        .findOneAndUpdate(
+          { _id: tenantId },
+          { $set: { ...comparison.correct }, $inc: { version: 1 } },
+          { session, returnDocument: 'after' },
+        )
+        .lean();
+      return { comparison, book: toBook(row ?? account) };
+    });
 
-  async function rebuildDay(tenantId: string, dayMs: number, session: ClientSession): Promise<void> {
-    const during = { $gte: dayMs, $lt: dayMs + DAY_MS };
-    await usageRollUps.deleteMany({ tenantId, startMs: during }, { session });
-    const rows = await ledgerRows.find({ tenantId, type: 'usage', acceptedAt: during }, null, { session }).lean();
-    const booked = rows.map(toBooked).filter((row) => row !== undefined);
-    for (let from = 0; from < booked.length; from += REBUILD_BATCH)
-      await addUsage(usageRollUps, booked.slice(from, from + REBUILD_BATCH), session);
-  }
+  /** A day's roll-ups against the ledger, in one snapshot. */
+  const compareDayIn = (tenantId: string, dayMs: number, { throughMs, groups }: LedgerCheckpoint, now: number) =>
+    connection.transaction(async (session) => {
+      const all = addGroups(groups, await sums.groups(tenantId, { afterMs: throughMs }, session));
+      const counts = usageOfDay(all, dayMs);
+      const requests = counts?.requests ?? 0;
+      const rollUps = await sums.rollUps(tenantId, dayMs, requests, session);
+      return { driftTokens: compareDay(dayMs, counts, rollUps, now), requests };
+    });
 
-  async function setAccount(
+  async function look(
     tenantId: string,
-    correct: BookComparison['correct'],
-    session: ClientSession,
-  ): Promise<Book> {
-    const row = await accounts
-      .findOneAndUpdate(
-        { _id: tenantId },
-        { $set: { ...correct }, $inc: { version: 1 } },
-        { session, returnDocument: 'after' },
-      )
-      .lean();
-    if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
-    return toBook(row);
+    checkpoint: LedgerCheckpoint,
+    daysMs: Iterable<number>,
+    now: number,
+  ): Promise<Found | undefined> {
+    const compared = await compareIn(tenantId, checkpoint, { repair: false });
+    if (compared === undefined) return undefined;
+    const wrongDays = new Map<number, number>();
+    let usageDriftTokens = 0;
+    for (const dayMs of daysMs) {
+      const { driftTokens, requests } = await compareDayIn(tenantId, dayMs, checkpoint, now);
+      usageDriftTokens += driftTokens;
+      if (driftTokens > 0) wrongDays.set(dayMs, requests);
+    }
+    return { ...compared, usageDriftTokens, wrongDays };
+  }
+
+  /** With `whole` the ledger is added up from its beginning, and every day is looked at. */
+  async function lookAt(tenantId: string, { repair, now }: CheckOptions, { whole }: { whole: boolean }) {
+    if (whole && repair) await checkpoints.discard(tenantId);
+    const stored = whole ? undefined : await checkpoints.read(tenantId);
+    const checkpoint = await catchUp(tenantId, stored ?? NO_CHECKPOINT, repair);
+    const everyDay = stored === undefined ? await sums.rolledUpDays(tenantId) : [];
+    const daysMs = [...new Set([...checkpoint.uncheckedDaysMs, ...everyDay])].sort((a, b) => a - b);
+    const found = await look(tenantId, checkpoint, daysMs, now);
+    return found === undefined ? undefined : { found, checkpoint, isWhole: stored === undefined };
+  }
+
+  async function repairAll(tenantId: string, { found, checkpoint }: { found: Found; checkpoint: LedgerCheckpoint }) {
+    for (const [dayMs, requests] of found.wrongDays) await rebuildUsage(tenantId, dayMs, requests);
+    // Days that agree are looked at again when requests are added to them.
+    const uncheckedDaysMs = [...found.wrongDays.keys()];
+    if (uncheckedDaysMs.length < checkpoint.uncheckedDaysMs.length)
+      await checkpoints.advance(tenantId, checkpoint.throughMs, { ...checkpoint, uncheckedDaysMs });
+    const { balanceDriftMicro, budgetDriftTokens } = found.comparison;
+    if (balanceDriftMicro + budgetDriftTokens === 0) return found.book;
+    return (await compareIn(tenantId, checkpoint, { repair: true }))?.book ?? found.book;
   }
 
   return {
-    async tenantsOf(shard) {
-      const rows = await tenants.find({ shard }, { _id: 1 }).lean();
-      return rows.map((row) => row._id);
+    async *tenantsOf(shard) {
+      for (let after = ''; ;) {
+        const rows = await tenants
+          .find({ shard, _id: { $gt: after } }, { _id: 1 })
+          .sort({ _id: 1 })
+          .limit(TENANTS_AT_ONCE)
+          .lean();
+        const last = rows.at(-1);
+        if (last === undefined) return;
+        yield rows.map((row) => row._id);
+        after = last._id;
+      }
     },
 
-    check: (tenantId, { repair, now }) =>
-      connection.transaction(async (session) => {
-        const account = await accounts.findById(tenantId, null, { session }).lean();
-        if (account === null) return undefined;
-        const [ledger, rollUps] = [await ledgerGroups(tenantId, session), await rollUpGroups(tenantId, session)];
-        const comparison = compareBook(ledger, account, rollUps, now);
-        if (!repair) return { ...comparison, book: toBook(account) };
-        for (const dayMs of comparison.wrongDaysMs) await rebuildDay(tenantId, dayMs, session);
-        const isWrong = comparison.balanceDriftMicro + comparison.budgetDriftTokens > 0;
-        const book = isWrong ? await setAccount(tenantId, comparison.correct, session) : toBook(account);
-        return { ...comparison, book };
-      }),
+    async check(tenantId, options) {
+      let looked = await lookAt(tenantId, options, { whole: options.full === true });
+      // What differs from a checkpoint's sums is believed only when the ledger itself says so.
+      if (looked !== undefined && hasDrift(looked.found) && !looked.isWhole)
+        looked = await lookAt(tenantId, options, { whole: true });
+      if (looked === undefined) return undefined;
+      const book = options.repair ? await repairAll(tenantId, looked) : looked.found.book;
+      const { comparison, usageDriftTokens } = looked.found;
+      const { balanceDriftMicro, budgetDriftTokens } = comparison;
+      return { balanceDriftMicro, budgetDriftTokens, usageDriftTokens, book };
+    },
 
     async booked(requestIds) {
-      const rows = await ledgerRows.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
+      const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
     },
 

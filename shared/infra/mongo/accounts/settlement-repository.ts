@@ -2,7 +2,7 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import { monthOf } from '../../../domain/pricing/pricing.ts';
-import { isMongoAway } from '../connection.ts';
+import { isBadDocument, isMongoAway } from '../mongo-faults.ts';
 import { toBook } from './account-repository.ts';
 import { accountModel, moveAccount } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
@@ -11,16 +11,22 @@ import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 import { addUsage, usageRollUpModel } from './usage-repository.ts';
 
-/** A batch that MongoDB could have booked and did not: one of its records is at fault. */
+/** One of a batch's records is at fault: its tenant has no account, or MongoDB can never store it. */
 export class UnbookableError extends Error {
   override readonly name = 'UnbookableError';
+}
+
+/** A batch that MongoDB refused for a reason that says nothing of its records: one of them may be at fault, or none. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
 }
 
 export interface SettlementRepository {
   /**
    * Books a batch in one transaction: requests that the ledger knows are left out, the rest is inserted and moves each
    * tenant's balance and usage roll-ups by exactly those. Safe to repeat. Returns the book of every tenant in the batch.
-   * Throws an UnbookableError where a record is at fault; any other error means that MongoDB is away.
+   * Throws an UnbookableError where a record is at fault, a RefusedError where that is not known; any other error means
+   * that MongoDB cannot serve.
    */
   settle(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>>;
 }
@@ -103,7 +109,8 @@ export function createSettlementRepository(connection: Connection): SettlementRe
         await connection.transaction((session) => bookFresh(unique, session, now));
       } catch (error) {
         if (error instanceof UnbookableError || isMongoAway(error)) throw error;
-        throw new UnbookableError('A settlement batch was refused', { cause: error });
+        if (isBadDocument(error)) throw new UnbookableError('A record can never be stored', { cause: error });
+        throw new RefusedError('A settlement batch was refused', { cause: error });
       }
       const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
       const rows = await accounts.find({ _id: { $in: tenantIds } }).lean();

@@ -46,13 +46,12 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
 export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
 
 /** What usage can be told apart by. */
-export const USAGE_DIMENSIONS = ['keyId', 'tier', 'entityId', 'mode', 'endpoint'] as const;
-export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+export type UsageDimension = 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint';
 
 /** The values that are wanted of a dimension; absent: all. */
 export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
 
-export interface UsageQuery {
+interface UsageQuery {
   width: BucketWidth;
   /** From this time on, before that one; milliseconds since the epoch. */
   startMs: number;
@@ -126,13 +125,15 @@ export function createUsageRepository(connection: Connection): UsageRepository {
   };
 }
 
-/** Adds requests that were booked in the same transaction to the tenants' usage. */
+/** Adds requests that were booked in the same transaction to the tenants' usage, in buckets of the given widths. */
 export async function addUsage(
   usageRollUps: Model<UsageRollUpRow>,
   records: readonly BookedRequest[],
   session: ClientSession,
+  widths: readonly BucketWidth[] = ['1m', '1h', '1d'],
 ): Promise<void> {
-  const updates = rollUp(records).map(({ key, counts }) => {
+  const rows = rollUp(records).filter(({ key }) => widths.includes(key.width));
+  const updates = rows.map(({ key, counts }) => {
     const expiry = key.width === '1m' ? { expiresAt: new Date(key.startMs + MINUTES_KEPT_MS) } : {};
     return {
       updateOne: {

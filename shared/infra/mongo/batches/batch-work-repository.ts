@@ -50,7 +50,7 @@ export interface BatchWorkRepository {
   abandon(tenantId: string, batchId: string, now: number): Promise<void>;
 }
 
-export interface BatchEnd {
+interface BatchEnd {
   status: BatchStatus;
   endedAt: number;
 }
@@ -133,7 +133,10 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
         { _id: batchId, tenantId, status: 'validating' },
         { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
-      if (modifiedCount === 1) await batchLines.deleteMany({ tenantId, batchId });
+      if (modifiedCount === 0) return;
+      await batchLines.deleteMany({ tenantId, batchId });
+      // Nobody was given its id, so it is as if it had never been.
+      await batches.deleteOne({ _id: batchId, tenantId });
     },
   };
 }

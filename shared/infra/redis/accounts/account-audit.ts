@@ -15,24 +15,30 @@ export interface AuditedAccount {
 export interface AccountAudit {
   /** Recounts holds and pending charges; with `repair` the sums are set right in the same step. Safe to repeat. */
   recount(shard: number, tenantIds: readonly string[], options: { repair: boolean }): Promise<AuditedAccount[]>;
-  pendingIds(shard: number, tenantId: string): Promise<string[]>;
-  /** Which of the requests wait in the outbox, or were parked there for an operator. */
-  waiting(shard: number): Promise<Set<string>>;
-  /** Whether the request's record is still there: its worker may yet bring the settlement again. */
-  hasRecord(shard: number, requestId: string): Promise<boolean>;
+  /** Requests of a tenant whose charge is pending, some at a time; one may come twice. */
+  pendingIds(shard: number, tenantId: string): AsyncIterable<string[]>;
+  /** How many settlement records wait in the outbox or are dead letters. */
+  waiting(shard: number): Promise<number>;
+  /** Which of the requests are neither in the outbox nor among the dead letters; reads all of both. */
+  notWaiting(shard: number, requestIds: readonly string[]): Promise<string[]>;
+  /** Which of the requests have no record any more, so that no worker can bring the settlement again. */
+  withoutRecord(shard: number, requestIds: readonly string[]): Promise<string[]>;
 }
 
 const PAGE = 500;
+/** Pending requests at a time, about: Redis gives out a small hash as a whole. */
+const PENDING_AT_ONCE = 1_000;
 
 export function createAccountAudit(client: RedisClient, keyspace: Keyspace): AccountAudit {
   const recount = defineScript(client, 'recount', ['window', 'account']);
 
-  async function idsIn(stream: string, ids: Set<string>): Promise<void> {
+  /** Takes out of `ids` whatever stands in the stream. */
+  async function strike(stream: string, ids: Set<string>): Promise<void> {
     for (let from = '-'; ;) {
       const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
       for (const [, fields] of entries) {
         const requestId = /"requestId":"(req_\w+)"/.exec(fields[1] ?? '')?.[1];
-        if (requestId !== undefined) ids.add(requestId);
+        if (requestId !== undefined) ids.delete(requestId);
       }
       const last = entries.at(-1)?.[0];
       if (entries.length < PAGE || last === undefined) return;
@@ -59,18 +65,40 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
       });
     },
 
-    pendingIds: (shard, tenantId) => client.hkeys(keyspace.shard(shard).pending(tenantId)),
-
-    async waiting(shard) {
-      const { outbox, parked } = keyspace.shard(shard);
-      const ids = new Set<string>();
-      await idsIn(outbox, ids);
-      await idsIn(parked, ids);
-      return ids;
+    async *pendingIds(shard, tenantId) {
+      for (let cursor = '0'; ;) {
+        const [next, fields] = await client.hscan(
+          keyspace.shard(shard).pending(tenantId),
+          cursor,
+          'COUNT',
+          PENDING_AT_ONCE,
+        );
+        // Names and values in turn.
+        const ids = fields.filter((_, index) => index % 2 === 0);
+        if (ids.length > 0) yield ids;
+        if (next === '0') return;
+        cursor = next;
+      }
     },
 
-    async hasRecord(shard, requestId) {
-      return (await client.exists(keyspace.shard(shard).record(requestId))) === 1;
+    async waiting(shard) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      const lengths = await Promise.all([client.xlen(outbox), client.xlen(deadLetters)]);
+      return lengths[0] + lengths[1];
+    },
+
+    async notWaiting(shard, requestIds) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      const ids = new Set(requestIds);
+      // A record may go from either to the other meanwhile, so the dead letters are read before and after.
+      for (const stream of [deadLetters, outbox, deadLetters]) await strike(stream, ids);
+      return [...ids];
+    },
+
+    async withoutRecord(shard, requestIds) {
+      const { record } = keyspace.shard(shard);
+      const found = await Promise.all(requestIds.map((id) => client.exists(record(id))));
+      return requestIds.filter((_, index) => found[index] === 0);
     },
   };
 }

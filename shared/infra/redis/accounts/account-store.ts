@@ -27,6 +27,9 @@ export interface AccountStore {
   read(shard: number, tenantId: string, month: string): Promise<AccountFigures>;
 }
 
+/** Lua takes some 8,000 values in one call, and Redis serves nobody else meanwhile. */
+const SETTLED_AT_ONCE = 1_000;
+
 export function createAccountStore(
   client: RedisClient,
   keyspace: Keyspace,
@@ -38,12 +41,12 @@ export function createAccountStore(
     async publishBook(shard, tenantId, book, settledIds = []) {
       const keys = keyspace.shard(shard);
       const months = Object.entries(book.tokensByMonth);
-      await limit(
-        publish(
-          [keys.account(tenantId), keys.pending(tenantId)],
-          [book.version, book.balanceMicro, months.length, ...months.flat(), ...settledIds],
-        ),
-      );
+      const fields = [book.version, book.balanceMicro, months.length, ...months.flat()];
+      // At least once: the book itself is published without any.
+      for (let from = 0; from === 0 || from < settledIds.length; from += SETTLED_AT_ONCE) {
+        const ids = settledIds.slice(from, from + SETTLED_AT_ONCE);
+        await limit(publish([keys.account(tenantId), keys.pending(tenantId)], [...fields, ...ids]));
+      }
     },
 
     async read(shard, tenantId, month) {

@@ -3,10 +3,11 @@ import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
+import { serverTimeMs } from '../timing.ts';
 
 export interface OutboxEntry {
   id: string;
-  /** Undefined: the entry cannot be read and is to be parked. */
+  /** Undefined: the entry cannot be read and is a dead letter. */
   record: SettlementRecord | undefined;
   raw: string;
 }
@@ -17,14 +18,33 @@ export interface Outbox {
   read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
   /** Safe to repeat. */
   acknowledge(shard: number, ids: readonly string[]): Promise<void>;
-  /** Puts an entry that never succeeds aside, for an operator. */
-  park(shard: number, entry: OutboxEntry): Promise<void>;
+  /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
+  deadLetter(shard: number, entry: OutboxEntry): Promise<void>;
+  /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
+  requeue(shard: number): Promise<Requeued>;
   length(shard: number): Promise<number>;
+  backlog(shard: number): Promise<Backlog>;
+}
+
+export interface Requeued {
+  requeued: number;
+  /** Dead letters that cannot be read, so that they stay. */
+  left: number;
+}
+
+/** How far settlement is behind. */
+export interface Backlog {
+  /** Records that wait in the outbox. */
+  outbox: number;
+  deadLetters: number;
+  /** For how long the oldest record has waited; 0: none does. */
+  lagSeconds: number;
 }
 
 const GROUP = 'settlement';
 /** One name for every leader: what the last one left unacknowledged belongs to the next one at once. */
 const CONSUMER = 'leader';
+const PAGE = 500;
 
 type StreamRow = [id: string, fields: string[] | null];
 
@@ -39,6 +59,7 @@ function isMissingGroup(error: unknown): boolean {
 
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
   const acknowledge = defineScript(client, 'acknowledge');
+  const moveToDeadLetters = defineScript(client, 'dead-letter');
 
   async function ensureGroup(stream: string): Promise<void> {
     await client.xgroup('CREATE', stream, GROUP, '0', 'MKSTREAM').catch((error: unknown) => {
@@ -70,33 +91,69 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       await acknowledge([keyspace.shard(shard).outbox], [GROUP, ...ids]);
     },
 
-    async park(shard, { id, raw }) {
-      const { outbox, parked } = keyspace.shard(shard);
-      // Apart, so that nothing is taken out that could not be put aside. At worst it is put aside twice.
-      await client.xadd(parked, '*', 's', raw);
-      await acknowledge([outbox], [GROUP, id]);
+    async deadLetter(shard, { id, raw }) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      await moveToDeadLetters([outbox, deadLetters], [GROUP, id, raw]);
+    },
+
+    async requeue(shard) {
+      const { outbox, deadLetters } = keyspace.shard(shard);
+      const [newest] = await client.xrevrange(deadLetters, '+', '-', 'COUNT', 1);
+      const done = { requeued: 0, left: 0 };
+      if (newest === undefined) return done;
+      // What fails again comes to stand behind the newest one, so this ends.
+      for (let from = '-'; ;) {
+        const rows: StreamRow[] = await client.xrange(deadLetters, from, newest[0], 'COUNT', PAGE);
+        for (const { id, raw, record } of rows.map(toEntry)) {
+          if (record === undefined) {
+            done.left += 1;
+            continue;
+          }
+          // Apart: at worst it stands in both, and the ledger takes a request once.
+          await client.xadd(outbox, '*', 's', raw);
+          await client.xdel(deadLetters, id);
+          done.requeued += 1;
+        }
+        const last = rows.at(-1)?.[0];
+        if (rows.length < PAGE || last === undefined) return done;
+        from = `(${last}`;
+      }
     },
 
     length: (shard) => client.xlen(keyspace.shard(shard).outbox),
+
+    async backlog(shard) {
+      const keys = keyspace.shard(shard);
+      const [outbox, deadLetters, [oldest], now] = await Promise.all([
+        client.xlen(keys.outbox),
+        client.xlen(keys.deadLetters),
+        client.xrange(keys.outbox, '-', '+', 'COUNT', 1),
+        serverTimeMs(client),
+      ]);
+      // The id begins with the time of Redis at which the record came.
+      const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);
+      return { outbox, deadLetters, lagSeconds: Math.max(0, (now - waitingSince) / 1000) };
+    },
   };
 }
 
-/** Finds and rewrites settlement records that wait in the outbox or were parked, for deletions. */
+/** Finds and rewrites settlement records that wait in the outbox or are dead letters, for deletions. */
 export interface OutboxSearch {
-  /** Whether a record waits for which this is true. */
-  holds(shard: number, isMeant: (record: SettlementRecord) => boolean): Promise<boolean>;
   /**
-   * Rewrites entries that were put aside for an operator; `rewrite` gets the text, which may be no record, and returns
-   * undefined to leave it. Returns how many were changed. Safe to repeat.
+   * The first waiting entry whose record is meant, as its id; undefined: none is. `from`: the entry to begin with, for
+   * entries are added at the end only.
    */
-  rewriteParked(shard: number, rewrite: (raw: string) => string | undefined): Promise<number>;
+  find(shard: number, isMeant: (record: SettlementRecord) => boolean, from?: string): Promise<string | undefined>;
+  /**
+   * Rewrites dead letters; `rewrite` gets the text, which may be no record, and returns undefined to leave it. Returns
+   * how many were changed. Safe to repeat.
+   */
+  rewriteDeadLetters(shard: number, rewrite: (raw: string) => string | undefined): Promise<number>;
 }
 
-const PAGE = 500;
-
 export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
-  async function* entriesOf(stream: string): AsyncGenerator<{ id: string; raw: string }> {
-    for (let from = '-'; ;) {
+  async function* entriesOf(stream: string, start = '-'): AsyncGenerator<{ id: string; raw: string }> {
+    for (let from = start; ;) {
       const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
       for (const [id, fields] of entries) yield { id, raw: fields[1] ?? '' };
       const last = entries.at(-1)?.[0];
@@ -106,23 +163,23 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
   }
 
   return {
-    async holds(shard, isMeant) {
-      for await (const { raw } of entriesOf(keyspace.shard(shard).outbox)) {
+    async find(shard, isMeant, from) {
+      for await (const { id, raw } of entriesOf(keyspace.shard(shard).outbox, from)) {
         const record = parseSettlement(raw);
-        if (record !== undefined && isMeant(record)) return true;
+        if (record !== undefined && isMeant(record)) return id;
       }
-      return false;
+      return undefined;
     },
 
-    async rewriteParked(shard, rewrite) {
-      const { parked } = keyspace.shard(shard);
+    async rewriteDeadLetters(shard, rewrite) {
+      const { deadLetters } = keyspace.shard(shard);
       let changed = 0;
-      for await (const { id, raw } of entriesOf(parked)) {
+      for await (const { id, raw } of entriesOf(deadLetters)) {
         const text = rewrite(raw);
         if (text === undefined) continue;
         // The new one first: at worst there are two, and the ledger takes a request once.
-        await client.xadd(parked, '*', 's', text);
-        await client.xdel(parked, id);
+        await client.xadd(deadLetters, '*', 's', text);
+        await client.xdel(deadLetters, id);
         changed += 1;
       }
       return changed;

@@ -11,6 +11,7 @@ describe('parseBenchOptions', () => {
       seconds: 6,
       profile: undefined,
       other: undefined,
+      rows: 200_000,
     });
   });
 
@@ -22,13 +23,14 @@ describe('parseBenchOptions', () => {
       seconds: 3,
       profile: undefined,
       other: undefined,
+      rows: 200_000,
     });
   });
 
   it('measures something else when it is named', () => {
     expect(parseBenchOptions(['batch'])).toMatchObject({ other: 'batch', clients: [1, 8, 32] });
     expect(parseBenchOptions(['usage'])).toMatchObject({ other: 'usage' });
-    expect(() => parseBenchOptions(['speed'])).toThrow('batch or usage');
+    expect(() => parseBenchOptions(['speed'])).toThrow('batch or usage or reconcile');
     expect(() => parseBenchOptions(['batch', 'usage'])).toThrow('One benchmark at a time');
   });
 

@@ -14,7 +14,7 @@ function problemsIn(file: string, text: string): string[] {
 }
 
 describe('find-broken', () => {
-  it('finds the numbers of sections', () => {
+  it('find-broken finds the numbers of sections', () => {
     expect([...sectionsOf(SPEC)]).toEqual(['2', '2.1']);
   });
 
@@ -27,7 +27,7 @@ describe('find-broken', () => {
     '// docs/spec.md sections 2 and 2.1',
     '/**\n * As docs/spec.md\n * section 2 says.\n */',
     '-- docs/spec.md',
-  ])('accepts a citation that resolves: %j', (text) => {
+  ])('find-broken accepts a citation that resolves: %j', (text) => {
     expect(problemsIn('api/a.ts', text)).toEqual([]);
   });
 
@@ -35,12 +35,13 @@ describe('find-broken', () => {
     ['// docs/spec.md section 3', '1: docs/spec.md has no section 3'],
     ['\n// docs/gone.md section 2', '2: docs/gone.md does not exist'],
     ['// docs/spec.md sections 2 and 9', '1: docs/spec.md has no section 9'],
+    ['// spec.md section 2', '1: cite the page by its path: spec.md section 2'],
     ['/**\n * As docs/spec.md\n * section 7 says.\n */', '2: docs/spec.md has no section 7'],
   ])('reports a citation that does not resolve: %j', (text, problem) => {
     expect(problemsIn('api/a.ts', text)).toEqual([problem]);
   });
 
-  it('follows the links and anchors of pages', () => {
+  it('find-broken follows the links and anchors of pages', () => {
     const text = '[a](spec.md#21-chat-request) [b](../docs) [c](https://example.com) [d](#top)\n\n# Top\n';
     expect(problemsIn('docs/page.md', text)).toEqual([]);
   });

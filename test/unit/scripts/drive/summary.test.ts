@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { TurnRecord } from '../../../../scripts/drive/run-drive.ts';
+import type { TurnRecord } from '../../../../scripts/drive/send-conversations.ts';
 import { renderSummary, summarise } from '../../../../scripts/drive/summary.ts';
 
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { TurnRecord } from '../../../../scripts/drive/run-drive.ts';
+import type { TurnRecord } from '../../../../scripts/drive/send-conversations.ts';
 import {
   checkAnswered,
   checkCalledOnce,

@@ -1,0 +1,93 @@
+/**
+ * The drive of `.ci/run`: two-turn conversations through a service of its own, half of them streamed, and what came of
+ * them compared with the provider's count and with the ledger in MongoDB. Where the 80 conversations of MT-Bench lie
+ * beside the project, they are sent as well.
+ */
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { toMicro } from '../../shared/domain/pricing/pricing.ts';
+import { drive } from './drive-and-verify.ts';
+import type { DriveReport } from './drive-and-verify.ts';
+import { parseConversations } from './read-conversations.ts';
+import type { Conversation } from './read-conversations.ts';
+import { renderChecks } from './verify.ts';
+import type { Check } from './verify.ts';
+import { openLedger } from '../harness/ledger.ts';
+import { ROOT } from '../harness/program.ts';
+import { openTenant } from '../harness/open-tenant.ts';
+import { runSupervised } from '../harness/run-supervised.ts';
+import type { SupervisedTask } from '../harness/run-supervised.ts';
+import { superviseProvider } from '../harness/supervise-provider.ts';
+import { startProcesses } from '../harness/start-processes.ts';
+import { superviseMongo, superviseRedis } from '../harness/stores.ts';
+
+const CONVERSATIONS = join(import.meta.dirname, 'conversations.jsonl');
+const MT_BENCH = join(ROOT, '..', 'shared', 'data', 'mt-bench', 'question.jsonl');
+const CONCURRENCY = 8;
+/** Quick, but with gaps between the chunks, as a real stream has. */
+const MODEL = 'sim?first_token_ms=20&chunk_ms=2';
+
+const print = (line: string) => {
+  process.stdout.write(`${line}\n`);
+};
+
+async function driveAll({ supervisor, dataDir }: SupervisedTask): Promise<number> {
+  const log = (line: string) => {
+    print(`drive | ${line}`);
+  };
+  const provider = await superviseProvider(supervisor, dataDir);
+  const redis = await superviseRedis({ supervisor, dataDir, log });
+  const mongo = await superviseMongo({ supervisor, dataDir, log });
+  const service = await startProcesses({
+    supervisor,
+    dataDir,
+    redisUrl: redis.url,
+    mongodbUri: mongo.uri,
+    provider: { url: provider.url, model: MODEL },
+  });
+  const { tenantId, key } = await openTenant(service.admin, 'Drive');
+  const report = await drive({
+    conversations: await readAll([CONVERSATIONS, ...(existsSync(MT_BENCH) ? [MT_BENCH] : [])]),
+    url: service.url,
+    key,
+    isStreamed: (index) => index % 2 === 1,
+    concurrency: CONCURRENCY,
+    account: { admin: service.admin, tenantId },
+    providerUrl: provider.url,
+    signal: supervisor.signal,
+    print,
+  });
+  const booked = await checkLedger(mongo.uri, tenantId, report, supervisor.signal);
+  print(renderChecks([booked]));
+  return report.passed && booked.passed ? 0 : 1;
+}
+
+async function readAll(files: readonly string[]): Promise<Conversation[]> {
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  return texts.flatMap((text) => parseConversations(text));
+}
+
+/** The tiers' default: mobius costs one credit a token. */
+async function checkLedger(
+  mongodbUri: string,
+  tenantId: string,
+  { summary }: DriveReport,
+  signal: AbortSignal,
+): Promise<Check> {
+  const ledger = await openLedger(mongodbUri);
+  try {
+    await ledger.waitFor(tenantId, summary.requests, signal);
+    const { entries, tokens, chargedMicro } = await ledger.sum(tenantId);
+    const expected = summary.promptTokens + summary.completionTokens;
+    return {
+      passed: entries === summary.requests && tokens === expected && chargedMicro === toMicro(summary.credits),
+      text: `the ledger has ${entries} entries with ${tokens} tokens for ${summary.requests} requests with ${expected}`,
+    };
+  } finally {
+    await ledger.close();
+  }
+}
+
+process.exitCode = await runSupervised('drive', print, driveAll);

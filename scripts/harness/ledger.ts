@@ -1,0 +1,52 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { createModels } from '../../shared/infra/mongo/catalogue.ts';
+
+/** What the ledger has booked for a tenant's requests. */
+interface LedgerSum {
+  entries: number;
+  /** Prompt and completion. */
+  tokens: number;
+  /** Positive; micro-credits. */
+  chargedMicro: number;
+}
+
+export interface LedgerReader {
+  /** Waits until the tenant has `expected` usage entries; returns the number it has then, or when the time is over. */
+  waitFor(tenantId: string, expected: number, signal: AbortSignal): Promise<number>;
+  sum(tenantId: string): Promise<LedgerSum>;
+  close(): Promise<void>;
+}
+
+const TIMEOUT_MS = 30_000;
+const POLL_MS = 200;
+
+/** Reads the book itself in MongoDB, for checks that do not rely on the service. */
+export async function openLedger(mongodbUri: string): Promise<LedgerReader> {
+  const connection = await connectMongo(mongodbUri);
+  const { ledger } = createModels(connection);
+  const usageOf = (tenantId: string) => ({ tenantId, type: 'usage' as const });
+  return {
+    async waitFor(tenantId, expected, signal) {
+      const deadline = performance.now() + TIMEOUT_MS;
+      for (;;) {
+        const count = await ledger.countDocuments(usageOf(tenantId));
+        if (count >= expected || performance.now() > deadline) return count;
+        await pause(POLL_MS, undefined, { signal });
+      }
+    },
+    async sum(tenantId) {
+      const rows = await ledger
+        .find(usageOf(tenantId), { amountMicro: 1, promptTokens: 1, completionTokens: 1 })
+        .lean();
+      const sum: LedgerSum = { entries: rows.length, tokens: 0, chargedMicro: 0 };
+      for (const { promptTokens = 0, completionTokens = 0, amountMicro } of rows) {
+        sum.tokens += promptTokens + completionTokens;
+        sum.chargedMicro -= amountMicro;
+      }
+      return sum;
+    },
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+
+import type { Environment } from '../embedded/find-program.ts';
+import { freePort } from '../embedded/ports.ts';
+import { createAdminApi } from './admin-api.ts';
+import type { AdminApi } from './admin-api.ts';
+import { assertReady } from './http.ts';
+import type { Supervisor } from './supervisor.ts';
+import { superviseProgram } from './program.ts';
+import { routeToSimulated } from './route-to-simulated.ts';
+
+export interface ProcessesOptions {
+  supervisor: Supervisor;
+  /** Takes the logs. */
+  dataDir: string;
+  redisUrl: string;
+  mongodbUri: string;
+  /** Where both tiers lead: a simulated provider and its model, which may carry settings (`sim?chunks=40`). */
+  provider: { url: string; model: string };
+  /** Options of Node.js for one of the processes, as `--cpu-prof`. */
+  nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
+  /** Default: 1. */
+  workers?: number;
+}
+
+export interface RunningService {
+  /** Base URL, `/platform/v1` included. */
+  url: string;
+  /** Without a path. */
+  adminUrl: string;
+  adminToken: string;
+  admin: AdminApi;
+  pids: { ingress: number; workers: number[] };
+}
+
+/**
+ * One ingress and its workers as a user runs them (production, `LOG_LEVEL` as by default, the log in a file), on free
+ * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
+ */
+export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
+  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, workers: count = 1 } = options;
+  const adminToken = randomBytes(24).toString('hex');
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env: Environment = {
+    NODE_ENV: 'production',
+    REDIS_URL: redisUrl,
+    MONGODB_URI: mongodbUri,
+    ADMIN_TOKEN: adminToken,
+    CREDENTIALS_KEY: randomBytes(32).toString('base64'),
+  };
+  const origin = `http://127.0.0.1:${port}`;
+  const ingress = await superviseProgram(supervisor, {
+    name: 'The ingress',
+    file: 'api/main.ts',
+    nodeArgs: nodeArgs.ingress ?? [],
+    env: { ...env, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    log: { file: join(dataDir, 'api.log') },
+    ready: () => assertReady(`${origin}/health/ready`),
+  });
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const admin = createAdminApi(adminUrl, adminToken);
+  await routeToSimulated(admin, provider.url, provider.model);
+  const workers: number[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const workerPort = await freePort();
+    const pid = await superviseProgram(supervisor, {
+      name: `Worker ${number}`,
+      file: 'workers/main.ts',
+      nodeArgs: nodeArgs.worker ?? [],
+      env: { ...env, WORKER_PORT: String(workerPort) },
+      log: { file: join(dataDir, `worker-${number}.log`) },
+      ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
+    });
+    workers.push(pid);
+  }
+  return {
+    url: `${origin}/platform/v1`,
+    adminUrl,
+    adminToken,
+    admin,
+    pids: { ingress, workers },
+  };
+}

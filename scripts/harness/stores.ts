@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import { startMongo } from '../embedded/mongo.ts';
+import type { EmbeddedMongo } from '../embedded/mongo.ts';
+import { startRedis } from '../embedded/redis.ts';
+import type { EmbeddedRedis } from '../embedded/redis.ts';
+import type { Log } from '../embedded/run-step.ts';
+import { withDatabase } from './mongo-database.ts';
+import { ROOT } from './program.ts';
+import type { Supervisor } from './supervisor.ts';
+
+/** Kept between runs and shared with `npm start` in its default DATA_DIR: SecantusDB is installed once. */
+const CACHE_DIR = join(ROOT, '.data', 'cache');
+
+/** Of a store whose data is thrown away with its folder. */
+export interface StoreOptions {
+  dataDir: string;
+  log?: Log;
+  signal?: AbortSignal;
+  /** A free one unless named. */
+  port?: number;
+}
+
+/** A Redis of its own, as `npm start` runs it: AOF `everysec`, `noeviction`. */
+export function openOwnRedis({ log = () => undefined, ...options }: StoreOptions): Promise<EmbeddedRedis> {
+  return startRedis({ ...options, log });
+}
+
+/** A MongoDB of its own, the faster stand-in first. */
+export function openOwnMongo({ log = () => undefined, ...options }: StoreOptions): Promise<EmbeddedMongo> {
+  return startMongo({ ...options, log, cacheDir: CACHE_DIR, prefer: 'fast' });
+}
+
+export interface SupervisedStore {
+  supervisor: Supervisor;
+  dataDir: string;
+  log: Log;
+}
+
+export interface MongoInUse {
+  uri: string;
+  /** Undefined where somebody else runs the server. */
+  pid: number | undefined;
+  /** Which server it is, for a report. */
+  label: string;
+}
+
+/** As openOwnRedis; `supervisor` ends it. */
+export async function superviseRedis({ supervisor, ...options }: SupervisedStore): Promise<EmbeddedRedis> {
+  return supervisor.adopt('Redis', await openOwnRedis({ ...options, signal: supervisor.signal }));
+}
+
+/** A database of its own in `MONGODB_URI` where that is set, else as openOwnMongo; `supervisor` ends it. */
+export async function superviseMongo({ supervisor, ...options }: SupervisedStore): Promise<MongoInUse> {
+  const given = process.env['MONGODB_URI'] ?? '';
+  if (given !== '') return useGiven(given, supervisor);
+  const mongo = supervisor.adopt('MongoDB', await openOwnMongo({ ...options, signal: supervisor.signal }));
+  return { uri: mongo.url, pid: mongo.pid, label: mongo.kind };
+}
+
+function useGiven(given: string, supervisor: Supervisor): MongoInUse {
+  const { uri, database, drop } = ownDatabase(given, 'parley');
+  supervisor.defer(`the database ${database}`, drop);
+  return { uri, pid: undefined, label: `the server of MONGODB_URI, database ${database}` };
+}
+
+/** A database of its own in a server that somebody else runs. */
+export function ownDatabase(given: string, prefix: string) {
+  const database = `${prefix}_${randomBytes(6).toString('hex')}`;
+  const uri = withDatabase(given, database);
+  return {
+    uri,
+    database,
+    async drop(): Promise<void> {
+      const connection = await connectMongo(uri);
+      await connection.dropDatabase();
+      await connection.close();
+    },
+  };
+}

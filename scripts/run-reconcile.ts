@@ -1,0 +1,71 @@
+import type { Config } from '../shared/config/load-config.ts';
+import { createLogger } from '../shared/infra/logging/logger.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
+import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
+import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
+import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
+import type { Outbox } from '../shared/infra/redis/requests/outbox.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
+import { createCloser } from '../shared/lifecycle/closer.ts';
+import { createReconciler, isDrifting } from '../workers/settlement/reconcile.ts';
+
+/** `requeue`: dead letters go back to the outbox. */
+export type ReconcileTask = 'check' | 'repair' | 'requeue';
+
+/** Dead letters that can be read get another try; those that cannot stay. */
+async function requeue(outbox: Outbox, shards: readonly number[]): Promise<number> {
+  for (const shard of shards) {
+    const { requeued, left } = await outbox.requeue(shard);
+    console.log(`shard ${shard}: ${requeued} dead letters go back to the outbox, ${left} cannot be read and stay`);
+  }
+  return 0;
+}
+
+/** Goes through every shard once and says what it found; returns the exit code. Safe beside a running service. */
+export async function runReconcile(config: Config, task: ReconcileTask): Promise<number> {
+  const closer = createCloser((name, error) => {
+    console.error(`Closing ${name} failed: ${String(error)}`);
+  });
+  try {
+    const redis = createRedis(config.redisUrl, 'producer');
+    closer.defer('redis', () => {
+      redis.disconnect();
+    });
+    redis.on('error', () => undefined);
+    await connectRedis(redis);
+    const mongo = await connectMongo(config.mongodbUri);
+    closer.defer('mongo', () => mongo.close());
+    const keyspace = createKeyspace();
+    const shards = await createShardDirectory(mongo, config.queue.shards).list();
+    if (task === 'requeue') return await requeue(createOutbox(redis, keyspace), shards);
+    const reconciler = createReconciler({
+      books: createReconciliationRepository(mongo),
+      audit: createAccountAudit(redis, keyspace),
+      accounts: createAccountStore(redis, keyspace),
+      clock: systemClock,
+      log: createLogger('reconcile', config.logLevel),
+    });
+    let isRight = true;
+    for (const shard of shards) {
+      const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, {
+        repair: task === 'repair',
+        full: true,
+      });
+      const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
+      console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);
+      if (isDrifting(found)) console.table({ found, left });
+      if (failed > 0) console.error(`shard ${shard}: ${failed} tenants could not be reconciled`);
+      isRight &&= !isDrifting(left) && failed === 0;
+    }
+    return isRight ? 0 : 1;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return 1;
+  } finally {
+    await closer.close();
+  }
+}

@@ -1,0 +1,92 @@
+import mongoose from 'mongoose';
+
+/** Names that the driver and mongoose give to a server that is away, slow or changing its primary. */
+const AWAY_NAMES: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedOnNetworkError',
+  'MongoWaitQueueTimeoutError',
+  'MongoTopologyClosedError',
+  'MongoOperationTimeoutError',
+  'MongoClientClosedError',
+  'MongoExpiredSessionError',
+  'MongooseServerSelectionError',
+  // What mongoose itself throws while it is not connected.
+  'MongooseError',
+]);
+
+/**
+ * Codes of a MongoDB that is there and cannot serve whoever asks: it is not allowed to, is full, was interrupted or is
+ * changing its primary. Source: error_codes.yml of github.com/mongodb/mongo; 8000 is Atlas's own, for a quota.
+ */
+const UNABLE_CODES: ReadonlySet<number> = new Set([
+  // Unreachable, or no right: 6, 7; 11 user not found, 13 unauthorized, 18 authentication failed, 391.
+  ...[6, 7, 11, 13, 18, 391],
+  // No time, no lock, no memory: 50 MaxTimeMSExpired, 262 ExceededTimeLimit, 290 TransactionExceededLifetimeLimit.
+  ...[24, 46, 50, 89, 112, 133, 134, 146, 202, 262, 290, 292],
+  // Not durable: 64 write concern timed out, 79 unknown and 100 unsatisfiable write concern.
+  ...[64, 79, 100],
+  // Another primary, or none: 63, 91, 136, 189, 211, 251, 10058, 10107, 13435, 13436.
+  ...[63, 91, 136, 189, 211, 251, 10_058, 10_107, 13_435, 13_436],
+  // Interrupted, cut off or full: 11601 Interrupted, 12501 quota exceeded, 14031 OutOfDiskSpace.
+  ...[43, 237, 279, 317, 384, 8_000, 9_001, 11_600, 11_601, 11_602, 12_501, 14_031],
+]);
+
+/** Codes that say of a document that it can never be stored: it fails validation, or is too large. */
+const BAD_DOCUMENT_CODES: ReadonlySet<number> = new Set([121, 10_334]);
+
+/** A driver error may carry others: the cause, or what a bulk write was answered or ran into. */
+function innerErrorsOf(error: object): unknown[] {
+  const inner = ['cause', 'errorResponse', 'err'].map((name): unknown => Reflect.get(error, name));
+  return inner.filter((value) => value !== error);
+}
+
+function codesOf(error: object): number[] {
+  const writeErrors: unknown = Reflect.get(error, 'writeErrors');
+  const all = [error, ...(Array.isArray(writeErrors) ? (writeErrors as unknown[]) : [])];
+  return all.flatMap((each) => (hasCode(each) ? [each.code] : []));
+}
+
+function hasCode(error: unknown): error is { code: number } {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'number';
+}
+
+const DEPTH_MAX = 4;
+
+/** Whether this is true of an error or of one inside of it. */
+function isTrueWithin(error: unknown, isTrue: (error: object) => boolean, depth = 0): boolean {
+  if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
+  return isTrue(error) || innerErrorsOf(error).some((inner) => isTrueWithin(inner, isTrue, depth + 1));
+}
+
+/**
+ * Whether a call failed because MongoDB is away, busy, full, not allowed to serve or changing its primary: the same call
+ * may succeed later, and nothing in it is at fault. The driver marks with labels what may be tried again.
+ */
+export function isMongoAway(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    isTrueWithin(error, (each) => {
+      if (each instanceof mongoose.mongo.MongoError && each.errorLabels.length > 0) return true;
+      if (each instanceof Error && AWAY_NAMES.has(each.name)) return true;
+      return codesOf(each).some((code) => UNABLE_CODES.has(code));
+    })
+  );
+}
+
+/** Whether a document itself is why it was not stored. A closed list: whatever is not on it may be MongoDB's own fault. */
+export function isBadDocument(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    isTrueWithin(
+      error,
+      (each) =>
+        (each instanceof Error && each.name.startsWith('BSON')) ||
+        codesOf(each).some((code) => BAD_DOCUMENT_CODES.has(code)),
+    )
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * A service, its tenants and their calls for a whole test file. Each `use…` stands at the top of a file or of a
+ * `describe` and registers its own hooks; what it returns can be used inside of tests and hooks.
+ */
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+
+import { startAdmin } from './admin.ts';
+import type { TestAdmin } from './admin.ts';
+import { startService } from './service.ts';
+import type { ServiceOptions, TenantOptions, TestService, TestTenant } from './service.ts';
+import { apiOf } from './tenant-api.ts';
+import type { CallApi } from './tenant-api.ts';
+
+interface Started<T extends object> {
+  value: T | undefined;
+}
+
+/** Stands for what a hook makes later. */
+function lazily<T extends object>(started: Started<T>, name: string): T {
+  const read = (): T => {
+    if (started.value !== undefined) return started.value;
+    throw new Error(`The ${name} is there only once the hooks have run: use it inside of a test.`);
+  };
+  return new Proxy<Partial<T>>({}, { get: (_empty, property) => Reflect.get(read(), property) as unknown }) as T;
+}
+
+/** Runs from before the first test to after the last one. */
+export function useStarted<T extends { close(): Promise<unknown> }>(name: string, start: () => Promise<T>): T {
+  const started: Started<T> = { value: undefined };
+  beforeAll(async () => {
+    started.value = await start();
+  });
+  afterAll(async () => {
+    await started.value?.close();
+  });
+  return lazily(started, name);
+}
+
+/** Options that depend on what a hook has started come by a function. */
+export function useService(
+  options: ServiceOptions | (() => ServiceOptions | Promise<ServiceOptions>) = {},
+): TestService {
+  return useStarted('service', async () => startService(typeof options === 'function' ? await options() : options));
+}
+
+export function useAdmin(overrides?: Parameters<typeof startAdmin>[0]): TestAdmin {
+  return useStarted('administration', () => startAdmin(overrides));
+}
+
+/** One tenant for all tests. */
+export function useTenant(service: TestService, options?: TenantOptions): TestTenant {
+  const started: Started<TestTenant> = { value: undefined };
+  beforeAll(async () => {
+    started.value = await service.startTenant(options);
+  });
+  return lazily(started, 'tenant');
+}
+
+/** A tenant of its own for each test. */
+export function useTenantPerTest(service: TestService, options?: TenantOptions): TestTenant {
+  const started: Started<TestTenant> = { value: undefined };
+  beforeEach(async () => {
+    started.value = await service.startTenant(options);
+  });
+  return lazily(started, 'tenant');
+}
+
+/** The public API as the tenant that is there when it is called. */
+export function useApi(service: TestService, tenant: TestTenant): CallApi {
+  return (...call) => apiOf(service, tenant.key)(...call);
+}
