@@ -33,6 +33,7 @@ export interface OpenDispatcherDeps {
   queues: ChatQueues;
   routing: RoutingCache;
   admissions: AdmissionStore;
+  isFull: () => boolean;
   accountStore: AccountStore;
   leases: LeaderLease;
   pseudonyms: Pick<Pseudonyms, 'of'>;
@@ -63,6 +64,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     accounts: createAccountRepository(mongo),
     accountStore: deps.accountStore,
     routing: deps.routing,
+    isFull: deps.isFull,
     takeBack: enqueue.takeBack,
     pseudonyms: deps.pseudonyms,
     clock,
