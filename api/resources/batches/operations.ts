@@ -63,6 +63,7 @@ export const batchSchemas: Readonly<Record<string, JsonSchema>> = {
           test_tokens: true,
           account: true,
           queue: true,
+          provider: true,
         },
         'What keeps its next request from being sent.',
       ),
