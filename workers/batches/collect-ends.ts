@@ -89,11 +89,13 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       if (end.terminal !== undefined) watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, isPassing(end));
     }
     const ends: LineEnd[] = [];
+    const again: Promise<void>[] = [];
     for (const one of tries) {
       const retry = batch.isClosed ? undefined : retryOf(one);
       if (retry === undefined) ends.push(toEnd(one));
-      else await putBack(batch, one, retry);
+      else again.push(putBack(batch, one, retry));
     }
+    await Promise.all(again);
     await endAll(batch, ends);
     await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
   }
