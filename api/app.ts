@@ -1,90 +1,38 @@
 import cors from 'cors';
-import express from 'express';
-import type { Express, RequestHandler, Router } from 'express';
+import express, { Router } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
-import type { LedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
-import type { RecordStore } from '../shared/infra/redis/requests/record-store.ts';
-import type { StreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
-import type { Accept } from './admission/accept.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
-import type { Recall } from './admission/recall.ts';
-import { createReceiveBatch } from './resources/batches/receive-batch.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import type { EndpointDeps } from './endpoints.ts';
+import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound } from './http/error-handler.ts';
-import { createIdentify } from './http/identify.ts';
-import { ignoreAnyMatch } from './http/ignore-any-match.ts';
 import { createMeasure } from './http/measure.ts';
-import { assignRequestId } from './http/request-context.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
+import { assignRequestId } from './http/request-context.ts';
 import { requireHost } from './http/require-host.ts';
 import { requireHttps } from './http/require-https.ts';
-import { createServeEndpoints } from './http/serve-endpoints.ts';
+import { serveEndpoints } from './http/serve-endpoints.ts';
 import { storeFault } from './http/store-fault.ts';
-import type { RelayTimes } from './relay/forward.ts';
-import type { RelayHub } from './relay/hub.ts';
-import { createAuditLogRoute } from './resources/audit-log/route.ts';
-import type { AuditLogRouteDeps } from './resources/audit-log/route.ts';
-import { createBatchesRoute } from './resources/batches/route.ts';
-import type { BatchesRouteDeps } from './resources/batches/route.ts';
-import { createBillingRoute } from './resources/billing/route.ts';
-import type { BillingRouteDeps } from './resources/billing/route.ts';
-import { createChatCompletionsRoute } from './resources/chat-completions/route.ts';
+import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
-import { createChatRoute } from './resources/chat/route.ts';
-import { createModelsRoute } from './resources/models/route.ts';
-import { createChatRequestsRoute } from './resources/chat-requests/route.ts';
-import { createResumeRoute } from './resources/chat-stream/resume.ts';
-import { createChatStreamRoute } from './resources/chat-stream/route.ts';
-import { createDocsRoute } from './resources/docs/route.ts';
-import { createEntitiesRoute } from './resources/entities/route.ts';
-import type { EntitiesRouteDeps } from './resources/entities/route.ts';
-import { createHealthRoute } from './resources/health/route.ts';
-import { createComplianceRoute } from './resources/compliance/route.ts';
-import type { ComplianceRouteDeps } from './resources/compliance/route.ts';
-import { createKeysRoute } from './resources/keys/route.ts';
-import type { KeysRouteDeps } from './resources/keys/route.ts';
-import { createOpenapiRoute } from './resources/openapi/route.ts';
-import { createUsageRoute } from './resources/usage/route.ts';
-import type { UsageRouteDeps } from './resources/usage/route.ts';
-import { createWebhooksRoute } from './resources/webhooks/route.ts';
-import type { WebhooksRouteDeps } from './resources/webhooks/route.ts';
+import type { RespondDeps } from './resources/chat/respond.ts';
+import { servedDocument } from './openapi/served-document.ts';
+import { createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
-/** What the routes of the tenant's own resources use. */
-type TenantRoutesDeps = Omit<
-  KeysRouteDeps &
-    EntitiesRouteDeps &
-    UsageRouteDeps &
-    BillingRouteDeps &
-    AuditLogRouteDeps &
-    ComplianceRouteDeps &
-    WebhooksRouteDeps &
-    BatchesRouteDeps &
-    ReplayDeps,
-  'serve'
->;
-
-export interface AppDeps extends TenantRoutesDeps {
+export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
-  countRefusal: (error: ServiceError, res: express.Response) => Promise<ServiceError>;
-  accept: Accept;
-  hub: RelayHub;
+  countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   countLookup: RequestHandler;
   countRequest: RequestHandler;
-  records: RecordStore;
-  streams: StreamReader;
-  ledger: LedgerRepository;
-  recall: Recall;
   readiness: Readiness;
   metrics: IngressMetrics;
-  requestTimeoutMs: number;
-  /** Aborts when this ingress can wait for answers no longer. */
-  stopping: AbortSignal;
-  relayTimes: RelayTimes;
   /** Where payments come in without a key; undefined: none do. */
   paymentRoute: Router | undefined;
 }
@@ -105,6 +53,35 @@ const describePreflight: RequestHandler = (req, res, next) => {
   next();
 };
 
+/**
+ * `If-None-Match: *` asks for nothing but news that there is something: Express would answer 304 without a body to
+ * every GET, lists and readiness included. Whoever has an ETag of ours sends that one.
+ */
+const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
+  if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
+  next();
+};
+
+/** Sets the headers of a caller without a key. */
+const describeAddress: RequestHandler = (_req, res, next) => {
+  setAddressHeaders(res);
+  next();
+};
+
+/** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
+function createHealthRoute(readiness: Readiness): Router {
+  const router = Router();
+  router.use('/health', describeAddress);
+  router.get('/health/live', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  router.get('/health/ready', async (_req, res) => {
+    const { ready, checks } = await readiness.check();
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
+  });
+  return router;
+}
+
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
   const { http, authenticate, metrics, log } = deps;
@@ -116,38 +93,22 @@ export function createApp(deps: AppDeps): Express {
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 
-  const openapi = createOpenapiRoute();
-  app.use(openapi, createDocsRoute());
+  // Neither needs a key nor takes from a limit.
+  const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
+  app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));
   app.use('/platform/v1', openapi);
 
+  if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   const identify = createIdentify(authenticate);
-  const respond = createRespond(deps);
-  const serve = createServeEndpoints({
-    ...deps,
+  const guards = {
+    authenticate,
     identify,
+    countRequest: deps.countRequest,
+    countLookup: deps.countLookup,
     replay: createReplay(deps),
     receiveBatch: createReceiveBatch(deps),
-  });
-  const routes = { ...deps, serve, respond };
-  if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
-  app.use(
-    '/platform/v1',
-    createChatRoute(routes),
-    createChatStreamRoute(routes),
-    createChatCompletionsRoute(routes),
-    createResumeRoute(routes),
-    createChatRequestsRoute(routes),
-    createModelsRoute(routes),
-    createBatchesRoute(routes),
-    createKeysRoute(routes),
-    createEntitiesRoute(routes),
-    createUsageRoute(routes),
-    createBillingRoute(routes),
-    createAuditLogRoute(routes),
-    createComplianceRoute(routes),
-    createWebhooksRoute(routes),
-    identify,
-  );
+  };
+  app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
 
   app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal }));
   return app;

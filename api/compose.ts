@@ -55,7 +55,7 @@ import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
-import { createAuditTrail } from './resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openBatches } from './resources/batches/open-batches.ts';
 import { openCompliance } from './resources/compliance/open-compliance.ts';
 import { createAuthenticate } from './http/authenticate.ts';
@@ -64,6 +64,7 @@ import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import { createPaymentRoute } from './payments/payment-route.ts';
 import { createIngressEvents } from './ingress-events.ts';
+import { createTenantEvents } from './tenant-events.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
 
 export interface Ingress {
@@ -169,7 +170,7 @@ export async function composeIngress(
   const keys = createKeyRepository(mongo);
   const accessFlags = createAccessFlags(redis, keyspace);
   const audit = createAuditRepository(mongo);
-  const auditTrail = createAuditTrail({ audit: webhooks.telling(audit), clock, log });
+  const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
 
   const checkouts = createCheckoutRepository(mongo);
   const purchases = createPurchaseRepository(mongo);
@@ -185,11 +186,15 @@ export async function composeIngress(
     usage: createUsageRepository(mongo),
     entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
-    auditTrail,
+    events,
     webhooks: webhooks.parts,
     batches: await openBatches(config.mongodbUri, mongo, closer),
     compliance,
-    ...{ accounts, accountStore, checkouts, purchases, prices },
+    accounts,
+    accountStore,
+    checkouts,
+    purchases,
+    prices,
     payment: opened?.payment,
     paymentRoute:
       opened &&
@@ -256,7 +261,7 @@ export async function composeIngress(
     providers: createProviderRepository(mongo, cipher),
     tiers: createTierRepository(mongo),
     accessFlags,
-    auditTrail,
+    events,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     laneStatistics: createLaneStatistics(redis, keyspace),
     shardDirectory,

@@ -63,6 +63,8 @@ export interface WorkerComposeOptions {
  * all).
  */
 const LEASE_MS = 10_000;
+/** Readers renew at once when their ingress is back, which may be some seconds after this worker. */
+const READERS_BACK_MS = 20_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
 const SHARDS_CLOSING_MS = 5_000;
@@ -125,11 +127,12 @@ export async function composeWorker(
     closer,
     log,
   });
+  const { hasReconnectedRecently } = watchReconnects(redis);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
+    hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
   });
-  const { hasReconnectedRecently } = watchReconnects(redis);
   const journal = createFinishJournal({ requests, clock: systemClock, log });
   redis.on('ready', () => {
     journal.replay().catch((error: unknown) => {
@@ -142,7 +145,7 @@ export async function composeWorker(
     retentionMs,
   });
 
-  const { runPipeline, checkNow } = openPipeline({
+  const { runPipeline, checkNow, checkAll } = openPipeline({
     redis,
     keyspace,
     http,
@@ -159,6 +162,7 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
+  redis.on('ready', checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);

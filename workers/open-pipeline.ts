@@ -48,7 +48,7 @@ export interface OpenPipelineDeps {
   journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   events: WorkerEmitter;
-  hasReconnectedRecently: () => boolean;
+  hasReconnectedRecently: (withinMs?: number) => boolean;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   retentionMs: number;
@@ -60,6 +60,8 @@ export interface Pipeline {
   runPipeline: RunPipeline;
   /** Checks at once, not with its next renewal, whether a request that runs here is still owned and wanted. */
   checkNow(requestId: string): void;
+  /** Has all requests that run here say so, to a Redis that may have come back without their claims. */
+  checkAll(): void;
 }
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
@@ -107,6 +109,9 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
 
   return {
     runPipeline,
+    checkAll() {
+      void openLeases.checkAll();
+    },
     checkNow(requestId) {
       openLeases.check(requestId).catch((error: unknown) => {
         log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });

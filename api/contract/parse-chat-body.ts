@@ -1,18 +1,8 @@
-import { CHAT_LIMITS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
-import type { ChatMessage, ChatRequest, Tier } from '../../shared/contracts/chat-request.ts';
-import { checkAgainst } from '../../shared/contracts/parse.ts';
+import type Joi from 'joi';
 
-/** The checked shape of the wire body: what `chatBodySchema` lets through. */
-interface ChatBody {
-  messages: ChatMessage[];
-  model?: Tier;
-  max_tokens?: number;
-  entity_id?: string;
-  subject?: string;
-  grade?: string;
-  metadata?: object;
-  json_mode?: boolean;
-}
+import { CHAT_LIMITS, chatBodySchema } from '../../shared/contracts/chat-request.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
+import { checkAgainst } from '../../shared/contracts/parse.ts';
 
 const BODY_FIELDS: ReadonlySet<string> = new Set([
   'messages',
@@ -63,18 +53,26 @@ function pick(value: unknown, names: ReadonlySet<string>): unknown {
  * What the schema has to look at. joi spends microseconds on every message and every unknown field, of which a body may
  * have very many: it gets the known fields, and one message more than is allowed.
  */
-export function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
+function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
   const body = pick(input, known);
   if (typeof body !== 'object' || body === null || !('messages' in body) || !Array.isArray(body.messages)) return body;
   const messages = body.messages.slice(0, CHAT_LIMITS.messagesMax + 1);
   return { ...body, messages: messages.map((message) => pick(message, MESSAGE_FIELDS)) };
 }
 
+/** Checks a body by its schema; what passes has the schema's type, and perhaps fields that nobody reads. */
+export function checkReadable<T>(
+  schema: Joi.ObjectSchema<T>,
+  input: unknown,
+  known: ReadonlySet<string>,
+): asserts input is T {
+  checkAgainst(schema, readableOf(input, known));
+}
+
 /** Throws `invalid_request`, `message_too_long` or `too_many_messages`. */
 export function parseChatBody(input: unknown): ParsedChatBody {
-  checkAgainst(chatBodySchema, readableOf(input, BODY_FIELDS));
-  // The schema has just checked every field of this shape.
-  const body = input as ChatBody;
+  checkReadable(chatBodySchema, input, BODY_FIELDS);
+  const body = input;
   const request: ChatRequest = {
     messages: body.messages.map(({ role, content }) => ({ role, content })),
     maxTokens: body.max_tokens ?? CHAT_LIMITS.maxTokensDefault,

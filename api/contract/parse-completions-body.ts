@@ -14,8 +14,7 @@ import {
   tierSchema,
 } from '../../shared/contracts/chat-request.ts';
 import type { ChatMessage, ChatRequest, Role, Sampling, Tier } from '../../shared/contracts/chat-request.ts';
-import { checkAgainst } from '../../shared/contracts/parse.ts';
-import { ignoredIn, readableOf } from './parse-chat-body.ts';
+import { checkReadable, ignoredIn } from './parse-chat-body.ts';
 import type { ParsedChatBody } from './parse-chat-body.ts';
 
 /** What `POST /chat/completions` takes of OpenAI's API, and this service's own fields beside it. */
@@ -66,7 +65,7 @@ const fields = {
   subject: contextTextSchema,
   grade: contextTextSchema,
 };
-const bodySchema = Joi.object(fields).unknown(true).required();
+const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 
 /** Asking for what this service cannot do must fail, not be answered as if it had not been asked. */
@@ -168,9 +167,8 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
   // Past the limit the messages are not looked at one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
   const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
-  checkAgainst(bodySchema, readableOf(plain, KNOWN_FIELDS));
-  // The schema has just checked every field of this shape.
-  const body = plain as CompletionsBody;
+  checkReadable(bodySchema, plain, KNOWN_FIELDS);
+  const body = plain;
   return {
     request: toRequest(body),
     ignoredFields: ignoredIn(body, body.messages, KNOWN_FIELDS),

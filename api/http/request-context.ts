@@ -5,7 +5,7 @@ import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
-export interface KeyedRun {
+interface KeyedRun {
   /** The same for every run that is to have one effect together; no other has it. */
   name: string;
   /** Another one has run before, and may have had its effect. */

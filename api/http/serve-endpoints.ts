@@ -1,11 +1,14 @@
 import { Router } from 'express';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler, Response } from 'express';
 
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
-import { ENDPOINTS, endpointRule, familyOf, methodsOf } from '../contract/endpoints.ts';
-import type { EndpointName, EndpointRule } from '../contract/endpoints.ts';
+import { familyOf } from '../contract/define-endpoint.ts';
+import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
+import { methodsOf } from '../contract/operation.ts';
+import type { BodyKind, Method, Operation } from '../contract/operation.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { readJsonBody } from './read-json-body.ts';
+import { contextOf, principalOf } from './request-context.ts';
 import { requireScope } from './require-scope.ts';
 
 export interface Guards {
@@ -14,86 +17,105 @@ export interface Guards {
   identify: RequestHandler;
   countRequest: RequestHandler;
   countLookup: RequestHandler;
-  /** Answers a repeated `Idempotency-Key` of a family of routes. */
+  /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
   /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
 }
-
-/** A handler behind all guards; Express 5 passes what it throws to the error handler. */
-export type EndpointHandler = (req: Request, res: Response) => void | Promise<void>;
-
-export type ServeEndpoints = (handlers: Partial<Record<EndpointName, EndpointHandler>>) => Router;
 
 const CHAT_BODY = {
   limitBytes: CHAT_LIMITS.bodyBytesMax,
   family: 'chat',
   valuesMax: CHAT_LIMITS.bodyValuesMax,
 } as const;
-const JSON_BODY = { limitBytes: 64 * 1024, family: 'other' } as const;
+const JSON_BODY_BYTES_MAX = 64 * 1024;
+const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
-const BODIES: Record<Exclude<EndpointRule['body'], 'batch'>, RequestHandler[]> = {
-  json: [readJsonBody(JSON_BODY)],
-  'optional-json': [readJsonBody({ ...JSON_BODY, optional: true })],
-  chat: [readJsonBody(CHAT_BODY)],
-  own: [],
-  none: [],
+const BODY_READERS: Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> = {
+  json: readJsonBody(JSON_BODY),
+  'optional-json': readJsonBody({ ...JSON_BODY, optional: true }),
+  chat: readJsonBody(CHAT_BODY),
 };
 
+const EXPRESS_METHODS = {
+  GET: 'get',
+  POST: 'post',
+  PUT: 'put',
+  PATCH: 'patch',
+  DELETE: 'delete',
+} as const satisfies Record<Method, string>;
+
+function send(res: Response, outcome: Outcome): void {
+  if (outcome.status === 'sent') return;
+  if (outcome.location !== undefined) res.setHeader('Location', outcome.location);
+  res.status(outcome.status).json(outcome.body);
+}
+
+/** One route a path, with the chain of each of its methods; any other method is 405. */
+function route<Definition extends Operation>(
+  endpoints: Readonly<Record<string, Definition>>,
+  chainOf: (endpoint: Definition) => RequestHandler[],
+  ...beforeRefusal: RequestHandler[]
+): Router {
+  const router = Router();
+  const all = Object.values(endpoints);
+  for (const path of new Set(all.map((endpoint) => endpoint.path))) {
+    const served = router.route(path);
+    for (const endpoint of all.filter((each) => each.path === path)) {
+      served[EXPRESS_METHODS[endpoint.method]](...chainOf(endpoint));
+    }
+    served.all(...beforeRefusal, methodNotAllowed(...methodsOf(all, path)));
+  }
+  return router;
+}
+
 /**
- * Makes the routers of public endpoints from the table: key, scope, suspended tenant, limit, body, idempotency, in the
- * order of docs/spec/contract.md section 3, then the handler; a method that the path does not have is 405.
+ * Serves the endpoints of the public API: key, scope, suspended tenant, limit, body, idempotency, in the order of
+ * docs/spec/contract.md section 3, then the handler.
  */
-export function createServeEndpoints(guards: Guards): ServeEndpoints {
-  const counts: Record<EndpointRule['counts'], RequestHandler[]> = {
+export function serveEndpoints<Deps>(
+  endpoints: Readonly<Record<string, Endpoint<Deps>>>,
+  guards: Guards,
+  deps: Deps,
+): Router {
+  const counts: Record<Endpoint['counts'], RequestHandler[]> = {
     request: [guards.countRequest],
     lookup: [guards.countLookup],
     admission: [],
   };
 
-  const bodies: Record<EndpointRule['body'], RequestHandler[]> = { ...BODIES, batch: [guards.receiveBatch] };
-
-  function chainOf(rule: EndpointRule): RequestHandler[] {
-    const isReplayed = rule.method === 'POST' && rule.counts === 'request';
+  function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
+    const { method, scopes, counts: count, body, handle } = endpoint;
+    const isReplayed = method === 'POST' && count === 'request';
     return [
       guards.authenticate,
-      ...(rule.scopes === 'any' ? [] : [requireScope(...rule.scopes)]),
-      ...counts[rule.counts],
-      ...bodies[rule.body],
-      ...(isReplayed ? [guards.replay(familyOf(rule))] : []),
+      ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
+      ...counts[count],
+      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : BODY_READERS[body.kind]]),
+      ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
+      async (req, res) => {
+        const { requestId } = contextOf(res);
+        const principal = principalOf(res);
+        const { tenantId, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+      },
     ];
   }
 
-  return (handlers) => {
-    const router = Router();
-    // Object.entries forgets that the names are those of the table.
-    const named = Object.entries(handlers) as [EndpointName, EndpointHandler][];
-    for (const path of new Set(named.map(([name]) => ENDPOINTS[name].path))) {
-      const route = router.route(path);
-      const own = named.filter(([name]) => ENDPOINTS[name].path === path);
-      const methods = methodsOf(path);
-      if (own.length !== methods.length) throw new Error(`All endpoints of ${path} must be served together`);
-      for (const [name, handler] of own) {
-        const rule = endpointRule(name);
-        route[methodOf(rule)](...chainOf(rule), handler);
-      }
-      route.all(guards.identify, methodNotAllowed(...methods));
-    }
-    return router;
-  };
+  return route(endpoints, chainOf, guards.identify);
 }
 
-function methodOf({ method }: EndpointRule): 'get' | 'post' | 'put' | 'patch' | 'delete' {
-  switch (method) {
-    case 'GET':
-      return 'get';
-    case 'POST':
-      return 'post';
-    case 'PUT':
-      return 'put';
-    case 'PATCH':
-      return 'patch';
-    case 'DELETE':
-      return 'delete';
-  }
+/** Serves the endpoints of the administration; the token has been checked before. */
+export function serveAdminEndpoints<Deps>(
+  endpoints: Readonly<Record<string, AdminEndpoint<Deps>>>,
+  deps: Deps,
+): Router {
+  return route(endpoints, ({ body, handle }) => [
+    ...(body === undefined || body.kind === 'batch' ? [] : [BODY_READERS[body.kind]]),
+    async (req, res) => {
+      const { requestId } = contextOf(res);
+      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
+      send(res, await handle({ req, res, requestId, actorIn }, deps));
+    },
+  ]);
 }

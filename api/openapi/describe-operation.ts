@@ -1,16 +1,16 @@
-import { paramsOf } from '../contract/endpoints.ts';
-import type { EndpointName, EndpointRule } from '../contract/endpoints.ts';
+import { headersOf, REQUEST_HEADERS } from '../contract/headers.ts';
+import type { RequestHeaderName } from '../contract/headers.ts';
+import { named } from '../contract/json-schema.ts';
+import type { JsonSchema } from '../contract/json-schema.ts';
+import type { Answer, Example, Operation } from '../contract/operation.ts';
+import { paramsOf } from '../contract/path-parameters.ts';
+import type { Api } from './api.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
-import { errorsOf } from './errors.ts';
 import { fromJoi } from './from-joi.ts';
-import { headersOf, KEY_HEADERS, REQUEST_HEADERS } from './headers.ts';
-import type { Answer, Example, Operation } from './operation.ts';
-import { ref } from './schema.ts';
-import type { JsonSchema } from './schema.ts';
 
 type Named<T> = Readonly<Record<string, T>>;
 
-/** Examples by name, without those that have nothing to say here. */
+/** Examples by name, without those that lack the value. */
 function pick<T>(examples: Named<Example>, valueOf: (example: Example) => T | undefined) {
   const found = Object.entries(examples).flatMap(([name, example]) => {
     const value = valueOf(example);
@@ -20,8 +20,9 @@ function pick<T>(examples: Named<Example>, valueOf: (example: Example) => T | un
   return found.length === 0 ? {} : { examples: Object.fromEntries(found) };
 }
 
-function queryParameters({ query = [], examples }: Operation) {
-  const schemas = Object.assign({}, ...query.map((schema) => fromJoi(schema)['properties'])) as Named<JsonSchema>;
+function queryParameters({ query, examples }: Operation) {
+  const parts = (query?.schemas ?? []).map((schema) => fromJoi(schema)['properties']);
+  const schemas = Object.assign({}, ...parts) as Named<JsonSchema>;
   return Object.entries(schemas).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',
@@ -32,10 +33,10 @@ function queryParameters({ query = [], examples }: Operation) {
 }
 
 /** The first example is what a page fills in by itself: no header. */
-const LEFT_OUT = { summary: 'Left out', value: '' };
+const LEFT_OUT = { summary: 'Omitted', value: '' };
 
-function headerParameters({ headers = [], examples }: Operation) {
-  // A header without an example of its own is told of once, among the components.
+function headerParameters(headers: readonly RequestHeaderName[], { examples }: Operation) {
+  // A header without an example of its own is described once, among the components.
   return headers.map((name) => {
     const own = pick(examples, (example) => example.headers?.[name]);
     return own.examples === undefined
@@ -44,20 +45,25 @@ function headerParameters({ headers = [], examples }: Operation) {
   });
 }
 
-function describeBody({ body, examples }: Operation, { body: kind }: EndpointRule) {
+function describeBody({ body, examples }: Operation) {
   if (body === undefined) return {};
-  const types = { 'application/json': ref(body.name), ...body.others };
-  const content = Object.entries(types).map(([type, schema]) => [
+  const types = { 'application/json': { name: body.name, schema: body.schema }, ...body.others };
+  const content = Object.entries(types).map(([type, { name, schema }]) => [
     type,
     {
-      schema,
+      schema: named(name, fromJoi(schema)),
       ...pick(examples, (example) => ((example.contentType ?? 'application/json') === type ? example.body : undefined)),
     },
   ]);
-  return { requestBody: { required: kind !== 'optional-json', content: Object.fromEntries(content) as object } };
+  return { requestBody: { required: body.kind !== 'optional-json', content: Object.fromEntries(content) as object } };
 }
 
-function describeAnswer(status: string, { description, content, headers = [] }: Answer, examples: Named<Example>) {
+function describeAnswer(
+  status: string,
+  { description, content, headers = [] }: Answer,
+  examples: Named<Example>,
+  uniform: readonly string[],
+) {
   const types = Object.entries(content ?? {}).map(([type, schema], index) => {
     const isOwn = ({ answerType }: Example) => (answerType === undefined ? index === 0 : answerType === type);
     const shown = pick(examples, (example) =>
@@ -67,31 +73,35 @@ function describeAnswer(status: string, { description, content, headers = [] }: 
   });
   return {
     description,
-    headers: headersOf([...KEY_HEADERS, ...headers]),
+    headers: headersOf([...uniform, ...headers]),
     ...(types.length === 0 ? {} : { content: Object.fromEntries(types) as object }),
   };
 }
 
-function describeAnswers({ answers, examples, errors }: Operation, rule: EndpointRule) {
-  const groups = groupByStatus(errorsOf(rule, errors)).map((group) => {
+function describeAnswers<Each extends Operation>(api: Api<Each>, endpoint: Each) {
+  const { answers, examples } = endpoint;
+  const uniform = [...api.headersOfStatus(200), ...(api.isIdempotent(endpoint) ? ['Idempotent-Replayed'] : [])];
+  const groups = groupByStatus(api.errorsOf(endpoint)).map((group) => {
     const own = pick(examples, (example) => (example.status === group.status ? example.answer : undefined));
     const shared = { $ref: `#/components/responses/${nameOfGroup(group)}` };
-    return [String(group.status), own.examples === undefined ? shared : describeErrorGroup(group, own.examples)];
+    return [
+      String(group.status),
+      own.examples === undefined ? shared : describeErrorGroup(group, api.headersOfStatus, own.examples),
+    ];
   });
   return Object.fromEntries([
-    ...Object.entries(answers).map(([status, answer]) => [status, describeAnswer(status, answer, examples)]),
+    ...Object.entries(answers).map(([status, answer]) => [status, describeAnswer(status, answer, examples, uniform)]),
     ...groups,
   ]) as object;
 }
 
-/** An endpoint as the document has it: made from its row, and from what is told of it. */
-export function describeOperation(name: EndpointName, rule: EndpointRule, operation: Operation) {
-  const { tag, summary, description } = operation;
-  const scopes = rule.scopes === 'any' ? [[]] : rule.scopes.map((scope) => [scope]);
+/** An endpoint as the document has it. */
+export function describeOperation<Each extends Operation>(api: Api<Each>, name: string, endpoint: Each) {
+  const { tag, summary, description, path, headers = [] } = endpoint;
   const parameters = [
-    ...paramsOf(rule.path).map((param) => ({ $ref: `#/components/parameters/${param}` })),
-    ...queryParameters(operation),
-    ...headerParameters(operation),
+    ...paramsOf(path).map((param) => ({ $ref: `#/components/parameters/${param}` })),
+    ...queryParameters(endpoint),
+    ...headerParameters([...(api.isIdempotent(endpoint) ? (['Idempotency-Key'] as const) : []), ...headers], endpoint),
   ];
   return {
     operationId: name,
@@ -99,8 +109,8 @@ export function describeOperation(name: EndpointName, rule: EndpointRule, operat
     summary,
     ...(description === undefined ? {} : { description }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...describeBody(operation, rule),
-    responses: describeAnswers(operation, rule),
-    security: scopes.map((granted) => ({ ApiKey: granted })),
+    ...describeBody(endpoint),
+    responses: describeAnswers(api, endpoint),
+    security: api.securityOf(endpoint),
   };
 }

@@ -1,22 +1,16 @@
-import { ENDPOINTS, endpointRule } from '../contract/endpoints.ts';
-import type { EndpointName, PathParam } from '../contract/endpoints.ts';
-import { SCOPES } from '../../shared/domain/keys/api-key.ts';
+import { errorSchema } from '../contract/error-schemas.ts';
+import { REQUEST_HEADERS } from '../contract/headers.ts';
+import { namedSchemasIn } from '../contract/json-schema.ts';
+import type { Operation } from '../contract/operation.ts';
+import { PATH_PARAMETERS, templateOf, wireName } from '../contract/path-parameters.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
+import type { Api } from './api.ts';
 import { describeOperation } from './describe-operation.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import type { ErrorGroup } from './error-responses.ts';
-import { ERROR_MEANINGS, errorSchemas, errorsOf } from './errors.ts';
-import { fromJoi } from './from-joi.ts';
-import { REQUEST_HEADERS, RESPONSE_HEADERS, TOKEN_HEADERS, UNIFORM_HEADERS } from './headers.ts';
-import { TAGS } from './operation.ts';
-import { ANSWER_SCHEMAS, OPERATIONS } from './operations.ts';
-import { PATH_PARAMETERS, templateOf, wireName } from './parameters.ts';
-import type { JsonSchema } from './schema.ts';
-import { describeKeylessPaths } from './service-paths.ts';
-import { describeWebhookEvents } from './webhook-events.ts';
 
-// Object.keys forgets that the names are those of the tables.
-const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
+type Components = Record<string, Record<string, object>>;
 
 /** An OpenAPI 3.1 document, as far as its readers here look into it. */
 export interface OpenApiDocument {
@@ -26,86 +20,80 @@ export interface OpenApiDocument {
   tags: object[];
   paths: Record<string, object>;
   webhooks: Record<string, object>;
-  components: Record<string, Record<string, object>>;
+  components: Components;
 }
 
-const DESCRIPTION = `Answers conversations with one of two model tiers, complete or as a stream, and remembers them by entity.
-
-Every call needs an API key: \`Authorization: Bearer <API_KEY>\`. Every answer has \`X-Request-Id\` and the rate-limit headers; with a valid key also those of tokens. Every error has the same form, and its \`message\` says what to change.
-
-A request over plain HTTP, where HTTPS is required, and one that is not valid HTTP are refused with \`invalid_request\` before any endpoint sees it: 400, 408 where it took too long to arrive, 413 or 431 where its head is too large. Paths without an endpoint are 404 \`not_found\`, other methods 405 \`method_not_allowed\` with the header \`Allow\`.`;
-
-function describePaths(): Record<string, object> {
+function describePaths<Each extends Operation>(api: Api<Each>): Record<string, object> {
   const paths: Record<string, Record<string, object>> = {};
-  for (const name of ENDPOINT_NAMES) {
-    const rule = endpointRule(name);
-    const item = (paths[templateOf(rule.path)] ??= {});
-    item[rule.method.toLowerCase()] = describeOperation(name, rule, OPERATIONS[name]);
+  for (const [name, endpoint] of Object.entries(api.endpoints)) {
+    const item = (paths[templateOf(endpoint.path)] ??= {});
+    item[endpoint.method.toLowerCase()] = describeOperation(api, name, endpoint);
   }
-  return { ...paths, ...describeKeylessPaths() };
+  return { ...paths, ...api.otherPaths };
 }
 
-function bodySchemas(): Record<string, JsonSchema> {
-  const schemas: Record<string, JsonSchema> = {};
-  for (const { body } of Object.values(OPERATIONS)) if (body !== undefined) schemas[body.name] = fromJoi(body.schema);
-  return schemas;
-}
-
-function errorGroups(): ErrorGroup[] {
-  return ENDPOINT_NAMES.flatMap((name) => groupByStatus(errorsOf(endpointRule(name), OPERATIONS[name].errors)));
-}
-
-function errorResponses(): Record<string, object> {
-  return Object.fromEntries(errorGroups().map((group) => [nameOfGroup(group), describeErrorGroup(group)]));
+function errorResponses<Each extends Operation>(api: Api<Each>, groups: readonly ErrorGroup[]): Record<string, object> {
+  return Object.fromEntries(
+    groups.map((group) => [nameOfGroup(group), describeErrorGroup(group, api.headersOfStatus)]),
+  );
 }
 
 function describeParameters(): Record<string, object> {
-  const path = Object.entries(PATH_PARAMETERS).map(([name, parameter]) => [
+  const path = Object.entries(PATH_PARAMETERS).map(([name, { description, schema, example }]) => [
     name,
-    { name: wireName(name), in: 'path', required: true, ...parameter },
+    { name: wireName(name), in: 'path', required: true, description, schema, example },
   ]);
   const headers = Object.entries(REQUEST_HEADERS).map(([name, header]) => [name, { name, in: 'header', ...header }]);
-  return Object.fromEntries([...path, ...headers]) as Record<PathParam, object>;
+  return Object.fromEntries([...path, ...headers]) as Record<string, object>;
 }
 
-function errorExamples(): Record<string, object> {
+function errorExamples(groups: readonly ErrorGroup[]): Record<string, object> {
   const requestId = PATH_PARAMETERS.requestId.example;
   return Object.fromEntries(
-    [...new Set(errorGroups().flatMap(({ codes }) => codes))].map((code) => {
-      const message = ERROR_MEANINGS[code];
+    [...new Set(groups.flatMap(({ codes }) => codes))].map((code) => {
+      const message = ERRORS[code].meaning;
       return [code, { summary: message, value: { error: toErrorObject({ code, message }, requestId) } }];
     }),
   );
 }
 
-/** The document of the public API; the same every time. Throws where something cannot be told of (decision 0036). */
-export function createDocument(): OpenApiDocument {
+const COMPONENT = /^#\/components\/([^/]+)\/(.+)$/;
+
+/** Adds to `kept` every component that `value` refers to, and those that they refer to. */
+function keepReferred(value: unknown, components: Components, kept: Components): void {
+  if (typeof value !== 'object' || value === null) return;
+  if ('$ref' in value && typeof value.$ref === 'string') {
+    const [, kind = '', name = ''] = COMPONENT.exec(value.$ref) ?? [];
+    const component = components[kind]?.[name];
+    const ofKind = (kept[kind] ??= {});
+    if (component === undefined || Object.hasOwn(ofKind, name)) return;
+    ofKind[name] = component;
+    keepReferred(component, components, kept);
+  }
+  for (const part of Object.values(value)) keepReferred(part, components, kept);
+}
+
+/** Describes an API; the same every time. Throws where something cannot be described (decision 0036). */
+export function describeApi<Each extends Operation>(api: Api<Each>): OpenApiDocument {
+  const { title, summary, description, server, tags, webhooks, securitySchemes } = api;
+  const paths = describePaths(api);
+  const groups = Object.values(api.endpoints).flatMap((endpoint) => groupByStatus(api.errorsOf(endpoint)));
+  const all: Components = {
+    schemas: Object.fromEntries(namedSchemasIn([errorSchema, paths, webhooks])),
+    parameters: describeParameters(),
+    headers: { ...api.headers },
+    responses: errorResponses(api, groups),
+    examples: errorExamples(groups),
+  };
+  const components: Components = {};
+  keepReferred([paths, webhooks], all, components);
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'Parley',
-      version: '1.0.0',
-      summary: 'A multi-tenant chat-completion service.',
-      description: DESCRIPTION,
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
-    servers: [{ url: '/platform/v1' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths: describePaths(),
-    webhooks: describeWebhookEvents(),
-    components: {
-      schemas: { ...errorSchemas, ...ANSWER_SCHEMAS, ...bodySchemas() },
-      parameters: describeParameters(),
-      headers: { ...UNIFORM_HEADERS, ...TOKEN_HEADERS, ...RESPONSE_HEADERS },
-      responses: errorResponses(),
-      examples: errorExamples(),
-      securitySchemes: {
-        ApiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: `An API key. Its scopes say what it may call: ${SCOPES.map((scope) => `\`${scope}\``).join(', ')}; \`*\` is everything.`,
-        },
-      },
-    },
+    info: { title, version: '1.0.0', summary, description, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: server }],
+    tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
+    paths,
+    webhooks,
+    components: { ...components, securitySchemes },
   };
 }

@@ -1,13 +1,69 @@
+import { isIdempotent } from '../contract/define-endpoint.ts';
+import type { Endpoint } from '../contract/define-endpoint.ts';
+import { ERROR_CODES, errorSchema } from '../contract/error-schemas.ts';
+import type { Operation } from '../contract/operation.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
-import { ERROR_MEANINGS } from './errors.ts';
-import { headersOf, KEY_HEADERS, UNIFORM_HEADERS } from './headers.ts';
-import { ref } from './schema.ts';
+import { headersOf } from '../contract/headers.ts';
 
 /** The errors that share a status; endpoints with the same ones share their description. */
 export interface ErrorGroup {
   status: number;
   codes: readonly ErrorCode[];
+}
+
+function inOrder(codes: readonly ErrorCode[]): ErrorCode[] {
+  return ERROR_CODES.filter((code) => codes.includes(code));
+}
+
+const ALWAYS: readonly ErrorCode[] = [
+  'invalid_request',
+  'missing_api_key',
+  'invalid_api_key',
+  'internal_error',
+  'model_unavailable',
+];
+
+const OF_KEYS: readonly ErrorCode[] = ['expired_api_key', 'account_suspended', 'rpm_exceeded'];
+
+const OF_CHAT: readonly ErrorCode[] = [
+  'message_too_long',
+  'too_many_messages',
+  'content_policy_violation',
+  'insufficient_credits',
+  'budget_exceeded',
+  'tpm_exceeded',
+  'conflict',
+  'gone',
+  'idempotency_mismatch',
+  'timeout',
+];
+
+/** What follows from path and body, and the endpoint's own. */
+function ownErrors({ path, body, errors = [] }: Operation): readonly ErrorCode[] {
+  return [
+    ...(path.includes(':') ? (['not_found'] as const) : []),
+    ...(body === undefined || body.kind === 'chat' ? [] : (['payload_too_large', 'unsupported_media_type'] as const)),
+    ...errors,
+  ];
+}
+
+/** The errors that an endpoint of the public API can answer: those of its guards, and its own. */
+export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
+  const { scopes, body } = endpoint;
+  return inOrder([
+    ...ALWAYS,
+    ...OF_KEYS,
+    ...(scopes === 'any' ? [] : (['endpoint_not_allowed'] as const)),
+    ...(isIdempotent(endpoint) ? (['conflict', 'idempotency_mismatch'] as const) : []),
+    ...(body?.kind === 'chat' ? OF_CHAT : []),
+    ...ownErrors(endpoint),
+  ]);
+}
+
+/** The same for an endpoint of the administration. */
+export function errorsOfAdminEndpoint(endpoint: Operation): ErrorCode[] {
+  return inOrder([...ALWAYS, ...ownErrors(endpoint)]);
 }
 
 export function groupByStatus(codes: readonly ErrorCode[]): ErrorGroup[] {
@@ -20,17 +76,19 @@ export function nameOfGroup({ status, codes }: ErrorGroup): string {
 }
 
 /** All errors of a status: which ones, in words and in `x-error-codes`. */
-export function describeErrorGroup({ status, codes }: ErrorGroup, ownExamples: object = {}) {
-  // Who has no valid key is told of the limit of the address alone.
-  const headers = status === 401 ? Object.keys(UNIFORM_HEADERS) : KEY_HEADERS;
+export function describeErrorGroup(
+  { status, codes }: ErrorGroup,
+  headersOfStatus: (status: number) => readonly string[],
+  ownExamples: object = {},
+) {
   const waits = status === 429 || status === 503 || status === 402 ? ['Retry-After'] : [];
   const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERROR_MEANINGS[code]}`).join('\n\n'),
-    headers: headersOf([...headers, ...waits]),
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
+    headers: headersOf([...headersOfStatus(status), ...waits]),
     content: {
       'application/json': {
-        schema: ref('Error'),
+        schema: errorSchema,
         examples: { ...ownExamples, ...(Object.fromEntries(examples) as object) },
       },
     },

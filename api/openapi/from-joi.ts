@@ -2,7 +2,7 @@ import type Joi from 'joi';
 import joiToJson from 'joi-to-json';
 
 import { codePointLimitOf } from '../../shared/contracts/chat-request.ts';
-import type { JsonSchema } from './schema.ts';
+import type { JsonSchema } from '../contract/json-schema.ts';
 
 /** The package's types name its function `parse`; what it exports is the function itself. */
 const convert = joiToJson as unknown as typeof joiToJson.parse;
@@ -40,7 +40,7 @@ const KNOWN = new Set(['type', 'flags', 'rules', 'allow', 'metas', 'keys', 'item
 const KNOWN_BESIDE = new Set(['preferences', 'examples']);
 const KNOWN_RULES: Readonly<Record<string, readonly string[]>> = {
   string: ['min', 'max', 'pattern'],
-  number: ['integer', 'min', 'max'],
+  number: ['integer', 'min', 'max', 'greater'],
   array: ['min', 'max', 'unique'],
 };
 
@@ -75,7 +75,8 @@ function silentRules({ type, flags, allow = [] }: Description, rules: readonly R
   if (flags?.only === true) return [];
   const limit = (name: string, value: number): Rule[] => (has(name) ? [] : [{ name, args: { limit: value } }]);
   if (type === 'string') return allow.includes('') ? [] : limit('min', 1);
-  if (type === 'number') return [...limit('min', Number.MIN_SAFE_INTEGER), ...limit('max', Number.MAX_SAFE_INTEGER)];
+  if (type === 'number')
+    return [...(has('greater') ? [] : limit('min', Number.MIN_SAFE_INTEGER)), ...limit('max', Number.MAX_SAFE_INTEGER)];
   return [];
 }
 

@@ -1,7 +1,7 @@
 import type { CheckoutRow, PaymentName } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
 
 /** A checkout that the buyer can pay now. */
-export interface OpenedCheckout {
+interface OpenedCheckout {
   /** The page on which the buyer pays. */
   url: string;
   /** Milliseconds since the epoch. */

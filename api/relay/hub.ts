@@ -1,5 +1,5 @@
-import { decodeEntry, firstSeqOf } from '../../shared/contracts/events.ts';
-import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { LOST, decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
+import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -15,7 +15,7 @@ export interface RelayHub {
   channelOf(shard: number): string;
   /** Must have resolved before a request of this shard is admitted. */
   ensureShard(shard: number): Promise<void>;
-  /** Calls back with each entry once and in order, until `close`. Entries may begin before `fromSeq`. */
+  /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
   /** Number of open readers. */
   size(): number;
@@ -47,6 +47,8 @@ interface OpenReader {
   /** The terminal event has come. */
   ended: boolean;
   filling: boolean;
+  /** The attempt whose text was handed on. */
+  writer: string | undefined;
   /** Another fill is wanted once the running one has ended. */
   refill: boolean;
   quietSince: number;
@@ -59,6 +61,22 @@ function takeRefill(reader: OpenReader): boolean {
   return wanted;
 }
 
+/**
+ * Whether an entry belongs to another answer than the one that was begun: Redis has come back without its last writes,
+ * and another attempt has run the request. The end that a later attempt gives an interrupted answer is no other answer.
+ */
+function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
+  if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
+  const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
+  return !isInterruption || firstSeqOf(entry) !== nextSeq;
+}
+
+/** An entry without the increments that were handed on: what is sent again may be cut elsewhere. */
+function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
+  const seen = nextSeq - firstSeqOf(entry);
+  return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
+}
+
 function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
 }
@@ -69,17 +87,6 @@ const POLL_MS = 1_000;
 const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
-
-/** What a reader hears when Redis has come back without its request, whose worker can write nothing any more either. */
-const LOST: Terminal = {
-  finishReason: 'error',
-  usage: { promptTokens: 0, completionTokens: 0 },
-  error: {
-    code: 'model_unavailable',
-    message: 'The request was lost before its answer was complete; send it again.',
-    retryAfterSeconds: 1,
-  },
-};
 
 export function createRelayHub(deps: {
   channel: ChunkChannel;
@@ -98,7 +105,24 @@ export function createRelayHub(deps: {
   }
 
   function deliver(reader: OpenReader, entry: StreamEntry): void {
-    if (!isListening(reader) || entry.lastSeq < reader.nextSeq) return;
+    if (!isListening(reader) || reader.ended) return;
+    if (isAnothers(reader, entry)) {
+      log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
+        requestId: reader.requestId,
+      });
+      lose(reader);
+      return;
+    }
+    if (entry.lastSeq < reader.nextSeq) return;
+    reader.writer ??= entry.writer;
+    handOn(reader, unseenOf(entry, reader.nextSeq));
+  }
+
+  function lose(reader: OpenReader): void {
+    if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
+  }
+
+  function handOn(reader: OpenReader, entry: StreamEntry): void {
     reader.nextSeq = entry.lastSeq + 1;
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
@@ -138,14 +162,15 @@ export function createRelayHub(deps: {
     }
   }
 
-  channel.onEntry((requestId, lastSeq, payload) => {
+  channel.onEntry((requestId, head, payload) => {
     const group = readers.get(requestId);
     if (group === undefined) return;
-    const entry = decodeEntry(lastSeq, payload);
+    const entry = decodeMessage(head, payload);
     for (const reader of [...group]) receive(reader, entry);
   });
   channel.onReady(() => {
     fillAll(0);
+    renewAll();
   });
   const poll = setInterval(() => {
     fillAll(POLL_MS);
@@ -163,12 +188,14 @@ export function createRelayHub(deps: {
     log.warn('A request that a client waits for is unknown to Redis; the client is told.', {
       requestId: reader.requestId,
     });
-    for (const lost of open) deliver(lost, { lastSeq: lost.nextSeq, deltas: [], terminal: LOST });
+    for (const lost of open) lose(lost);
   }
 
-  const renewal = setInterval(() => {
+  function renewAll(): void {
     for (const group of readers.values()) renew(group).catch(ignore);
-  }, RENEW_READERS_MS);
+  }
+
+  const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
   function close(reader: OpenReader): void {
@@ -199,6 +226,7 @@ export function createRelayHub(deps: {
         closed: false,
         ended: false,
         filling: false,
+        writer: undefined,
         refill: false,
         quietSince: now(),
       };

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
 
-export type Profiled = 'ingress' | 'worker';
+type Profiled = 'ingress' | 'worker';
 
 export interface BenchOptions {
   modes: Mode[];
@@ -19,7 +19,7 @@ export interface BenchOptions {
   rows: number;
 }
 
-export type OtherBench = 'batch' | 'usage' | 'reconcile';
+type OtherBench = 'batch' | 'usage' | 'reconcile';
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]

@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import pidusage from 'pidusage';
 
 /** What one process used while something ran. */
-export interface ProcessUsage {
+interface ProcessUsage {
   cpuMs: number;
   peakBytes: number;
 }

@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 
 import type { Message } from './read-conversations.ts';
 
-export interface ChatCall {
+interface ChatCall {
   messages: readonly Message[];
   entityId: string;
   stream: boolean;
@@ -14,7 +14,7 @@ export interface ChatCall {
   model: string | undefined;
 }
 
-export interface Tokens {
+interface Tokens {
   prompt: number;
   completion: number;
 }

@@ -3,13 +3,13 @@ import { build } from 'hdr-histogram-js';
 import type { TurnRecord } from './send-conversations.ts';
 
 /** Credits a token. */
-export interface TierRates {
+interface TierRates {
   prompt: number;
   completion: number;
 }
 export type RatesByTier = Readonly<Record<string, TierRates>>;
 
-export interface Percentiles {
+interface Percentiles {
   p50: number;
   p95: number;
   p99: number;
@@ -46,7 +46,7 @@ function percentilesOf(values: readonly number[]): Percentiles | undefined {
 }
 
 /** What the requests cost at these rates; a failed one counts with what it was charged for. */
-export function creditsOf(records: readonly TurnRecord[], rates: RatesByTier): number {
+function creditsOf(records: readonly TurnRecord[], rates: RatesByTier): number {
   return records.reduce((sum, { model, tokens }) => {
     const rate = rates[model] ?? { prompt: 0, completion: 0 };
     return sum + tokens.prompt * rate.prompt + tokens.completion * rate.completion;

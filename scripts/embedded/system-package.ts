@@ -6,7 +6,7 @@ import { runStep } from './run-step.ts';
 import type { Log, StepResult } from './run-step.ts';
 
 /** Package names by package manager; a manager without a list is not asked. */
-export interface PackageNames {
+interface PackageNames {
   apt: readonly string[];
   apk: readonly string[];
   dnf: readonly string[];

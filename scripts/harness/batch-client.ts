@@ -7,7 +7,7 @@ export interface BatchState {
   waiting_for: string | null;
 }
 
-export interface BatchResult {
+interface BatchResult {
   custom_id: string;
   request_id: string;
   response?: { id: string };

@@ -4,7 +4,7 @@ import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 
 /** What the ledger has booked for a tenant's requests. */
-export interface LedgerSum {
+interface LedgerSum {
   entries: number;
   /** Prompt and completion. */
   tokens: number;

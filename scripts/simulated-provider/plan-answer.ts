@@ -5,7 +5,7 @@ import { splitTokens } from './tokens.ts';
 import { writeText } from './write-text.ts';
 
 /** A piece of the answer and the tokens it counts for. */
-export interface Delta {
+interface Delta {
   text: string;
   tokens: number;
 }

@@ -1,6 +1,6 @@
 import Joi from 'joi';
 
-export const FAILURE_MODES = [
+const FAILURE_MODES = [
   'none',
   'status',
   'reset',

@@ -3,7 +3,7 @@ import { createReceivedMessages } from './received-messages.ts';
 
 const REQUESTS_MAX = 50_000;
 
-export type Outcome = 'completed' | 'failed' | 'aborted';
+type Outcome = 'completed' | 'failed' | 'aborted';
 
 interface Counts {
   calls: number;
@@ -25,14 +25,14 @@ export interface CallBook {
   end(outcome: Outcome): void;
 }
 
-export interface Call {
+interface Call {
   /** The caller's `X-Request-Id`. */
   requestId: string | null;
   promptTokens: number;
   messages: readonly unknown[];
 }
 
-export interface CountsReport {
+interface CountsReport {
   calls: number;
   completed: number;
   failed: number;
@@ -41,7 +41,7 @@ export interface CountsReport {
   completion_tokens: number;
 }
 
-export interface RequestReport extends CountsReport {
+interface RequestReport extends CountsReport {
   /** The number of messages of the latest call. */
   messages_last: number;
 }

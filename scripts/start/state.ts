@@ -9,13 +9,13 @@ export interface DemoKey {
 }
 
 /** A provider as `npm start` last set it. */
-export interface PutProvider {
+interface PutProvider {
   fingerprint: string;
   updatedAt: number;
 }
 
 /** A tier as `npm start` last set it. */
-export interface PutTier {
+interface PutTier {
   fingerprint: string;
   version: number;
 }

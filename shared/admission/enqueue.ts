@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { LOST } from '../contracts/events.ts';
 import { laneOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
@@ -35,7 +36,8 @@ export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
-        return await store.void(requestId, principal);
+        // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
+        return await store.void(requestId, principal, LOST);
       } catch {
         await delay(RETRY_MS);
       }

@@ -152,7 +152,18 @@ export const metadataSchema = Joi.object()
   .description("The caller's own data, returned as it was sent.");
 
 /** The body of `POST /chat` and `POST /chat/stream` on the wire. */
-export const chatBodySchema = Joi.object({
+export interface ChatBody {
+  messages: ChatMessage[];
+  model?: Tier;
+  max_tokens?: number;
+  entity_id?: string;
+  subject?: string;
+  grade?: string;
+  metadata?: object;
+  json_mode?: boolean;
+}
+
+export const chatBodySchema = Joi.object<ChatBody, true>({
   messages: messagesSchema,
   model: tierSchema,
   max_tokens: maxTokensSchema,

@@ -35,7 +35,7 @@ export const DELETION_STORES = [
   'audit_entries',
 ] as const;
 
-export type DeletionStore = (typeof DELETION_STORES)[number];
+type DeletionStore = (typeof DELETION_STORES)[number];
 export type DeletionReport = Partial<Record<DeletionStore, number>>;
 
 /** One file of an export. */

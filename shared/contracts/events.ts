@@ -20,6 +20,17 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
+/** What whoever reads is told of a request that nobody will answer: it was lost, or taken back before it was queued. */
+export const LOST: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: {
+    code: 'model_unavailable',
+    message: 'The request was lost before its answer was complete; send it again.',
+    retryAfterSeconds: 1,
+  },
+};
+
 /**
  * One entry of a request's stream: text increments, then perhaps the end. On the wire it is lines: each increment a
  * JSON string, the end a JSON object, so that a reader tells them apart by the first character and can forward an
@@ -31,6 +42,8 @@ export interface StreamEntry {
   /** JSON string literals, quotes included. */
   deltas: string[];
   terminal?: Terminal;
+  /** Names the attempt that wrote it; absent on an end without an attempt, and in answers that were put back. */
+  writer?: string;
 }
 
 /** A final chunk and `[DONE]`; an error ends the stream without `[DONE]` (docs/spec/contract.md section 3). */
@@ -46,6 +59,13 @@ export function encodeEntry(deltas: readonly string[], terminal?: Terminal): str
   const lines = deltas.map((delta) => JSON.stringify(delta));
   if (terminal !== undefined) lines.push(JSON.stringify(terminal));
   return lines.join('\n');
+}
+
+/** `head`: last sequence number and, perhaps, the attempt that wrote the entry (emit.lua). */
+export function decodeMessage(head: string, payload: string): StreamEntry {
+  const [lastSeq, writer] = head.split(' ');
+  const entry = decodeEntry(Number(lastSeq), payload);
+  return writer === undefined ? entry : { ...entry, writer };
 }
 
 /** Throws on text that `encodeEntry` did not write. */

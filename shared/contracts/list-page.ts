@@ -42,10 +42,17 @@ interface CursorRules {
   anyCharacter: boolean;
 }
 
-/** The parameters of every list. Others are the route's own. */
-export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRules): Joi.ObjectSchema {
+/** What the schema of a list's parameters lets through. */
+export interface ListParameters {
+  limit?: string;
+  after?: string;
+  order?: ListQuery['order'];
+}
+
+/** The parameters of every list. Others are the endpoint's own. */
+export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRules): Joi.ObjectSchema<ListParameters> {
   const after = Joi.string().max(charactersMax);
-  return Joi.object({
+  return Joi.object<ListParameters, true>({
     limit: Joi.string()
       .pattern(/^(0{0,2}[1-9]|0?[1-9]\d|100)$/)
       .meta({ reads: Joi.number().integer().min(1).max(LIMIT_MAX), default: LIMIT_DEFAULT })
@@ -66,11 +73,10 @@ export function createListQuerySchema({ charactersMax, anyCharacter }: CursorRul
 export const listQuerySchema = createListQuerySchema({ charactersMax: CURSOR_CHARACTERS_MAX, anyCharacter: false });
 
 /** For lists with ids of another form. */
-export function createListQueryReader(schema: Joi.ObjectSchema) {
-  return (query: Readonly<Record<string, unknown>>): ListQuery => {
+export function createListQueryReader(schema: Joi.ObjectSchema<ListParameters>) {
+  return (query: unknown): ListQuery => {
     checkAgainst(schema, query);
-    // The schema has just checked every parameter of this shape.
-    const { limit, after, order } = query as { limit?: string; after?: string; order?: ListQuery['order'] };
+    const { limit, after, order } = query;
     return {
       limit: limit === undefined ? LIMIT_DEFAULT : Number(limit),
       order: order ?? 'desc',

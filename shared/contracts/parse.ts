@@ -5,7 +5,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { CHAT_MESSAGES } from './chat-request.ts';
 
 /** `['messages', 3, 'content']` → `messages[3].content`. */
-export function formatPath(path: readonly (string | number)[]): string {
+function formatPath(path: readonly (string | number)[]): string {
   let text = '';
   for (const part of path) text += typeof part === 'number' ? `[${part}]` : text === '' ? part : `.${part}`;
   return text;
@@ -43,10 +43,10 @@ function assertPlain(input: unknown): void {
 }
 
 /**
- * Checks `input` as it is: no conversion, so `"5"` is not a number. Throws a ServiceError that names the first field
- * at fault and the rule it breaks.
+ * Checks `input` as it is: no conversion, so `"5"` is not a number. What passes has the schema's type. Throws a
+ * ServiceError that names the first field at fault and the rule it breaks.
  */
-export function checkAgainst(schema: Joi.Schema, input: unknown): void {
+export function checkAgainst<T>(schema: Joi.ObjectSchema<T>, input: unknown): asserts input is T {
   assertPlain(input);
   const { error } = strictly(schema).validate(input);
   const detail = error?.details[0];

@@ -40,7 +40,8 @@ export interface EventSinkDeps {
   log: Logger;
 }
 
-const KEPT_MS = 30 * 24 * 3_600_000;
+export const DELIVERY_KEPT_DAYS = 30;
+const KEPT_MS = DELIVERY_KEPT_DAYS * 24 * 3_600_000;
 
 function toEventRow({ tenantId, type, cause, data, now, keptUntil = 0 }: RaisedEvent): WebhookEventRow {
   const id = derivedId('evt', tenantId, type, cause);

@@ -25,7 +25,7 @@ describe('the token', () => {
     '/admin/v1/no-such',
   ];
 
-  it.each(paths)('is asked for at %s', async (path) => {
+  it.each(paths)('the token is asked for at %s', async (path) => {
     const response = await request(admin.app).get(path);
     expect(response.status).toBe(401);
     expect(errorOf(response)).toMatchObject({ code: 'missing_api_key', type: 'authentication_error' });
@@ -36,13 +36,13 @@ describe('the token', () => {
     ['a longer token', `Bearer ${ADMIN_TOKEN}x`],
     ['two tokens', `Bearer ${ADMIN_TOKEN} ${ADMIN_TOKEN}`],
     ['another scheme', `Basic ${ADMIN_TOKEN}`],
-  ])('is refused as %s', async (_case, header) => {
+  ])('the token is refused as %s', async (_case, header) => {
     const response = await request(admin.app).get('/admin/v1/tenants').set('Authorization', header);
     expect(response.status).toBe(401);
     expect(errorOf(response)['code']).toBe('invalid_api_key');
   });
 
-  it('is checked before the body is read', async () => {
+  it('the token is checked before the body is read', async () => {
     const response = await request(admin.app)
       .post('/admin/v1/tenants')
       .type('json')
@@ -76,7 +76,7 @@ describe('the sign-in form', () => {
     expect(cookie).not.toContain(ADMIN_TOKEN);
   });
 
-  it('refuses a wrong token without a cookie', async () => {
+  it('the sign-in form refuses a wrong token without a cookie', async () => {
     const response = await signIn('wrong');
     expect(response.status).toBe(401);
     expect(response.headers['set-cookie']).toBeUndefined();
@@ -88,7 +88,7 @@ describe('the sign-in form', () => {
     ['no token', 'application/x-www-form-urlencoded', '', 401],
     ['JSON', 'application/json', '{"token":"x"}', 415],
     ['an endless token', 'application/x-www-form-urlencoded', `token=${'x'.repeat(10_000)}`, 400],
-  ])('answers %s with its own status', async (_case, type, body, status) => {
+  ])('the sign-in form answers %s with its own status', async (_case, type, body, status) => {
     const response = await request(admin.app).post('/admin/sign-in').set('Content-Type', type).send(body);
     expect(response.status).toBe(status);
   });
@@ -107,12 +107,12 @@ describe('pages', () => {
     expect(errorOf(response)['code']).toBe('missing_api_key');
   });
 
-  it('open with the token', async () => {
+  it('pages open with the token', async () => {
     const response = await admin.call('get', '/admin/queues');
     expect(response.status).toBe(200);
   });
 
-  it('open with a session', async () => {
+  it('pages open with a session', async () => {
     const response = await request(admin.app)
       .get('/admin/queues')
       .set('Cookie', await sessionCookie());
@@ -127,7 +127,7 @@ describe('pages', () => {
     expect(response.status).toBe(401);
   });
 
-  it('stay closed to a session that has ended', async () => {
+  it('pages stay closed to a session that has ended', async () => {
     const cookie = await sessionCookie();
     admin.clock.advance(12 * 60 * 60 * 1000 + 1_000);
     const response = await request(admin.app).get('/admin/queues').set('Cookie', cookie);
@@ -194,7 +194,7 @@ describe('a body', () => {
     ['in another charset', 'application/json; charset=utf-16', '{"name":"x"}', 415, 'unsupported_media_type'],
     ['that is too large', 'application/json', `{"name":"${'x'.repeat(70_000)}"}`, 413, 'payload_too_large'],
     ['that is nested deeply', 'application/json', '['.repeat(30_000), 400, 'invalid_request'],
-  ])('%s is refused with its own code', async (_case, type, body, status, code) => {
+  ])('a body %s is refused with its own code', async (_case, type, body, status, code) => {
     const response = await post(type, body);
     expect(response.status).toBe(status);
     expect(errorOf(response)['code']).toBe(code);

@@ -58,7 +58,7 @@ describe('the settings of a breaker', () => {
     ['breaker.open_ms', { breaker: { open_ms: '5' } }],
     ['breaker.max_open_ms', { breaker: { open_ms: 500, max_open_ms: 499 } }],
     ['breaker.colour', { breaker: { colour: 'red' } }],
-  ])('are refused with the field named: %s %j', async (param, fields) => {
+  ])('the settings of a breaker are refused with the field named: %s %j', async (param, fields) => {
     const response = await admin.call('put', '/admin/v1/providers/sim', { ...PROVIDER, ...fields });
     expect(response.status).toBe(400);
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
@@ -123,7 +123,7 @@ describe('the list of breakers', () => {
     });
   });
 
-  it('comes in pages', async () => {
+  it('the list of breakers comes in pages', async () => {
     for (const name of ['a', 'b', 'c']) await putProvider(name);
 
     const { body } = await admin.call('get', '/admin/v1/breakers?order=asc&limit=1&after=a');
@@ -133,7 +133,7 @@ describe('the list of breakers', () => {
 });
 
 describe('the list of providers', () => {
-  it('has the state of each one’s breaker', async () => {
+  it('the list of providers has the state of each one’s breaker', async () => {
     await putProvider('a');
     await putProvider('b');
     await refuse('b');
@@ -157,7 +157,7 @@ describe('the list of providers', () => {
 });
 
 describe('a reset', () => {
-  it('closes the breaker, without a body', async () => {
+  it('a reset closes the breaker, without a body', async () => {
     await putProvider('a');
     await refuse('a');
 
@@ -190,7 +190,7 @@ describe('a reset', () => {
     expect(errorOf(response)).toMatchObject({ code: 'not_found' });
   });
 
-  it('cannot be read', async () => {
+  it('a reset cannot be read', async () => {
     expect((await admin.call('get', '/admin/v1/breakers/a/reset')).status).toBe(405);
   });
 });
@@ -224,7 +224,7 @@ describe('the events', () => {
     });
   });
 
-  it('come in pages, in both directions', async () => {
+  it('the events come in pages, in both directions', async () => {
     for (const name of ['a', 'b', 'c']) await refuse(name);
     const page = async (query: string) => {
       const { body } = await admin.call('get', `/admin/v1/breakers/events?${query}`);
@@ -238,7 +238,7 @@ describe('the events', () => {
     expect((await page('order=asc&limit=1')).providers).toEqual(['a']);
   });
 
-  it.each(['x', '1', '1-', '-'])('cannot be continued after %s', async (after) => {
+  it.each(['x', '1', '1-', '-'])('the events cannot be continued after %s', async (after) => {
     const response = await admin.call('get', `/admin/v1/breakers/events?after=${after}`);
 
     expect(response.status).toBe(400);

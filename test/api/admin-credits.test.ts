@@ -118,7 +118,7 @@ describe('a booking', () => {
     ['reason', { credits: 1, reason: 5 }],
     ['reason', { credits: 1, reason: 'x'.repeat(501) }],
     ['type', { credits: 1, type: 'purchase' }],
-  ])('is refused with the field named: %s %j', async (param, body) => {
+  ])('a booking is refused with the field named: %s %j', async (param, body) => {
     const id = await createTenant();
     const response = await book(id, body);
     expect(response.status).toBe(400);

@@ -46,7 +46,7 @@ describe('a new key', () => {
     });
   });
 
-  it('keeps every setting', async () => {
+  it('a new key keeps every setting', async () => {
     const tenantId = await createTenant();
     const expiresAt = Math.floor(admin.clock.now() / 1000) + 3_600;
     const settings = { name: 'CI', mode: 'test', scopes: ['chat', 'usage'], expires_at: expiresAt };
@@ -55,7 +55,7 @@ describe('a new key', () => {
     expect(key.value).toMatch(/^svc_sk_test_/);
   });
 
-  it('is a key that authentication accepts', async () => {
+  it('a new key is a key that authentication accepts', async () => {
     const tenantId = await createTenant();
     const { id, value } = await createKey(tenantId, { scopes: ['chat'] });
     const principal = await createPrincipalRepository(admin.mongo).findByHash(hashApiKey(value));
@@ -63,7 +63,7 @@ describe('a new key', () => {
     expect(principal).toMatchObject({ keyId: id, tenantId, scopes: ['chat'], keyStatus: 'active' });
   });
 
-  it('is shown once and stored nowhere', async () => {
+  it('a new key is shown once and stored nowhere', async () => {
     const tenantId = await createTenant();
     const { id, value } = await createKey(tenantId);
     const one = await admin.call('get', `/admin/v1/tenants/${tenantId}/keys/${id}`);
@@ -73,7 +73,7 @@ describe('a new key', () => {
     expect(JSON.stringify([one.body, list.body, row])).not.toContain(value);
   });
 
-  it('expires after the seconds it was given', async () => {
+  it('a new key expires after the seconds it was given', async () => {
     const tenantId = await createTenant();
     const { id } = await createKey(tenantId, { expires_in_seconds: 60 });
     admin.clock.advance(60_000);
@@ -97,7 +97,7 @@ describe('a new key', () => {
     ['tpm', { tpm: 0.5 }],
     ['daily_requests', { daily_requests: -1 }],
     ['value', { value: 'svc_sk_live_mine' }],
-  ])('is refused with the field named: %s %j', async (param, body) => {
+  ])('a new key is refused with the field named: %s %j', async (param, body) => {
     const tenantId = await createTenant();
     const response = await admin.call('post', `/admin/v1/tenants/${tenantId}/keys`, body);
     expect(response.status).toBe(400);
@@ -122,7 +122,7 @@ describe('the limit of 100 active keys', () => {
     await admin.models.keys.insertMany(rows);
   }
 
-  it('is exact under concurrent creations', async () => {
+  it('the limit of 100 active keys is exact under concurrent creations', async () => {
     const tenantId = await createTenant();
     await fill(tenantId, 97);
     const responses = await Promise.all(
@@ -159,7 +159,7 @@ describe('a revoked key', () => {
     expect(one.body).toMatchObject({ status: 'revoked' });
   });
 
-  it('can be revoked again', async () => {
+  it('a revoked key can be revoked again', async () => {
     const tenantId = await createTenant();
     const { id } = await createKey(tenantId);
     await admin.call('delete', `/admin/v1/tenants/${tenantId}/keys/${id}`);

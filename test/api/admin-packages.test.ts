@@ -66,7 +66,7 @@ describe('a price list', () => {
     ['packages[0].amount', { ...LIST, packages: [{ ...PACKAGE, amount: 100_000_000 }] }],
     ['packages[0].expires_at', { ...LIST, packages: [{ ...PACKAGE, expires_at: 'never' }] }],
     ['tax', { ...LIST, tax: 1 }],
-  ])('is refused with the field named: %s %#', async (param, body) => {
+  ])('a price list is refused with the field named: %s %#', async (param, body) => {
     const before = (await admin.call('get', '/admin/v1/packages')).body as object;
     const response = await put(body);
     expect(response.status).toBe(400);

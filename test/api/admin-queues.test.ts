@@ -50,7 +50,7 @@ const board = (path: string) => admin.call('get', `/admin/queues/api/${path}`);
 const NAME = 'shard-1.interactive';
 
 describe('the figures of the lanes', () => {
-  it('are there for every shard', async () => {
+  it('the figures of the lanes are there for every shard', async () => {
     const { body } = await admin.call('get', '/admin/v1/queues?order=asc');
     expect(body).toMatchObject({
       object: 'list',
@@ -102,7 +102,7 @@ describe('the figures of the lanes', () => {
 });
 
 describe('the board', () => {
-  it('loads nothing from elsewhere', async () => {
+  it('the board loads nothing from elsewhere', async () => {
     const { headers } = await admin.call('get', '/admin/queues');
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");
@@ -111,13 +111,13 @@ describe('the board', () => {
     expect(headers['x-powered-by']).toBeUndefined();
   });
 
-  it('serves its page with its own scripts', async () => {
+  it('the board serves its page with its own scripts', async () => {
     const page = await admin.call('get', '/admin/queues');
     const script = /src="(static\/js\/main[^"]+)"/.exec(page.text)?.[1];
     expect((await admin.call('get', `/admin/queues/${String(script)}`)).status).toBe(200);
   });
 
-  it('lists the lanes of every shard apart', async () => {
+  it('the board lists the lanes of every shard apart', async () => {
     const { body } = await board('queues');
     const names = (body.queues as { name: string; readOnlyMode: boolean }[]).map(({ name }) => name);
     expect(names).toEqual(['shard-0.interactive', NAME]);
@@ -150,7 +150,7 @@ describe('the board', () => {
     ['put', `queues/${NAME}/retry/failed`],
     ['post', `queues/${NAME}/add`],
     ['patch', `queues/${NAME}/req_1/update-data`],
-  ] as const)('changes nothing: %s %s', async (method, path) => {
+  ] as const)('the board changes nothing: %s %s', async (method, path) => {
     const response = await admin.call(method, `/admin/queues/api/${path}`, {});
     expect(response.status).toBe(405);
     expect(response.headers['allow']).toBe('GET, HEAD');
@@ -167,7 +167,7 @@ describe('the board', () => {
     'queues/nobody/req_1',
     `queues/${NAME}/%00`,
     `queues/${NAME}/%E0%A4%A`,
-  ])('is not broken by %s', async (path) => {
+  ])('the board is not broken by %s', async (path) => {
     expect((await board(path)).status).toBeLessThan(500);
   });
 });

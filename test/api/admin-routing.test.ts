@@ -102,22 +102,25 @@ describe('a provider', () => {
     ['max_retries', { max_retries: 11 }],
     ['max_retries', { max_retries: -1 }],
     ['encryptedApiKey', { encryptedApiKey: 'x' }],
-  ])('is refused with the field named: %s %j', async (param, fields) => {
+  ])('a provider is refused with the field named: %s %j', async (param, fields) => {
     const response = await putProvider('sim', { ...PROVIDER, ...fields });
     expect(response.status).toBe(400);
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
     expect(JSON.stringify(response.body)).not.toMatch(/secret|line/);
   });
 
-  it.each(['Sim', '-sim', 'a'.repeat(64), 'a%20b', 'a%00', '%2E%2E', 'a.b'])('cannot be called %s', async (name) => {
-    const put = await putProvider(name);
-    expect(put.status).toBe(400);
-    expect(errorOf(put)).toMatchObject({ code: 'invalid_request', param: 'name' });
-    expect((await admin.call('get', `/admin/v1/providers/${name}`)).status).toBe(404);
-    expect((await admin.call('delete', `/admin/v1/providers/${name}`)).status).toBe(404);
-  });
+  it.each(['Sim', '-sim', 'a'.repeat(64), 'a%20b', 'a%00', '%2E%2E', 'a.b'])(
+    'a provider cannot be called %s',
+    async (name) => {
+      const put = await putProvider(name);
+      expect(put.status).toBe(400);
+      expect(errorOf(put)).toMatchObject({ code: 'invalid_request', param: 'name' });
+      expect((await admin.call('get', `/admin/v1/providers/${name}`)).status).toBe(404);
+      expect((await admin.call('delete', `/admin/v1/providers/${name}`)).status).toBe(404);
+    },
+  );
 
-  it('is deleted, once', async () => {
+  it('a provider is deleted, once', async () => {
     await putProvider('sim');
     const response = await admin.call('delete', '/admin/v1/providers/sim');
     expect(response.body).toEqual({ id: 'sim', object: 'provider', deleted: true });
@@ -136,7 +139,7 @@ describe('a provider', () => {
     expect((await admin.call('delete', '/admin/v1/providers/sim')).status).toBe(200);
   });
 
-  it('is listed by name', async () => {
+  it('a provider is listed by name', async () => {
     for (const name of ['b', 'c', 'a']) await putProvider(name);
     const names = async (query: string) =>
       ((await admin.call('get', `/admin/v1/providers?${query}`)).body.data as { id: string }[]).map(({ id }) => id);
@@ -205,7 +208,7 @@ describe('a tier', () => {
     ['rates.prompt', { rates: { prompt: 0.0000001, completion: 1 } }],
     ['rates.completion', { rates: { prompt: 1 } }],
     ['version', { version: 7 }],
-  ])('is refused with the field named: %s', async (param, fields) => {
+  ])('a tier is refused with the field named: %s', async (param, fields) => {
     await putProvider('sim');
     const response = await putTier({ ...TIER, ...fields });
     expect(response.status).toBe(400);
@@ -213,7 +216,7 @@ describe('a tier', () => {
     expect((await admin.call('get', '/admin/v1/tiers/mobius')).body).toMatchObject({ version: 0 });
   });
 
-  it('that does not exist is 404', async () => {
+  it('a tier that does not exist is 404', async () => {
     for (const path of ['gpt', 'gpt/versions', '%00']) {
       expect((await admin.call('get', `/admin/v1/tiers/${path}`)).status).toBe(404);
     }
@@ -221,7 +224,7 @@ describe('a tier', () => {
     expect((await admin.call('post', '/admin/v1/tiers/gpt/rollback', { version: 1 })).status).toBe(404);
   });
 
-  it('is in the list with the other', async () => {
+  it('a tier is in the list with the other', async () => {
     const { body } = await admin.call('get', '/admin/v1/tiers?order=asc');
     expect(body).toMatchObject({ object: 'list', data: [{ id: 'mobius' }, { id: 'oloid' }], has_more: false });
   });
@@ -267,7 +270,7 @@ describe('a rollback', () => {
     expect(response.body).toEqual({ ...first.body, version: 3 });
   });
 
-  it('to a version that never was is 404', async () => {
+  it('a rollback to a version that never was is 404', async () => {
     await putProvider('sim');
     await putTier(tier(1));
     expect((await rollback({ version: 2 })).status).toBe(404);
@@ -285,7 +288,7 @@ describe('a rollback', () => {
   });
 
   it.each([{}, { version: 0 }, { version: '1' }, { version: 1.5 }, { version: null }])(
-    'to %j is refused',
+    'a rollback to %j is refused',
     async (body) => {
       expect(errorOf(await rollback(body))).toMatchObject({ code: 'invalid_request', param: 'version' });
     },

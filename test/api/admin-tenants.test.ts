@@ -26,7 +26,7 @@ async function isBlocked(id: string): Promise<boolean> {
 }
 
 describe('a tenant that is made with a name alone', () => {
-  it('has the defaults of the interface', async () => {
+  it('a tenant that is made with a name alone has the defaults of the interface', async () => {
     const tenant = await create();
     expect(tenant).toEqual({
       id: expect.stringMatching(/^ten_[0-9A-Za-z]{24}$/),
@@ -75,7 +75,7 @@ describe('a tenant that is made with every setting', () => {
     test_daily_tokens: 7,
   };
 
-  it('keeps all of them', async () => {
+  it('a tenant that is made with every setting keeps all of them', async () => {
     const { id } = await create({ ...settings, credits: 12.345678 });
     const response = await admin.call('get', `/admin/v1/tenants/${id}`);
     expect(response.body).toMatchObject({ ...settings, balance: 12.345678, held: 0, available: 12.345678 });
@@ -140,7 +140,7 @@ describe('a setting that is wrong', () => {
     ['status', { status: 'suspended' }],
     ['shard', { shard: 1 }],
     ['colour', { colour: 'red' }],
-  ])('is refused at creation and named: %s %j', async (param, fields) => {
+  ])('a setting that is wrong is refused at creation and named: %s %j', async (param, fields) => {
     const response = await admin.call('post', '/admin/v1/tenants', { name: 'x', ...fields });
     expect(response.status).toBe(400);
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });
@@ -152,14 +152,14 @@ describe('a setting that is wrong', () => {
     ['status', { status: 'deleted' }],
     ['credits', { credits: 5 }],
     ['id', { id: 'ten_0' }],
-  ])('is refused in a change and named: %s', async (param, fields) => {
+  ])('a setting that is wrong is refused in a change and named: %s', async (param, fields) => {
     const { id } = await create();
     const response = await admin.call('patch', `/admin/v1/tenants/${id}`, fields);
     expect(response.status).toBe(400);
     expect(errorOf(response)['param']).toBe(param);
   });
 
-  it('leaves nothing behind', async () => {
+  it('a setting that is wrong leaves nothing behind', async () => {
     const before = await admin.models.tenants.countDocuments();
     await admin.call('post', '/admin/v1/tenants', { name: 'x', rpm: 0 });
     expect(await admin.models.tenants.countDocuments()).toBe(before);
@@ -167,13 +167,13 @@ describe('a setting that is wrong', () => {
 });
 
 describe('a change', () => {
-  it('touches only the settings that are sent', async () => {
+  it('a change touches only the settings that are sent', async () => {
     const { id } = await create({ name: 'Before', subject: 'art', rpm: 10 });
     const response = await admin.call('patch', `/admin/v1/tenants/${id}`, { rpm: 20 });
     expect(response.body).toMatchObject({ name: 'Before', subject: 'art', rpm: 20 });
   });
 
-  it('with null takes optional settings away', async () => {
+  it('a change with null takes optional settings away', async () => {
     const settings = { subject: 'art', grade: '7', monthly_token_budget: 5, moderation: { thresholds: { hate: 1 } } };
     const { id } = await create({ name: 'Full', ...settings });
     const nulls = { subject: null, grade: null, monthly_token_budget: null, moderation: null };
@@ -181,7 +181,7 @@ describe('a change', () => {
     expect(response.body).toMatchObject(nulls);
   });
 
-  it('without a field changes nothing', async () => {
+  it('a change without a field changes nothing', async () => {
     const tenant = await create();
     const response = await admin.call('patch', `/admin/v1/tenants/${tenant.id}`, {});
     expect(response.status).toBe(200);
@@ -240,7 +240,7 @@ describe('a suspension', () => {
 
 describe('a tenant that does not exist', () => {
   it.each(['ten_000000000000000000000000', 'ten_1', 'nonsense', '%00', 'ten_00000000000000000000000%00', '[$ne]'])(
-    'is 404: %s',
+    'a tenant that does not exist is 404: %s',
     async (id) => {
       for (const method of ['get', 'patch'] as const) {
         const response = await admin.call(method, `/admin/v1/tenants/${id}`, method === 'patch' ? {} : undefined);
@@ -268,7 +268,7 @@ describe('the list', () => {
     expect(seen).toEqual(expected.map((row) => row._id));
   });
 
-  it('can be read oldest first', async () => {
+  it('the list can be read oldest first', async () => {
     const newest = await admin.call('get', '/admin/v1/tenants?limit=100');
     const oldest = await admin.call('get', '/admin/v1/tenants?limit=100&order=asc');
     const ids = (body: { data: Tenant[] }) => body.data.map((tenant) => tenant.id);
@@ -285,7 +285,7 @@ describe('the list', () => {
     ['after', 'after='],
     ['after', 'after=%00'],
     ['after', 'after[$ne]=x&after=1&after=2'],
-  ])('refuses a wrong %s: %s', async (param, query) => {
+  ])('the list refuses a wrong %s: %s', async (param, query) => {
     const response = await admin.call('get', `/admin/v1/tenants?${query}`);
     expect(response.status).toBe(400);
     expect(errorOf(response)).toMatchObject({ code: 'invalid_request', param });

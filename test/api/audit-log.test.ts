@@ -22,7 +22,7 @@ async function entriesOf({ key }: TestTenant): Promise<Entry[]> {
 }
 
 describe('GET /compliance/audit_log', () => {
-  it('tells what keys have done to keys', async () => {
+  it('GET /compliance/audit_log tells what keys have done to keys', async () => {
     const tenant = await service.startTenant();
     const api = apiOf(service, tenant.key);
     const { id } = await makeKey(api, { scopes: ['chat'] });
@@ -46,7 +46,7 @@ describe('GET /compliance/audit_log', () => {
     ]);
   });
 
-  it('tells what the administrator has done', async () => {
+  it('GET /compliance/audit_log tells what the administrator has done', async () => {
     const tenant = await service.startTenant({ credits: 0 });
     const { tenantId, keyId } = tenant;
     await service.admin('patch', `/tenants/${tenantId}`, { status: 'suspended' });
@@ -74,7 +74,7 @@ describe('GET /compliance/audit_log', () => {
     expect(entries.find(({ action }) => action === 'credits.granted')?.details).toEqual({ credits: 5, reason: 'gift' });
   });
 
-  it('tells nothing of a refused act', async () => {
+  it('GET /compliance/audit_log tells nothing of a refused act', async () => {
     const tenant = await service.startTenant();
     const before = await entriesOf(tenant);
     const api = apiOf(service, tenant.key);
@@ -85,7 +85,7 @@ describe('GET /compliance/audit_log', () => {
     expect(await entriesOf(tenant)).toEqual(before);
   });
 
-  it('is read in pages, newest first', async () => {
+  it('GET /compliance/audit_log is read in pages, newest first', async () => {
     const tenant = await service.startTenant();
     const api = apiOf(service, tenant.key);
     await makeKey(api);
@@ -107,8 +107,11 @@ describe('GET /compliance/audit_log', () => {
     expect(refusalOf(response)).toMatchObject({ status: 400, param: 'after' });
   });
 
-  it.each(['limit=0', 'order=x', 'after=', 'after=%00', 'after=aud_1'])('is 400 for %s', async (query) => {
-    const { key } = await service.startTenant();
-    expect(refusalOf(await apiOf(service, key)('get', `/compliance/audit_log?${query}`)).status).toBe(400);
-  });
+  it.each(['limit=0', 'order=x', 'after=', 'after=%00', 'after=aud_1'])(
+    'GET /compliance/audit_log is 400 for %s',
+    async (query) => {
+      const { key } = await service.startTenant();
+      expect(refusalOf(await apiOf(service, key)('get', `/compliance/audit_log?${query}`)).status).toBe(400);
+    },
+  );
 });

@@ -83,7 +83,7 @@ describe('POST /batches with an Idempotency-Key', () => {
     expect([response.status, response.headers['idempotent-replayed']]).toEqual([202, undefined]);
   });
 
-  it('runs without one each time', async () => {
+  it('POST /batches with an Idempotency-Key runs without one each time', async () => {
     await postLines(service, tenant.key, itemsOf(2));
     await postLines(service, tenant.key, itemsOf(2));
 

@@ -69,7 +69,7 @@ describe('a large upload', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', quickBrotli],
-  ])('may be compressed: %s', async (encoding, compress) => {
+  ])('a large upload may be compressed: %s', async (encoding, compress) => {
     const body = compress(Buffer.from(ndjsonOf(itemsOf(LINES, 'é'.repeat(100)))));
     const response = await postBatch(service, tenant.key, body, { ...lines, 'Content-Encoding': encoding });
 

@@ -91,7 +91,7 @@ describe('GET /batches/{id}/results', () => {
     expectUniformHeaders(response);
   });
 
-  it('gives the caller its metadata back', async () => {
+  it('GET /batches/{id}/results gives the caller its metadata back', async () => {
     const id = await makeBatch(1);
     await end(id, ran(0, ['Hi'], STOP, { metadata: '{"a":["b"]}' }));
 
@@ -110,7 +110,7 @@ describe('GET /batches/{id}/results', () => {
       { index: 0, status: 'failed', error: { code: 'budget_exceeded', message: 'No budget.' } },
       { code: 'budget_exceeded', type: 'billing_error' },
     ],
-  ])('has an error in place of a response: %s', async (_what, ended, error) => {
+  ])('GET /batches/{id}/results has an error in place of a response: %s', async (_what, ended, error) => {
     const id = await makeBatch(1);
     await end(id, ended);
 
@@ -206,7 +206,7 @@ describe('a reader of results', () => {
     expect(performance.now() - start).toBeGreaterThan(DRAIN_MS);
   });
 
-  it('that leaves early is no fault', async () => {
+  it('a reader of results that leaves early is no fault', async () => {
     const socket = ask(await makeLarge());
     await new Promise((resolve) => {
       socket.once('data', resolve);

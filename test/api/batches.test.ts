@@ -37,7 +37,7 @@ describe('POST /batches', () => {
     expect((await call('post', '/batches', { requests: itemsOf(1) })).status).toBe(202);
   });
 
-  it('accepts requests and their metadata', async () => {
+  it('POST /batches accepts requests and their metadata', async () => {
     const metadata = { run: 'nightly', tags: ['a', { b: 1 }] };
     const before = Math.floor(Date.now() / 1000);
     const response = await api('post', '/batches', { metadata, requests: itemsOf(3) });
@@ -65,7 +65,7 @@ describe('POST /batches', () => {
     expect((await api('get', `/batches/${String(body.id)}`)).body).toEqual(body);
   });
 
-  it('accepts the same requests as lines', async () => {
+  it('POST /batches accepts the same requests as lines', async () => {
     const response = await postLines(service, tenant.key, itemsOf(3));
 
     expect([response.status, response.body.request_counts, response.body.metadata]).toEqual([
@@ -93,7 +93,7 @@ describe('POST /batches', () => {
     expect(lines[0]?.removeAt.getTime()).toBeGreaterThan(Date.now() + 30 * 86_400_000);
   });
 
-  it('lets a bad request fail alone', async () => {
+  it('POST /batches lets a bad request fail alone', async () => {
     const bad = { custom_id: 'bad', body: { messages: [{ role: 'user', content: 'x'.repeat(16_001) }] } };
     const { status, body } = await api('post', '/batches', { requests: [itemOf('good'), bad, 7, { body: {} }] });
 
@@ -185,7 +185,7 @@ describe('GET /batches', () => {
     });
   });
 
-  it.each(['batch_1', 'batch_000000000000000000000000', '%00', 'x'])('is 404 for %s', async (id) => {
+  it.each(['batch_1', 'batch_000000000000000000000000', '%00', 'x'])('GET /batches is 404 for %s', async (id) => {
     for (const [method, path] of [
       ['get', ''],
       ['get', '/results'],
@@ -209,7 +209,7 @@ describe('POST /batches/{id}/cancel', () => {
   });
 
   it.each(['completed', 'failed', 'expired', 'cancelled'] as const)(
-    'leaves a batch as it is that is %s',
+    'POST /batches/{id}/cancel leaves a batch as it is that is %s',
     async (status) => {
       const id = await makeBatch();
       await service.models.batches.updateOne({ _id: id }, { $set: { status, endedAt: Date.now(), waitingFor: 'tpm' } });

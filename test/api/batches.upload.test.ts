@@ -110,17 +110,20 @@ describe('a batch that is wrong as a whole', () => {
       { status: 400, param: 'Idempotency-Key' },
       '255',
     ],
-  ])('is refused, and nothing of it stays: %s', async (_what, body, headers, refusal, rule) => {
-    const refused = refusalOf(await postBatch(service, tenant.key, body, headers));
+  ])(
+    'a batch that is wrong as a whole is refused, and nothing of it stays: %s',
+    async (_what, body, headers, refusal, rule) => {
+      const refused = refusalOf(await postBatch(service, tenant.key, body, headers));
 
-    expect(refused).toMatchObject({
-      code: expect.stringMatching(/^(invalid_request|unsupported_media_type)$/),
-      type: 'invalid_request_error',
-      ...refusal,
-    });
-    expect(refused.message).toContain(rule);
-    expect(await storedOf(service, tenant)).toEqual([0, 0]);
-  });
+      expect(refused).toMatchObject({
+        code: expect.stringMatching(/^(invalid_request|unsupported_media_type)$/),
+        type: 'invalid_request_error',
+        ...refusal,
+      });
+      expect(refused.message).toContain(rule);
+      expect(await storedOf(service, tenant)).toEqual([0, 0]);
+    },
+  );
 
   it.each([
     ['said', (body: Buffer) => postBatch(service, tenant.key, body, lines).then(refusalOf)],
@@ -129,7 +132,7 @@ describe('a batch that is wrong as a whole', () => {
       (body: Buffer) =>
         postBatch(service, tenant.key, gzipSync(body), { ...lines, 'Content-Encoding': 'gzip' }).then(refusalOf),
     ],
-  ])('is refused above 50 MiB: %s', async (_what, send) => {
+  ])('a batch that is wrong as a whole is refused above 50 MiB: %s', async (_what, send) => {
     const body = Buffer.concat([Buffer.from(`${ndjsonOf(itemsOf(MANY))}\n`), Buffer.alloc(BATCH_LIMITS.bytesMax, ' ')]);
 
     const refused = await send(body);
@@ -162,7 +165,7 @@ describe('a batch that is wrong as a whole', () => {
 });
 
 describe('an upload that breaks off', () => {
-  it.each(['plain', 'gzip'])('leaves nothing: %s', async (encoding) => {
+  it.each(['plain', 'gzip'])('an upload that breaks off leaves nothing: %s', async (encoding) => {
     const call = openPost(service, tenant.key);
     if (encoding === 'gzip') call.setHeader('Content-Encoding', 'gzip');
     // Compressed, the cut end takes some lines along.
@@ -187,7 +190,7 @@ describe('an upload that breaks off', () => {
 });
 
 describe('an upload that is cancelled before it has arrived', () => {
-  it('becomes a batch that is cancelling', async () => {
+  it('an upload that is cancelled before it has arrived becomes a batch that is cancelling', async () => {
     const api = apiOf(service, tenant.key);
     const call = openPost(service, tenant.key);
     const answer = new Promise<string>((resolve) => {

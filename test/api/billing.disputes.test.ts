@@ -70,7 +70,7 @@ describe('a dispute', () => {
     ]);
   });
 
-  it('of a part takes that part', async () => {
+  it('a dispute of a part takes that part', async () => {
     await send(paid(), dispute('withdrawn', { amount: 250 }));
     expect(await balanceOf(service, tenant)).toBe(1_500_000);
     await expectRunningBalance(service, tenant, 2);
@@ -103,7 +103,7 @@ describe('a dispute', () => {
     expect(balanceMicro).toBe(1_000_000_000_000);
   });
 
-  it('of spent credits leaves a debt', async () => {
+  it('a dispute of spent credits leaves a debt', async () => {
     await send(paid());
     await service.admin('post', `/tenants/${tenant.tenantId}/credits`, { credits: -1_500_000 });
     await send(dispute('withdrawn'));
@@ -117,7 +117,7 @@ describe('a dispute', () => {
     expect(await balanceOf(service, tenant)).toBe(0);
   });
 
-  it('of what was not sold here is heard', async () => {
+  it('a dispute of what was not sold here is heard', async () => {
     expect(await send(paid(), dispute('withdrawn', { payment_intent: 'pi_other' }))).toEqual([200, 200]);
     expect(await send(dispute('withdrawn', { payment_intent: null }))).toEqual([200]);
     expect(await balanceOf(service, tenant)).toBe(2_000_000);

@@ -77,7 +77,7 @@ describe('a checkout', () => {
     expect(stripe.sessions).toHaveLength(before + 1);
   });
 
-  it('is made once under one Idempotency-Key', async () => {
+  it('a checkout is made once under one Idempotency-Key', async () => {
     const api = apiOf(service, tenant.key);
     const post = () => api('post', '/billing/checkout', { ...URLS, credits: 7_000 }, { 'Idempotency-Key': 'buy' });
     const [first, second] = await Promise.all([post(), post()]);
@@ -87,7 +87,7 @@ describe('a checkout', () => {
   it.each([
     [{ status: 400, error: { type: 'invalid_request_error', code: 'amount_too_small' } }, 400, 'credits'],
     [{ status: 401, error: { type: 'invalid_request_error', message: 'Invalid API Key' } }, 503, undefined],
-  ])('that Stripe refuses with %j is %d', async (refusal, status, param) => {
+  ])('a checkout that Stripe refuses with %j is %d', async (refusal, status, param) => {
     stripe.refuse(refusal);
     expect(refusalOf(await buy(service, tenant))).toMatchObject({ status, param });
     const [row] = await service.models.checkouts.find({ tenantId: tenant.tenantId }).sort({ createdAt: -1 }).lean();
@@ -151,7 +151,7 @@ describe('a paid session', () => {
     ]);
   });
 
-  it('counts even when it comes after the end', async () => {
+  it('a paid session counts even when it comes after the end', async () => {
     await callBack(service, eventOf('checkout.session.expired', stripe.paid(checkoutId, { payment_status: 'unpaid' })));
     expect(await statusOf(checkoutId)).toBe('expired');
     await callBack(service, completed(checkoutId));
@@ -171,7 +171,7 @@ describe('an unpaid session', () => {
   it.each([
     ['checkout.session.expired', 'expired'],
     ['checkout.session.async_payment_failed', 'failed'],
-  ])('ends with %s as %s', async (type, status) => {
+  ])('an unpaid session ends with %s as %s', async (type, status) => {
     expect((await callBack(service, eventOf(type, stripe.paid(checkoutId, { payment_status: 'unpaid' })))).status).toBe(
       200,
     );
@@ -222,7 +222,7 @@ describe('a callback', () => {
   it.each([
     ['another secret', { secret: 'whsec_other' }],
     ['an old signature', { ageSeconds: 600 }],
-  ])('with %s is 400 and changes nothing', async (_what, signed) => {
+  ])('a callback with %s is 400 and changes nothing', async (_what, signed) => {
     const event = completed(checkoutId);
     expect(refusalOf(await callBack(service, event, signed))).toMatchObject({ status: 400, code: 'invalid_request' });
     expect([await statusOf(checkoutId), await balanceOf(service, tenant)]).toEqual(['open', 0]);
@@ -236,7 +236,7 @@ describe('a callback', () => {
     ['no body', { 'Stripe-Signature': 't=1,v1=0' }, ''],
     ['a signature of nothing', { 'Stripe-Signature': 'nonsense' }, '{}'],
     ['too much', { 'Stripe-Signature': 't=1,v1=0' }, 'x'.repeat(300_000)],
-  ])('with %s is 400', async (_what, headers, body) => {
+  ])('a callback with %s is 400', async (_what, headers, body) => {
     const response = await request(service.app)
       .post('/platform/v1/billing/stripe/webhook')
       .set(headers)
@@ -245,7 +245,7 @@ describe('a callback', () => {
     expect(refusalOf(response).status).toBe(400);
   });
 
-  it('about what is not ours is heard', async () => {
+  it('a callback about what is not ours is heard', async () => {
     const strangers = [
       eventOf('customer.created', { object: 'customer' }),
       completed('cs_000000000000000000000000'),
@@ -255,7 +255,7 @@ describe('a callback', () => {
     for (const event of strangers) expect((await callBack(service, event)).body).toEqual({ received: true });
   });
 
-  it('is the only method of its path', async () => {
+  it('a callback is the only method of its path', async () => {
     expect(refusalOf(await request(service.app).get('/platform/v1/billing/stripe/webhook')).status).toBe(405);
   });
 });

@@ -74,7 +74,7 @@ describe('the test payment page', () => {
     expect([await statusOf(), await balanceOf(service, tenant)]).toEqual(['cancelled', 0]);
   });
 
-  it('cannot be cancelled once it is paid', async () => {
+  it('the test payment page cannot be cancelled once it is paid', async () => {
     await press('pay');
     expect((await press('cancel')).status).toBe(409);
     expect((await request(service.app).get(page)).text).not.toContain('<form');
@@ -88,7 +88,7 @@ describe('the test payment page', () => {
     expect(await balanceOf(service, tenant)).toBe(isPaid ? 2_000_000 : 0);
   });
 
-  it('credits nothing when its time is over', async () => {
+  it('the test payment page credits nothing when its time is over', async () => {
     await service.models.checkouts.updateOne({ _id: checkoutId }, { $set: { expiresAt: Date.now() - 1 } });
 
     const late = await press('pay');
@@ -97,12 +97,12 @@ describe('the test payment page', () => {
     expect([await statusOf(), await balanceOf(service, tenant)]).toEqual(['expired', 0]);
   });
 
-  it.each([['steal'], ['']])('refuses the action %j', async (action) => {
+  it.each([['steal'], ['']])('the test payment page refuses the action %j', async (action) => {
     expect(refusalOf(await press(action))).toMatchObject({ status: 400, param: 'action' });
     expect(await statusOf()).toBe('open');
   });
 
-  it.each(['cs_000000000000000000000000', 'cs_1', '%00'])('is 404 for %s', async (id) => {
+  it.each(['cs_000000000000000000000000', 'cs_1', '%00'])('the test payment page is 404 for %s', async (id) => {
     const url = `/platform/v1/billing/test_payment/${id}`;
     expect(refusalOf(await request(service.app).get(url)).status).toBe(404);
     expect(refusalOf(await request(service.app).post(url).type('form').send({ action: 'pay' })).status).toBe(404);

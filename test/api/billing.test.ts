@@ -43,7 +43,7 @@ describe('GET /billing', () => {
     expect(body.budget.resets_at).toBe(nextMonth());
   });
 
-  it('has what was just used, settled or not', async () => {
+  it('GET /billing has what was just used, settled or not', async () => {
     const { key } = await service.startTenant({ credits: 1_000, tenant: { monthly_token_budget: 10_000 } });
     const { total_tokens: used } = (await postChat(service.app, key, chatOf('Hi'))).body.usage as {
       total_tokens: number;
@@ -83,7 +83,7 @@ describe('GET /billing/packages', () => {
 });
 
 describe('POST /billing/checkout', () => {
-  it('keeps the price of a package', async () => {
+  it('POST /billing/checkout keeps the price of a package', async () => {
     const tenant = await service.startTenant();
     const { status, body } = await buy(service, tenant, { package_id: 'small' });
 
@@ -118,7 +118,7 @@ describe('POST /billing/checkout', () => {
     [{ credits: 5, cancel_url: 'https://user:word@shop.test' }, 400, 'cancel_url'],
     [{ credits: 5, cancel_url: `https://shop.test/${'x'.repeat(2_048)}` }, 400, 'cancel_url'],
     [{ credits: 5, tenant_id: 'ten_1' }, 400, 'tenant_id'],
-  ])('refuses %j with %d', async (body, status, param) => {
+  ])('POST /billing/checkout refuses %j with %d', async (body, status, param) => {
     const tenant = await service.startTenant();
     expect(refusalOf(await buy(service, tenant, body))).toMatchObject({ status, param });
     expect(await service.models.checkouts.countDocuments({ tenantId: tenant.tenantId })).toBe(0);
@@ -166,7 +166,7 @@ describe('GET /billing/transactions', () => {
     await expectRunningBalance(service, tenant, 10);
   });
 
-  it('says what each entry is', async () => {
+  it('GET /billing/transactions says what each entry is', async () => {
     const tenant = await service.startTenant({ credits: 100 });
     const answer = await postChat(service.app, tenant.key, chatOf('Hi'));
     await service.admin('post', `/tenants/${tenant.tenantId}/credits`, { credits: -1, reason: 'Too much' });
@@ -205,7 +205,7 @@ describe('GET /billing/transactions', () => {
     expect(refusalOf(stolen)).toMatchObject({ status: 400, param: 'after' });
   });
 
-  it('costs nothing with a test key', async () => {
+  it('GET /billing/transactions costs nothing with a test key', async () => {
     const tenant = await service.startTenant({ credits: 50, key: { mode: 'test' } });
     await postChat(service.app, tenant.key, chatOf('Hi'));
     await expectRunningBalance(service, tenant, 2);

@@ -95,7 +95,7 @@ describe('a request after it was accepted', () => {
     expect((await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(blocks.length))).status).toBe(204);
   });
 
-  it('refuses positions that cannot be', async () => {
+  it('a request after it was accepted refuses positions that cannot be', async () => {
     const { key } = await service.startTenant();
     const first = await postStream(service.app, key, chatOf('Hello'));
     const id = String(parseSse(String(first.body))[0]?.chunk?.['id']);

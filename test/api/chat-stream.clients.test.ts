@@ -75,7 +75,7 @@ describe('a client that leaves its stream', () => {
     await Promise.all(streams.map(expectSettled));
   });
 
-  it('leaves nothing open in the ingress', async () => {
+  it('a client that leaves its stream leaves nothing open in the ingress', async () => {
     await waitFor(async () => {
       const page = await service.metrics();
       return /^parley_open_relays\{.*\} 0$/m.test(page) ? true : undefined;

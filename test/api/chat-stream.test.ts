@@ -106,7 +106,7 @@ describe('POST /chat/stream', () => {
     ['length', { max_tokens: 5 }, {}],
     ['content_filter', {}, { finish_reason: 'content_filter' }],
     ['stop', {}, { finish_reason: 'eos_token' }],
-  ])('ends with finish_reason %s', async (reason, more, settings) => {
+  ])('POST /chat/stream ends with finish_reason %s', async (reason, more, settings) => {
     service.provider.change(settings);
     const { key } = await service.startTenant();
 

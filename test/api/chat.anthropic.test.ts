@@ -64,7 +64,7 @@ describe('a tier that is routed to the Messages API', () => {
     });
   });
 
-  it('streams, after an overload at first', async () => {
+  it('a tier that is routed to the Messages API streams, after an overload at first', async () => {
     answer([529, JSON.stringify(OVERLOADED)], [200, streamOf('Rivers ', 'flow.')]);
     const { key } = await service.startTenant();
 

@@ -32,7 +32,7 @@ describe('the Authorization header', () => {
     ['an empty one', ''],
     ['a scheme alone', 'Bearer'],
     ['a scheme and spaces', 'Bearer   '],
-  ])('is missing with %s', async (_what, header) => {
+  ])('the Authorization header is missing with %s', async (_what, header) => {
     expect(refusalOf(await postWith(header))).toMatchObject({
       status: 401,
       code: 'missing_api_key',
@@ -56,7 +56,7 @@ describe('the Authorization header', () => {
     ['a live key that claims to be a test key', (key) => `Bearer ${key.replace('_live_', '_test_')}`],
     ['an unknown key', () => `Bearer ${UNKNOWN}`],
     ['the administrator’s token', () => `Bearer an-administrator-token-of-tests-0123456789`],
-  ])('is invalid with %s', async (_what, headerOf) => {
+  ])('the Authorization header is invalid with %s', async (_what, headerOf) => {
     expect(refusalOf(await postWith(headerOf(tenant.key)))).toMatchObject({
       status: 401,
       code: 'invalid_api_key',
@@ -64,7 +64,7 @@ describe('the Authorization header', () => {
     });
   });
 
-  it.each(['bearer', 'BEARER', 'Bearer  '])('takes the scheme as %s', async (scheme) => {
+  it.each(['bearer', 'BEARER', 'Bearer  '])('the Authorization header takes the scheme as %s', async (scheme) => {
     expect((await postWith(`${scheme} ${tenant.key}`)).status).toBe(200);
   });
 
@@ -77,7 +77,7 @@ describe('the Authorization header', () => {
 });
 
 describe('a key', () => {
-  it('is refused once it has expired', async () => {
+  it('a key is refused once it has expired', async () => {
     const { key, keyId } = await service.startTenant();
     await service.models.keys.updateOne({ _id: keyId }, { expiresAt: Date.now() - 1 });
 
@@ -171,7 +171,7 @@ describe('failed authentications', () => {
 });
 
 describe('a request without a valid key', () => {
-  it('is answered before its body has come', async () => {
+  it('a request without a valid key is answered before its body has come', async () => {
     const { port } = new URL(service.url);
     const socket = connect(Number(port), '127.0.0.1');
     const head = await new Promise<string>((resolve, reject) => {

@@ -93,12 +93,12 @@ describe('a balance', () => {
     expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 5 }))).status).toBe(200);
   });
 
-  it('however small always admits one request', async () => {
+  it('a balance however small always admits one request', async () => {
     const { key } = await service.startTenant({ credits: 1 });
     expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 5 }))).status).toBe(200);
   });
 
-  it('for three never pays for fifty at once', async () => {
+  it('a balance for three never pays for fifty at once', async () => {
     const { key, tenantId } = await service.startTenant({ credits: 100 });
     service.provider.change({ tokens: 20 });
 
@@ -148,7 +148,7 @@ describe('a test key', () => {
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
   });
 
-  it('is moderated like any other', async () => {
+  it('a test key is moderated like any other', async () => {
     const { key } = await service.startTenant({ key: { mode: 'test' } });
     expect(refusalOf(await postChat(service.app, key, chatOf('parley-moderation-test'))).code).toBe(
       'content_policy_violation',

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import { chatOf, postChat, postStream, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
+import type { RunningWorker, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 const REQUESTS = 60;
 /** What one answer would cost, were there enough for all. */
@@ -16,16 +16,9 @@ const CALLS = [
   ['streams', postStream],
   ['complete answers', postChat],
 ] as const;
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ workers: 0 });
-});
+const service = useService({ workers: 0 });
 afterEach(() => {
   service.provider.restore();
-});
-afterAll(async () => {
-  await service.close();
 });
 
 /** Sixty requests, admitted while no worker runs, then all run at once. Returns the total tokens that were booked. */

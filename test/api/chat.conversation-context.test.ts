@@ -66,7 +66,7 @@ describe('the prompt', () => {
       expect(sent).toEqual([instruction('Grade level: "3".'), forged, user('Why?')]);
     });
 
-    it('not at all where nobody set them', async () => {
+    it('the prompt names subject and grade: not at all where nobody set them', async () => {
       const { key } = await service.startTenant();
 
       const { sent } = await send(key, { ...ask, subject: ' ', grade: '' });
@@ -79,7 +79,7 @@ describe('the prompt', () => {
     const WORDS_150 = 'river '.repeat(150).trim();
     const WORDS_250 = 'river '.repeat(250).trim();
 
-    it('by losing the oldest turns whole', async () => {
+    it('the prompt fits the context window: by losing the oldest turns whole', async () => {
       const { key } = await service.startTenant();
       const turns = ['first', 'second', 'third'];
       for (const turn of turns) {

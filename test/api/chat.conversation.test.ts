@@ -108,7 +108,7 @@ describe('the conversation of an entity', () => {
     ['empty', { fail: 'empty' } as const, 'Hello', 200],
     ['cut off by moderation', { text: 'Well. This is a parley moderation test. ' } as const, 'Hello', 200],
     ['refused by moderation', {}, 'A parley moderation test.', 400],
-  ])('keeps nothing of a turn that %s', async (_how, settings, content, status) => {
+  ])('the conversation of an entity keeps nothing of a turn that %s', async (_how, settings, content, status) => {
     const { key, tenantId } = await service.startTenant();
     service.provider.change(settings);
 
@@ -120,7 +120,7 @@ describe('the conversation of an entity', () => {
     expect((await say(key, [user('Next')])).sent).toEqual([user('Next')]);
   });
 
-  it('keeps an answer that max_tokens has cut', async () => {
+  it('the conversation of an entity keeps an answer that max_tokens has cut', async () => {
     const { key } = await service.startTenant();
 
     const first = await say(key, [user('one')], { max_tokens: 3 });
@@ -157,7 +157,7 @@ describe('the conversation of an entity', () => {
   });
 
   it.each(['$where', '$$ROOT', '$messages', '{"$ne":null}', '.', '__proto__', '😀'.repeat(128)])(
-    'takes any text for what it is: %s',
+    'the conversation of an entity takes any text for what it is: %s',
     async (text) => {
       const { key, tenantId } = await service.startTenant();
       service.provider.change({ text });

@@ -71,7 +71,7 @@ describe('the headers of an answer', () => {
 
 describe('an unknown path', () => {
   it.each(['/', BASE, `${BASE}/`, `${BASE}/nothing`, '/platform/v2/chat', `${BASE}/%E0%A4%A`, `${BASE}/..%2f..%2fetc`])(
-    'is 404 with and without a key: %s',
+    'an unknown path is 404 with and without a key: %s',
     async (path) => {
       const { key } = await startDefaultTenant();
 
@@ -96,7 +96,7 @@ describe('an unknown path', () => {
     });
   });
 
-  it('is 429 over the key’s limit', async () => {
+  it('an unknown path is 429 over the key’s limit', async () => {
     const { key } = await service.startTenant({ tenant: { rpm: 1 } });
     await send('get', `${BASE}/nothing`, key);
 
@@ -149,7 +149,7 @@ describe('a query string', () => {
     ['a lone percent sign', '?%'],
     ['half of a character', '?%E0%A4%A'],
     ['8,000 characters', `?${'a=1&'.repeat(2_000)}`],
-  ])('changes nothing: %s', async (_what, query) => {
+  ])('a query string changes nothing: %s', async (_what, query) => {
     const { key } = await startDefaultTenant();
 
     const response = await request(service.app)

@@ -45,7 +45,7 @@ describe('Idempotency-Key', () => {
     expect(texts.size).toBe(1);
   });
 
-  it('replays the ended answer', async () => {
+  it('Idempotency-Key replays the ended answer', async () => {
     const { key } = await service.startTenant();
     const first = await postChat(service.app, key, chatOf('Again')).set('Idempotency-Key', 'a');
 
@@ -55,7 +55,7 @@ describe('Idempotency-Key', () => {
     expect(second.body).toEqual(first.body);
   });
 
-  it('refuses the same key with another body', async () => {
+  it('Idempotency-Key refuses the same key with another body', async () => {
     const { key } = await service.startTenant();
     await postChat(service.app, key, chatOf('One')).set('Idempotency-Key', 'b');
 
@@ -65,7 +65,7 @@ describe('Idempotency-Key', () => {
     expect(errorOf(response)).toMatchObject({ code: 'idempotency_mismatch', type: 'invalid_request_error' });
   });
 
-  it('runs again after a failure without text', async () => {
+  it('Idempotency-Key runs again after a failure without text', async () => {
     service.provider.change({ fail: 'status', status: 400 });
     const { key } = await service.startTenant();
     const failed = await postChat(service.app, key, chatOf('Retry')).set('Idempotency-Key', 'c');

@@ -63,7 +63,7 @@ describe('json_mode', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
-  it.each(['[1,2]', '"text"', 'null', ''])('takes no other JSON for an object: %s', async (text) => {
+  it.each(['[1,2]', '"text"', 'null', ''])('json_mode takes no other JSON for an object: %s', async (text) => {
     service.provider.change(text === '' ? { fail: 'empty' } : { text });
     const { key } = await service.startTenant();
 
@@ -82,7 +82,7 @@ describe('json_mode', () => {
     expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
   });
 
-  it('passes a stream through as it comes', async () => {
+  it('json_mode passes a stream through as it comes', async () => {
     const { key } = await service.startTenant();
 
     const response = await postStream(service.app, key, chatOf('As JSON', { json_mode: true }));

@@ -87,7 +87,7 @@ describe('an answer that is kept for a day', () => {
     expect(foreign.status).toBe(404);
   });
 
-  it('is forgotten when its day is over', async () => {
+  it('an answer that is kept for a day is forgotten when its day is over', async () => {
     const { key } = await service.startTenant();
     const body = chatOf('Once only');
     const first = await postChat(service.app, key, body).set('Idempotency-Key', KEY);
@@ -116,7 +116,7 @@ describe('an answer that is kept for a day', () => {
     expect([first.status, again.status]).toEqual([503, 200]);
   });
 
-  it('is not kept where nobody asked for it', async () => {
+  it('an answer that is kept for a day is not kept where nobody asked for it', async () => {
     const { key } = await service.startTenant();
     const first = await postChat(service.app, key, chatOf('Only now'));
     await waitFor(() => service.models.ledger.findOne({ requestId: String(first.body.id) }).lean(), 'the ledger entry');

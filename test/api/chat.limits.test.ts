@@ -90,7 +90,7 @@ describe('the requests of a minute', () => {
 });
 
 describe('a refused request over a limit', () => {
-  it('takes nothing: the key is as it was', async () => {
+  it('a refused request over a limit takes nothing: the key is as it was', async () => {
     const { key, keyId, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
     await postChat(service.app, key, SHORT);
     const keys = service.keyspace.shard(0);
@@ -148,7 +148,7 @@ describe('the requests of a day', () => {
     expect(refusal.retryAfter).toBeGreaterThan(86_000);
   });
 
-  it('are not limited at 0', async () => {
+  it('the requests of a day are not limited at 0', async () => {
     const { key } = await service.startTenant({ tenant: { daily_requests: 0 } });
     for (let count = 0; count < 5; count += 1) expect((await postChat(service.app, key, SHORT)).status).toBe(200);
   });

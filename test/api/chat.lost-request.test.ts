@@ -33,18 +33,21 @@ describe('a request that Redis has lost', () => {
     await service.redis.zrem(keys.inflight, requestId);
   }
 
-  it.each(['/chat', '/chat/stream'])('is answered 503 to whoever waits for %s', async (path) => {
-    const start = performance.now();
-    const waiting = post(service.url, key, path, chatOf('Hi'));
-    await lose();
+  it.each(['/chat', '/chat/stream'])(
+    'a request that Redis has lost is answered 503 to whoever waits for %s',
+    async (path) => {
+      const start = performance.now();
+      const waiting = post(service.url, key, path, chatOf('Hi'));
+      await lose();
 
-    const response = await waiting;
+      const response = await waiting;
 
-    expect(response.status).toBe(503);
-    expect(response.headers.get('retry-after')).toBe('1');
-    expect(await response.json()).toMatchObject({ error: { code: 'model_unavailable', type: 'overloaded_error' } });
-    expect(performance.now() - start).toBeLessThan(LIMIT_MS);
-  });
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(await response.json()).toMatchObject({ error: { code: 'model_unavailable', type: 'overloaded_error' } });
+      expect(performance.now() - start).toBeLessThan(LIMIT_MS);
+    },
+  );
 
   it('ends a stream that has begun with the typed error, numbered on, and without [DONE]', async () => {
     const other = await startService();

@@ -131,7 +131,7 @@ describe('moderation by an endpoint', () => {
     ['is down', { moderation_status: 503 }],
     ['is too slow', { moderation_ms: 60_000 }],
     ['refuses us', { moderation_status: 401 }],
-  ])('fails closed where the endpoint %s', async (_what, settings) => {
+  ])('moderation by an endpoint fails closed where the endpoint %s', async (_what, settings) => {
     endpoint.change(settings);
     const { key, tenantId } = await service.startTenant({ credits: 10_000 });
 

@@ -39,24 +39,27 @@ describe('content moderation', () => {
       await expectUncharged(service, tenantId, 10_000);
     });
 
-    it.each(['user', 'assistant', 'system'])('looks at those of every role: %s', async (role) => {
-      const { key } = await service.startTenant();
-      const messages = [
-        { role: 'user', content: 'Hello' },
-        { role, content: FLAGGED },
-        { role: 'user', content: 'And now?' },
-      ];
+    it.each(['user', 'assistant', 'system'])(
+      'content moderation of the submitted messages looks at those of every role: %s',
+      async (role) => {
+        const { key } = await service.startTenant();
+        const messages = [
+          { role: 'user', content: 'Hello' },
+          { role, content: FLAGGED },
+          { role: 'user', content: 'And now?' },
+        ];
 
-      expect((await postChat(service.app, key, { messages })).status).toBe(400);
-    });
+        expect((await postChat(service.app, key, { messages })).status).toBe(400);
+      },
+    );
 
-    it('is active for test keys, too', async () => {
+    it('content moderation of the submitted messages is active for test keys, too', async () => {
       const { key } = await service.startTenant({ key: { mode: 'test' } });
 
       expect((await postChat(service.app, key, chatOf(FLAGGED))).status).toBe(400);
     });
 
-    it('is logged by category, without the text', async () => {
+    it('content moderation of the submitted messages is logged by category, without the text', async () => {
       const { key } = await service.startTenant();
 
       const response = await postChat(service.app, key, chatOf(`canary ${FLAGGED}`));
@@ -69,7 +72,7 @@ describe('content moderation', () => {
       expect(JSON.stringify(lines)).not.toContain('canary');
     });
 
-    it('follows the tenant’s own settings', async () => {
+    it('content moderation of the submitted messages follows the tenant’s own settings', async () => {
       const insult = chatOf('You are a worthless idiot.');
       const strict = await service.startTenant({ tenant: { moderation: { thresholds: { harassment: 0.1 } } } });
       const lax = await service.startTenant({ tenant: { moderation: { disabled: ['harassment'] } } });
@@ -128,7 +131,7 @@ describe('content moderation', () => {
       });
     });
 
-    it('is not charged when nothing was shown', async () => {
+    it('content moderation of the answer is not charged when nothing was shown', async () => {
       service.provider.change({ text: `${FLAGGED} at once` });
       const { key, tenantId } = await service.startTenant({ credits: 10_000 });
 
@@ -140,7 +143,7 @@ describe('content moderation', () => {
       await expectUncharged(service, tenantId, 10_000);
     });
 
-    it('ends the provider’s call', async () => {
+    it('content moderation of the answer ends the provider’s call', async () => {
       service.provider.change({ text: `${FLAGGED} ${'and on '.repeat(500)}`, chunk_ms: 20 });
       const { key } = await service.startTenant();
 

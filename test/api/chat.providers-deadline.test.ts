@@ -100,7 +100,7 @@ describe('a tier without a provider', () => {
     expect(service.log.lines.map(({ message }) => message).join()).toContain('PUT /admin/v1/tiers/');
   });
 
-  it('does not trouble the other tier', async () => {
+  it('a tier without a provider does not trouble the other tier', async () => {
     const { key } = await service.startTenant();
 
     expect((await postChat(service.app, key, chatOf('Hello'))).status).toBe(200);

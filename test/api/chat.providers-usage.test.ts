@@ -83,7 +83,7 @@ describe('what a provider says of its usage', () => {
     await expectUncharged(service, tenantId, 10_000);
   });
 
-  it('is booked at no cost for a test key', async () => {
+  it('what a provider says of its usage is booked at no cost for a test key', async () => {
     const { key, tenantId } = await service.startTenant({ credits: 10_000, key: { mode: 'test' } });
 
     const response = await postChat(service.app, key, chatOf('Only a test'));

@@ -109,15 +109,18 @@ describe('a provider that fails before any text', () => {
       expect(await ledgerOf(service, response)).toMatchObject({ provider: 'backup', model: 'backup-model' });
     });
 
-    it.each([401, 403])('without being asked again after %d', async (status) => {
-      const { key } = await service.startTenant();
-      service.provider.change({ fail: 'status', status });
+    it.each([401, 403])(
+      'a provider that fails before any text is replaced by the next target: without being asked again after %d',
+      async (status) => {
+        const { key } = await service.startTenant();
+        service.provider.change({ fail: 'status', status });
 
-      const response = await postChat(service.app, key, chatOf('Refused'));
+        const response = await postChat(service.app, key, chatOf('Refused'));
 
-      expect(response.status).toBe(503);
-      expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
-    });
+        expect(response.status).toBe(503);
+        expect(service.provider.request(requestIdOf(response))?.calls).toBe(1);
+      },
+    );
 
     it('only until the first text: a stream that breaks after it is not begun again', async () => {
       const { key } = await service.startTenant();

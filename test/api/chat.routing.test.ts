@@ -224,7 +224,7 @@ describe('three targets of which one fails', () => {
     ['malformed events', { fail: 'malformed', fail_after: 0 }],
     ['silence', { fail: 'stall', fail_after: 0 }],
     ['silence without a head', { fail: 'stall', fail_after: -1 }],
-  ] as const)('with %s: no request fails', async (_what, settings) => {
+  ] as const)('three targets of which one fails with %s: no request fails', async (_what, settings) => {
     service.provider.reset();
     service.provider.change(settings);
 

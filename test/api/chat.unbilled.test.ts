@@ -1,26 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
-import { startService } from '../support/service.ts';
-import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
+import type { RunningWorker, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
 
 /** 3 for the prompt, 4 for the message, 1,000 for its 4,000 bytes. */
 const PROMPT_TOKENS = 1_007;
 const PROMPT = 'four'.repeat(1_000);
-
-let service: TestService;
 let worker: RunningWorker;
+const service = useService({ workers: 0 });
 beforeAll(async () => {
-  service = await startService({ workers: 0 });
   await service.setProvider({ max_retries: 0 });
   worker = await service.startWorker();
 });
 afterEach(() => {
   service.provider.restore();
-});
-afterAll(async () => {
-  await service.close();
 });
 
 async function unbilled(reason: string): Promise<number> {
@@ -110,7 +105,7 @@ describe('a request that a provider was called for and that ends without text', 
 });
 
 describe('prices', () => {
-  it('are those of the moment of acceptance', async () => {
+  it('prices are those of the moment of acceptance', async () => {
     const tenant = await service.startTenant({ credits: 10_000 });
     service.provider.change({ first_token_ms: 1_000, tokens: 20 });
     const answering = postChat(service.app, tenant.key, chatOf('Hi')).then((response) => response);

@@ -115,15 +115,18 @@ const CODES: [code: string, status: number, type: string, named: RegExp, provoke
 ];
 
 describe('every code of the interface can be reached', () => {
-  it('and the table has all fifteen', () => {
+  it('every code of the interface can be reached and the table has all fifteen', () => {
     expect(new Set(CODES.map(([code]) => code)).size).toBe(15);
   });
 
-  it.each(CODES)('%s, with status %i and type %s', async (code, status, type, named, provoke, options = {}) => {
-    const tenant = await service.startTenant(options);
+  it.each(CODES)(
+    'every code of the interface can be reached %s, with status %i and type %s',
+    async (code, status, type, named, provoke, options = {}) => {
+      const tenant = await service.startTenant(options);
 
-    const refusal = refusalOf(await provoke(tenant));
+      const refusal = refusalOf(await provoke(tenant));
 
-    expect(refusal).toMatchObject({ code, status, type, message: expect.stringMatching(named) });
-  });
+      expect(refusal).toMatchObject({ code, status, type, message: expect.stringMatching(named) });
+    },
+  );
 });

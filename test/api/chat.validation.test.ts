@@ -53,7 +53,7 @@ const REFUSED: [string, object | string, string, string | undefined, string][] =
 ];
 
 describe('a refused body', () => {
-  it.each(REFUSED)('names field and rule: %s', async (_what, body, code, param, rule) => {
+  it.each(REFUSED)('a refused body names field and rule: %s', async (_what, body, code, param, rule) => {
     for (const post of [postChat, postStream]) {
       const refusal = refusalOf(await post(service.app, tenant.key, body));
 
@@ -112,7 +112,7 @@ describe('an accepted body', () => {
     ['16,384 tokens', chatOf('Hi', { max_tokens: 16_384 })],
     ['a tier', chatOf('Hi', { model: 'oloid' })],
     ['every role', { messages: ['system', 'assistant', 'user'].map((role) => ({ role, content: 'x' })) }],
-  ])('is answered: %s', async (_what, body) => {
+  ])('an accepted body is answered: %s', async (_what, body) => {
     const response = await postChat(service.app, tenant.key, body);
     expect([response.status, response.text.slice(0, 20)]).toEqual([
       200,

@@ -41,17 +41,17 @@ describe('the Content-Type', () => {
     'application/json; charset=utf-16',
     'application/json; charset=latin1',
     'x',
-  ])('is refused: %s', async (type) => {
+  ])('the Content-Type is refused: %s', async (type) => {
     expect(await refused(sendRaw(BODY, { 'Content-Type': type }))).toContain('application/json');
   });
 
-  it('is asked for where there is none', async () => {
+  it('the Content-Type is asked for where there is none', async () => {
     const call = request(service.app).post('/platform/v1/chat').auth(tenant.key, { type: 'bearer' });
     expect(await refused(call)).toContain('application/json');
   });
 
   it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;Charset="UTF-8"'])(
-    'is accepted: %s',
+    'the Content-Type is accepted: %s',
     async (type) => {
       expect((await sendRaw(BODY, { 'Content-Type': type })).status).toBe(200);
     },
@@ -71,11 +71,11 @@ describe('the bytes of a body', () => {
     ],
     ['half of a character at the end', Buffer.from(BODY + 'é').subarray(0, -1)],
     ['UTF-16', Buffer.from(BODY, 'utf16le')],
-  ])('are refused: %s', async (_what, body) => {
+  ])('the bytes of a body are refused: %s', async (_what, body) => {
     await refused(sendRaw(body));
   });
 
-  it('may begin with a byte order mark', async () => {
+  it('the bytes of a body may begin with a byte order mark', async () => {
     expect((await sendRaw(`\ufeff${BODY}`)).status).toBe(200);
   });
 });
@@ -86,7 +86,7 @@ describe('a compressed body', () => {
     ['deflate', deflateSync(BODY)],
     ['br', brotliCompressSync(BODY)],
     ['identity', Buffer.from(BODY)],
-  ])('is read: %s', async (encoding, body) => {
+  ])('a compressed body is read: %s', async (encoding, body) => {
     expect((await sendRaw(body, { 'Content-Encoding': encoding })).status).toBe(200);
   });
 
@@ -95,7 +95,7 @@ describe('a compressed body', () => {
     ['gzip that is cut off', 'gzip', gzipSync(BODY).subarray(0, 20), 'Content-Encoding'],
     ['an unknown encoding', 'zstd-x', Buffer.from(BODY), 'gzip, deflate, br'],
     ['two encodings', 'gzip, br', Buffer.from(BODY), 'gzip, deflate, br'],
-  ])('is refused: %s', async (_what, encoding, body, rule) => {
+  ])('a compressed body is refused: %s', async (_what, encoding, body, rule) => {
     expect(await refused(sendRaw(body, { 'Content-Encoding': encoding }))).toContain(rule);
   });
 
@@ -156,7 +156,7 @@ describe('a large body', () => {
       () => Buffer.from(`{"a":1${Array.from({ length: 1_000_000 }, (_, index) => `,"k${String(index)}":1`).join('')}}`),
     ],
     ['nested ten million deep', () => Buffer.from(`{"a":${'['.repeat(10_000_000)}${']'.repeat(10_000_000)}}`)],
-  ])('does not hold the others up: %s', async (_what, bodyOf) => {
+  ])('a large body does not hold the others up: %s', async (_what, bodyOf) => {
     const body = bodyOf();
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();

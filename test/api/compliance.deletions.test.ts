@@ -149,7 +149,7 @@ describe('the deletion of an entity', () => {
     expect(Object.values(deletion.report)).toEqual(Object.values(deletion.report).map(() => 0));
   }, 30_000);
 
-  it('goes on where its worker has died', async () => {
+  it('the deletion of an entity goes on where its worker has died', async () => {
     const { tenant, entity, pseudonym } = one;
     await ledgerOf(service, await postChat(service.app, tenant.key, one.said()));
     const { tenantId } = tenant;

@@ -142,7 +142,7 @@ describe('an export of the tenant', () => {
 });
 
 describe('an export of an entity', () => {
-  it('has what is of the entity alone', async () => {
+  it('an export of an entity has what is of the entity alone', async () => {
     await say(tenant.key, 'neighbour', OTHER_WORD);
     await ledgerOf(service, await say(tenant.key, 'pupil', WORD));
 
@@ -158,7 +158,7 @@ describe('an export of an entity', () => {
     expect(files.has('keys.jsonl')).toBe(false);
   }, 40_000);
 
-  it('is empty where the entity is unknown', async () => {
+  it('an export of an entity is empty where the entity is unknown', async () => {
     const { manifest } = await exported({ scope: 'entity', entity_id: 'nobody' });
     const { files } = manifest;
     expect(files.filter(({ rows }) => rows > 0).map(({ name }) => name)).toEqual([
@@ -223,7 +223,7 @@ describe('POST /compliance/exports', () => {
     [{ scope: 'entity', entity_id: '' }, 'entity_id'],
     [{ scope: 'entity', entity_id: 'x'.repeat(257) }, 'entity_id'],
     [{ scope: 'tenant', more: 1 }, 'more'],
-  ])('refuses %j', async (body, param) => {
+  ])('POST /compliance/exports refuses %j', async (body, param) => {
     expect(refusalOf(await api('post', '/compliance/exports', body))).toMatchObject({
       status: 400,
       code: 'invalid_request',

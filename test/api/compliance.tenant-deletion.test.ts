@@ -111,7 +111,7 @@ describe('POST /compliance/deletions', () => {
     [{ scope: 'entity', entity_id: 42 }, 'entity_id'],
     [{ scope: 'entity', entity_id: 'pupil', reason: 'x'.repeat(501) }, 'reason'],
     [{ scope: 'tenant', reason: null }, 'reason'],
-  ])('refuses %j', async (body, param) => {
+  ])('POST /compliance/deletions refuses %j', async (body, param) => {
     expect(refusalOf(await one.api('post', '/compliance/deletions', body))).toMatchObject({
       status: 400,
       code: 'invalid_request',

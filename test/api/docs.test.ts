@@ -39,7 +39,7 @@ describe('/docs', () => {
     expect(response.text).not.toMatch(/<script>|<style|\son\w+=|style=/);
   });
 
-  it('loads everything from this service', async () => {
+  it('/docs loads everything from this service', async () => {
     const addresses = await loadedBy('/docs/');
 
     expect(addresses.map(({ host }) => host)).toEqual(addresses.map(() => 'parley.test'));
@@ -83,7 +83,7 @@ describe('/docs', () => {
     }
   });
 
-  it('answers GET alone', async () => {
+  it('/docs answers GET alone', async () => {
     expect(refusalOf(await request(service.app).post('/docs/'))).toMatchObject({ status: 405 });
   });
 });

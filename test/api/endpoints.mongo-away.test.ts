@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
-import { endpointRule } from '../../api/contract/endpoints.ts';
-import { call, ENDPOINT_NAMES, makeResources } from '../support/endpoints.ts';
+import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 
-import { endpointRule } from '../../api/contract/endpoints.ts';
 import { itemsOf, ndjsonOf, NDJSON, postBatch } from '../support/batch-client.ts';
-import { call, ENDPOINT_NAMES, makeResources } from '../support/endpoints.ts';
+import { call, ENDPOINT_NAMES, endpointRule, makeResources } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startRefusingProxy } from '../support/refusing-proxy.ts';
 import type { RefusingProxy } from '../support/refusing-proxy.ts';

@@ -1,8 +1,18 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 
-import { endpointRule, methodsOf } from '../../api/contract/endpoints.ts';
+import { methodsOf } from '../../api/contract/operation.ts';
+import { ENDPOINTS } from '../../api/endpoints.ts';
 import { createApiKey, SCOPES } from '../../shared/domain/keys/api-key.ts';
-import { call, ENDPOINT_NAMES, hasBody, makeResources, paramsOf, pathOf, send } from '../support/endpoints.ts';
+import {
+  call,
+  ENDPOINT_NAMES,
+  endpointRule,
+  hasBody,
+  makeResources,
+  paramsOf,
+  pathOf,
+  send,
+} from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { useService, useTenant } from '../support/use-service.ts';
@@ -93,13 +103,13 @@ describe('a bad body', () => {
   });
 
   it.each(withBody)('is refused by %s: plain text', async (name) => {
-    const isChat = endpointRule(name).body === 'chat';
+    const isChat = endpointRule(name).body?.kind === 'chat';
     expect(refusalOf(await post(name).type('text/plain').send('Hi'))).toMatchObject(
       isChat ? { status: 400, code: 'invalid_request' } : { status: 415, code: 'unsupported_media_type' },
     );
   });
 
-  it.each(withBody.filter((name) => endpointRule(name).body.endsWith('json')))(
+  it.each(withBody.filter((name) => endpointRule(name).body?.kind.endsWith('json') === true))(
     'is 413 for %s: 65 KiB',
     async (name) => {
       const body = JSON.stringify({ name: 'x'.repeat(65 * 1024) });
@@ -128,7 +138,7 @@ describe('another method', () => {
   const paths = [...new Set(ENDPOINT_NAMES.map((name) => endpointRule(name).path))];
 
   it.each(paths)('is 405 on %s, with the ones that it has', async (path) => {
-    const allowed = methodsOf(path);
+    const allowed = methodsOf(Object.values(ENDPOINTS), path);
     for (const method of METHODS.filter((each) => !allowed.includes(each))) {
       const url = path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) => encodeURIComponent(resources[param]));
       const response = await send(service, method, url).auth(owner.key, { type: 'bearer' });

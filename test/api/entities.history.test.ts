@@ -59,7 +59,7 @@ describe('the history of an entity', () => {
     expect(Math.abs(Number(body.data[0].created_at) - Date.now() / 1000)).toBeLessThan(60);
   });
 
-  it('is read in pages, newest first', async () => {
+  it('the history of an entity is read in pages, newest first', async () => {
     await say('pages', 'One');
     await say('pages', 'Two');
 
@@ -87,7 +87,7 @@ describe('the history of an entity', () => {
     expect(await contents('short')).toEqual(['Two']);
   });
 
-  it('stays when the entity is replaced', async () => {
+  it('the history of an entity stays when the entity is replaced', async () => {
     await say('replaced', 'One');
     await api('put', '/entities/replaced', { name: 'Ada' });
     expect(await contents('replaced')).toEqual(['One']);
@@ -95,7 +95,7 @@ describe('the history of an entity', () => {
 });
 
 describe('a request in flight', () => {
-  it('does not bring a deleted entity back', async () => {
+  it('a request in flight does not bring a deleted entity back', async () => {
     await say('deleted', 'before');
     const end = await begin('deleted');
 
@@ -125,7 +125,7 @@ describe('a request in flight', () => {
     expect(await contents('anew')).toEqual(['after']);
   });
 
-  it('does not bring a deleted history back', async () => {
+  it('a request in flight does not bring a deleted history back', async () => {
     await say('cleared', 'before');
     const end = await begin('cleared');
 
@@ -135,7 +135,7 @@ describe('a request in flight', () => {
     expect(await contents('cleared')).toEqual([]);
   });
 
-  it('is remembered where nothing was deleted', async () => {
+  it('a request in flight is remembered where nothing was deleted', async () => {
     const end = await begin('kept');
     await end();
     expect(await contents('kept')).toEqual(['slow']);

@@ -23,7 +23,7 @@ function nested(depth: number): object {
 }
 
 describe('POST /entities', () => {
-  it('makes an entity with what it is given', async () => {
+  it('POST /entities makes an entity with what it is given', async () => {
     const entity_id = newId();
 
     const response = await api('post', '/entities', { entity_id, ...FIELDS });
@@ -39,7 +39,7 @@ describe('POST /entities', () => {
     expect((await api('get', pathOf(entity_id))).body).toEqual(response.body);
   });
 
-  it('needs no more than an id', async () => {
+  it('POST /entities needs no more than an id', async () => {
     const { status, body } = await api('post', '/entities', { entity_id: newId(), subject: null });
     expect(status).toBe(201);
     expect(body).toMatchObject({ subject: null, grade: null, name: null, metadata: {} });
@@ -68,7 +68,7 @@ describe('POST /entities', () => {
     ['metadata', { entity_id: 'a', metadata: { text: 'x'.repeat(16_384) } }],
     ['metadata', { entity_id: 'a', metadata: JSON.parse('{"__proto__":{}}') as object }],
     ['messages', { entity_id: 'a', messages: [] }],
-  ])('names the field that is wrong: %s', async (param, body) => {
+  ])('POST /entities names the field that is wrong: %s', async (param, body) => {
     expect(refusalOf(await api('post', '/entities', body))).toMatchObject({
       status: 400,
       code: 'invalid_request',
@@ -76,7 +76,7 @@ describe('POST /entities', () => {
     });
   });
 
-  it('takes the largest values', async () => {
+  it('POST /entities takes the largest values', async () => {
     const entity = { entity_id: '😀'.repeat(256), subject: '😀'.repeat(1_000), metadata: { a: nested(4) } };
     const response = await api('post', '/entities', entity);
     expect(response.body).toMatchObject(entity);
@@ -99,7 +99,7 @@ describe('an entity_id of any characters', () => {
     'a\nb',
     'nul\0byte',
     '{"$gt":""}',
-  ])('is one path segment, escaped: %j', async (entityId) => {
+  ])('an entity_id of any characters is one path segment, escaped: %j', async (entityId) => {
     const path = pathOf(entityId);
     expect((await api('put', path, { name: entityId })).status).toBe(201);
     expect((await api('get', path)).body).toMatchObject({ id: entityId, entity_id: entityId, name: entityId });
@@ -120,7 +120,7 @@ describe('an entity_id of any characters', () => {
     }
   });
 
-  it('is 400 when its escape is malformed', async () => {
+  it('an entity_id of any characters is 400 when its escape is malformed', async () => {
     expect(refusalOf(await api('get', '/entities/%E0%A4%A'))).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 });
@@ -144,11 +144,11 @@ describe('PUT /entities/{entity_id}', () => {
     });
   });
 
-  it('is 400 for an id that is too long', async () => {
+  it('PUT /entities/{entity_id} is 400 for an id that is too long', async () => {
     expect(refusalOf(await api('put', pathOf('x'.repeat(257)), {}))).toMatchObject({ status: 400, param: 'entity_id' });
   });
 
-  it('makes one of many at the same time', async () => {
+  it('PUT /entities/{entity_id} makes one of many at the same time', async () => {
     const path = pathOf(newId());
     const responses = await Promise.all(
       Array.from({ length: 6 }, (_, index) => api('put', path, { name: String(index) })),
@@ -172,7 +172,7 @@ describe('PATCH /entities/{entity_id}', () => {
   it.each([
     ['subject', { subject: 5 }],
     ['entity_id', { entity_id: 'other' }],
-  ])('names the field that is wrong: %s', async (param, body) => {
+  ])('PATCH /entities/{entity_id} names the field that is wrong: %s', async (param, body) => {
     const path = pathOf(newId());
     await api('put', path, {});
     expect(refusalOf(await api('patch', path, body))).toMatchObject({ status: 400, param });
@@ -186,14 +186,14 @@ describe('an unknown entity', () => {
     ['delete', ''],
     ['get', '/history'],
     ['delete', '/history'],
-  ] as const)('is 404: %s %s', async (method, rest) => {
+  ] as const)('an unknown entity is 404: %s %s', async (method, rest) => {
     for (const entityId of [newId(), 'x'.repeat(300)]) {
       const response = await api(method, pathOf(entityId) + rest, method === 'patch' ? {} : undefined);
       expect(refusalOf(response)).toMatchObject({ status: 404, code: 'not_found' });
     }
   });
 
-  it("is another tenant's with the same id", async () => {
+  it("an unknown entity is another tenant's with the same id", async () => {
     const entityId = newId();
     await api('put', pathOf(entityId), FIELDS);
     const other = apiOf(service, (await service.startTenant()).key);
@@ -246,7 +246,7 @@ describe('GET /entities', () => {
   });
 
   it.each(['after=nobody', 'after=', `after=${'x'.repeat(513)}`, 'limit=0', 'limit=1&limit=2', 'order=up'])(
-    'is 400 for %s',
+    'GET /entities is 400 for %s',
     async (query) => {
       expect(refusalOf(await api('get', `/entities?${query}`))).toMatchObject({ status: 400, code: 'invalid_request' });
     },

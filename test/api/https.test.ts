@@ -204,7 +204,7 @@ describe('CORS_ORIGINS', () => {
     }
   });
 
-  it('is none by default', async () => {
+  it('CORS_ORIGINS is none by default', async () => {
     const plain = await start({});
 
     const response = await request(plain.app).options('/platform/v1/chat').set('Origin', ORIGIN);

@@ -35,14 +35,14 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await countKeys()).toBe(count);
   });
 
-  it('keeps no secret in the database', async () => {
+  it('a POST with an Idempotency-Key keeps no secret in the database', async () => {
     const { body } = await api('post', '/keys', {}, newName());
     const rows = await service.models.idempotency.find({ tenantId: tenant.tenantId }).lean();
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain(String(body.value).slice(12));
   });
 
-  it('rotates once', async () => {
+  it('a POST with an Idempotency-Key rotates once', async () => {
     const { id } = await makeKey(api);
     const name = newName();
     const first = await api('post', `/keys/${id}/rotate`, {}, name);
@@ -132,7 +132,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await tryKey(service, String(first.body.value))).status).toBe(200);
   });
 
-  it('runs again after 24 hours', async () => {
+  it('a POST with an Idempotency-Key runs again after 24 hours', async () => {
     const name = newName();
     await api('post', '/keys', {}, name);
     await service.models.idempotency.updateMany(
@@ -143,7 +143,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await api('post', '/keys', { name: 'next day' }, name)).body).toHaveProperty('value');
   });
 
-  it('is not remembered when it was refused', async () => {
+  it('a POST with an Idempotency-Key is not remembered when it was refused', async () => {
     const { id } = await makeKey(api);
     await api('delete', `/keys/${id}`);
     const name = newName();
@@ -153,7 +153,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await api('post', '/keys', {}, name)).body).toHaveProperty('value');
   });
 
-  it('counts for its tenant and mode alone', async () => {
+  it('a POST with an Idempotency-Key counts for its tenant and mode alone', async () => {
     const name = newName();
     const other = apiOf(service, (await service.startTenant()).key);
     const test = apiOf(service, (await makeKey(api, { mode: 'test' })).value);
@@ -169,14 +169,14 @@ describe('a POST with an Idempotency-Key', () => {
     expect(new Set(responses.map((response) => String(response.body.id))).size).toBe(3);
   });
 
-  it.each(['', 'x'.repeat(256)])('is 400 when it is no such key: %j', async (key) => {
+  it.each(['', 'x'.repeat(256)])('a POST with an Idempotency-Key is 400 when it is no such key: %j', async (key) => {
     expect(refusalOf(await api('post', '/keys', {}, { 'Idempotency-Key': key }))).toMatchObject({
       status: 400,
       param: 'Idempotency-Key',
     });
   });
 
-  it('counts one towards the limit each time', async () => {
+  it('a POST with an Idempotency-Key counts one towards the limit each time', async () => {
     const { key } = await service.startTenant({ key: { rpm: 2 } });
     const name = newName();
     const limited = apiOf(service, key);

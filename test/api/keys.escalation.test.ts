@@ -52,7 +52,7 @@ describe('a key cannot create', () => {
 });
 
 describe('a key cannot change', () => {
-  it.each(BEYOND)('itself beyond its own %s: %j wants %j', async (param, own, wanted) => {
+  it.each(BEYOND)('a key cannot change itself beyond its own %s: %j wants %j', async (param, own, wanted) => {
     const { key, api } = await weak(own);
 
     expect(refusalOf(await api('patch', `/keys/${key.id}`, wanted))).toMatchObject({ status: 403, param });
@@ -69,7 +69,7 @@ describe('a key cannot change', () => {
     ['rpm', { rpm: 100 }, { rpm: null }],
     ['tpm', { tpm: 100 }, { tpm: null }],
     ['daily_requests', { daily_requests: 5_000 }, { daily_requests: null }],
-  ])('itself to the default of %s', async (param, own, wanted) => {
+  ])('a key cannot change itself to the default of %s', async (param, own, wanted) => {
     const { key, api } = await weak(own);
     expect(refusalOf(await api('patch', `/keys/${key.id}`, wanted))).toMatchObject({ status: 403, param });
   });
@@ -135,7 +135,7 @@ describe('a key cannot rotate', () => {
 });
 
 describe('a key may', () => {
-  it('create what is within its own', async () => {
+  it('a key may create what is within its own', async () => {
     const expiresAt = seconds() + 3_600;
     const { api } = await weak({ rpm: 1_000, tpm: 100, daily_requests: 5_000, expires_at: expiresAt });
 
@@ -161,7 +161,7 @@ describe('a key may', () => {
     expect((await api('delete', `/keys/${strong.id}`)).status).toBe(200);
   });
 
-  it('rotate itself and a weaker one', async () => {
+  it('a key may rotate itself and a weaker one', async () => {
     const { key, api } = await weak({ rpm: 1_000, expires_in_seconds: 3_600 });
     const weaker = await makeKey(api, { scopes: ['chat'], rpm: 10, expires_in_seconds: 60 });
 

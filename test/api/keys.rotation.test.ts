@@ -53,7 +53,7 @@ describe('rotating a key', () => {
     expect(refusalOf(await tryKey(service, value))).toMatchObject({ status: 429, limit: 2 });
   });
 
-  it('ends the old value with the grace', async () => {
+  it('rotating a key ends the old value with the grace', async () => {
     const key = await makeKey(api);
     const { value } = await rotate(key.id, { grace_seconds: 1 });
 
@@ -100,7 +100,7 @@ describe('rotating a key', () => {
     await rotate(id, { grace_seconds: 0 });
   });
 
-  it('ends every value with the revocation', async () => {
+  it('rotating a key ends every value with the revocation', async () => {
     const key = await makeKey(api);
     const { value } = await rotate(key.id, { grace_seconds: 600 });
 
@@ -118,7 +118,7 @@ describe('rotating a key', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401]);
   });
 
-  it.each([-1, 604_801, 1.5, '60', null])('is 400 for a grace of %j', async (grace) => {
+  it.each([-1, 604_801, 1.5, '60', null])('rotating a key is 400 for a grace of %j', async (grace) => {
     const { id } = await makeKey(api);
     expect(refusalOf(await api('post', `/keys/${id}/rotate`, { grace_seconds: grace }))).toMatchObject({
       status: 400,
@@ -126,7 +126,7 @@ describe('rotating a key', () => {
     });
   });
 
-  it('is 409 for a key that has expired', async () => {
+  it('rotating a key is 409 for a key that has expired', async () => {
     const { id } = await makeKey(api);
     await service.models.keys.updateOne({ _id: id }, { expiresAt: Date.now() - 1 });
 

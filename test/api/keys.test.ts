@@ -71,11 +71,11 @@ describe('POST /keys', () => {
     ['tpm', { tpm: '5' }],
     ['daily_requests', { daily_requests: -1 }],
     ['status', { status: 'active' }],
-  ])('names the field that is wrong: %s %j', async (param, body) => {
+  ])('POST /keys names the field that is wrong: %s %j', async (param, body) => {
     expect(refusalOf(await api('post', '/keys', body))).toMatchObject({ status: 400, code: 'invalid_request', param });
   });
 
-  it('is 409 for the 101st active key', async () => {
+  it('POST /keys is 409 for the 101st active key', async () => {
     const { key, tenantId } = await service.startTenant();
     const row = await service.models.keys.findOne({ tenantId }).lean();
     const rows = Array.from({ length: 99 }, (_, index) => ({
@@ -108,7 +108,7 @@ describe('GET /keys', () => {
   });
 
   it.each(['limit=0', 'limit=101', 'limit=x', 'order=up', 'after=', 'after=key_1', 'after=%00', 'after=a&after=b'])(
-    'is 400 for %s',
+    'GET /keys is 400 for %s',
     async (query) => {
       expect(refusalOf(await api('get', `/keys?${query}`))).toMatchObject({ status: 400, code: 'invalid_request' });
     },
@@ -119,7 +119,7 @@ describe('GET /keys', () => {
     expect(refusalOf(await api('get', `/keys?after=${keyId}`))).toMatchObject({ status: 400, param: 'after' });
   });
 
-  it('says when a key was last used', async () => {
+  it('GET /keys says when a key was last used', async () => {
     const { id, value } = await makeKey(api);
     await tryKey(service, value);
 
@@ -132,7 +132,7 @@ describe('GET /keys', () => {
   });
 
   it.each(['key_000000000000000000000000', 'key_1', '%00', '..%2f..', 'ten_000000000000000000000000'])(
-    'is 404 for an id that is none: %s',
+    'GET /keys is 404 for an id that is none: %s',
     async (id) => {
       for (const method of ['get', 'delete'] as const) {
         expect(refusalOf(await api(method, `/keys/${id}`))).toMatchObject({ status: 404, code: 'not_found' });
@@ -166,7 +166,7 @@ describe('PATCH /keys/{id}', () => {
     );
   });
 
-  it('changes nothing with an empty body', async () => {
+  it('PATCH /keys/{id} changes nothing with an empty body', async () => {
     const { id } = await makeKey(api, { name: 'same' });
     expect((await api('patch', `/keys/${id}`, {})).body).toMatchObject({ id, name: 'same', status: 'active' });
   });
@@ -179,12 +179,12 @@ describe('PATCH /keys/{id}', () => {
     ['expires_in_seconds', { expires_at: null, expires_in_seconds: 1 }],
     ['rpm', { rpm: 0 }],
     ['value', { value: 'svc_sk_live_mine' }],
-  ])('names the field that is wrong: %s %j', async (param, body) => {
+  ])('PATCH /keys/{id} names the field that is wrong: %s %j', async (param, body) => {
     const { id } = await makeKey(api);
     expect(refusalOf(await api('patch', `/keys/${id}`, body))).toMatchObject({ status: 400, param });
   });
 
-  it('is 409 for a revoked key', async () => {
+  it('PATCH /keys/{id} is 409 for a revoked key', async () => {
     const { id } = await makeKey(api);
     await api('delete', `/keys/${id}`);
 
@@ -214,7 +214,7 @@ describe('DELETE /keys/{id}', () => {
     expect((await api('delete', `/keys/${id}`)).status).toBe(200);
   });
 
-  it('lets a key revoke itself', async () => {
+  it('DELETE /keys/{id} lets a key revoke itself', async () => {
     const { id, value } = await makeKey(api, { scopes: ['keys'] });
 
     expect((await apiOf(service, value)('delete', `/keys/${id}`)).status).toBe(200);

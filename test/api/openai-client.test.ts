@@ -31,7 +31,7 @@ describe('the official openai client', () => {
     expect(answer.usage?.completion_tokens).toBeLessThanOrEqual(3);
   });
 
-  it('gets a stream with usage at its end', async () => {
+  it('the official openai client gets a stream with usage at its end', async () => {
     service.provider.change({ chunks: 8 });
     const { key } = await service.startTenant();
 
@@ -51,7 +51,7 @@ describe('the official openai client', () => {
     expect(tokens).toBeGreaterThan(0);
   });
 
-  it('raises when a stream fails midway', async () => {
+  it('the official openai client raises when a stream fails midway', async () => {
     service.provider.change({ chunks: 20, chunk_ms: 5, fail: 'truncate', fail_after: 5 });
     const { key } = await service.startTenant();
     const stream = await clientFor(key).chat.completions.create({ ...hello, stream: true });
@@ -78,13 +78,13 @@ describe('the official openai client', () => {
     expect(entries).toHaveLength(1);
   });
 
-  it('lists the tiers as models', async () => {
+  it('the official openai client lists the tiers as models', async () => {
     const { key } = await service.startTenant();
     const models = await clientFor(key).models.list();
     expect(models.data.map(({ id }) => id)).toEqual(['mobius', 'oloid']);
   });
 
-  it('sees the service’s own errors', async () => {
+  it('the official openai client sees the service’s own errors', async () => {
     await expect(clientFor('svc_sk_live_nonsense').chat.completions.create(hello)).rejects.toMatchObject({
       status: 401,
       code: 'invalid_api_key',

@@ -1,14 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
-import { createDocument } from '../../api/openapi/document.ts';
+import { createDocument } from '../../api/openapi/public-api.ts';
 import { createAnswerChecker } from '../fuzz/check-answer.ts';
 import { examplesOf } from '../fuzz/examples.ts';
 import { endpointsOf } from '../fuzz/read-document.ts';
 import type { Endpoint, ServedDocument } from '../fuzz/read-document.ts';
-import { endpointRule } from '../../api/contract/endpoints.ts';
-import type { EndpointName } from '../../api/contract/endpoints.ts';
-import { makeResources, paramsOf } from '../support/endpoints.ts';
+import type { EndpointName } from '../../api/endpoints.ts';
+import { endpointRule, makeResources, paramsOf } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { sendExample, wireValues } from '../support/openapi.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';

@@ -79,7 +79,7 @@ describe('the key of a provider', () => {
     await server.close();
   });
 
-  it('is in no answer of the administration', async () => {
+  it('the key of a provider is in no answer of the administration', async () => {
     const paths = ['/providers', '/providers/openai', '/tiers/mobius', '/tiers/mobius/versions', '/queues', '/tenants'];
     const gets = await Promise.all(paths.map(async (path) => (await service.admin('get', path)).text));
 
@@ -92,7 +92,7 @@ describe('the key of a provider', () => {
     [{ api_key: CANARY, typo: CANARY }],
     [{ base_url: `http://u:${CANARY}@host/v1` }],
     [{ base_url: `http://host/v1?key=${CANARY}` }],
-  ])('is not in a refusal either', async (fields) => {
+  ])('the key of a provider is not in a refusal either', async (fields) => {
     const wrong = { kind: 'openai', base_url: 'http://host/v1', ...fields };
 
     const refused = await service.admin('put', '/providers/openai', wrong);

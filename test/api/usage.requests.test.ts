@@ -62,7 +62,7 @@ describe('GET /usage/requests', () => {
     expect(fourth?.['total_tokens']).toBeGreaterThan(0);
   });
 
-  it('gives pages, newest first', async () => {
+  it('GET /usage/requests gives pages, newest first', async () => {
     const first = await listed('limit=3');
     const second = await listed(`limit=3&after=${String(first.at(-1))}`);
     expect([...first, ...second]).toEqual(ids.toReversed());
@@ -76,7 +76,7 @@ describe('GET /usage/requests', () => {
     ['a mode', () => 'mode=live', [0, 1, 2]],
     ['several things', () => 'mode=live&model=mobius', [0, 2]],
     ['nobody', () => 'entity_id=nobody', []],
-  ])('has only what is about %s', async (_what, queryOf, expected) => {
+  ])('GET /usage/requests has only what is about %s', async (_what, queryOf, expected) => {
     expect(await listed(`order=asc&${queryOf()}`)).toEqual(expected.map((index) => ids[index]));
   });
 

@@ -127,13 +127,13 @@ describe('GET /usage', () => {
     ['endpoint=chat.stream', 1],
     ['endpoint=chat.stream&model=mobius', 0],
     [`key_id=key_${'z'.repeat(24)}`, 0],
-  ])('has only what %s is about', async (filter, count) => {
+  ])('GET /usage has only what %s is about', async (filter, count) => {
     const buckets = bucketsOf(await api('get', `/usage?${range(3)}&${filter}`));
     const sum = buckets.flatMap(({ results }) => results).reduce((total, { requests }) => total + Number(requests), 0);
     expect(sum).toBe(count);
   });
 
-  it('gives pages of buckets', async () => {
+  it('GET /usage gives pages of buckets', async () => {
     const pages: Bucket[][] = [];
     let page: string | null = '';
     while (page !== null) {
@@ -150,7 +150,7 @@ describe('GET /usage', () => {
     expect(pages.flat().flatMap(({ results }) => results)).toHaveLength(2);
   });
 
-  it('is this month by day without parameters', async () => {
+  it('GET /usage is this month by day without parameters', async () => {
     const own = await service.startTenant();
     const now = Date.now();
     const today = Math.floor(now / DAY) * DAY;
@@ -243,7 +243,7 @@ describe('GET /usage', () => {
     });
   });
 
-  it('says that minutes are kept for 35 days', async () => {
+  it('GET /usage says that minutes are kept for 35 days', async () => {
     const start = Math.floor(Date.now() / 1000) - 36 * 86_400;
     const refusal = refusalOf(await api('get', `/usage?bucket_width=1m&start_time=${start}`));
     expect(refusal).toMatchObject({ status: 400, param: 'start_time', message: expect.stringContaining('1h') });

@@ -113,7 +113,7 @@ describe('a delivery', () => {
     await idle.close();
   });
 
-  it('does not follow a redirect', async () => {
+  it('a delivery does not follow a redirect', async () => {
     const other = await startWebhookReceiver();
     const { id } = await subscribe(['ping']);
     receiver.answerWith((res) => res.writeHead(307, { Location: other.url }).end());
@@ -144,7 +144,7 @@ describe('a delivery', () => {
     await gone.close();
   });
 
-  it('does not wait for a receiver that hangs', async () => {
+  it('a delivery does not wait for a receiver that hangs', async () => {
     const hanging = await startWebhookReceiver();
     hanging.answerWith(() => undefined);
     const { id } = await subscribe(['key.created'], hanging.url);

@@ -45,7 +45,7 @@ describe('POST /webhooks', () => {
     expect(JSON.stringify(stored)).not.toContain(String(secret).slice(6));
   });
 
-  it('takes every type of event that there is', async () => {
+  it('POST /webhooks takes every type of event that there is', async () => {
     expect(await makeWebhook(api, { events: WEBHOOK_EVENT_TYPES })).toMatchObject({ events: WEBHOOK_EVENT_TYPES });
   });
 
@@ -58,7 +58,7 @@ describe('POST /webhooks', () => {
     ['a private address', { url: 'https://10.0.0.1/' }, 'url', /public Internet/],
     ['no text', { url: 5 }, 'url', /url/],
     ['an unknown field', { secret: 'mine' }, 'secret', /secret/],
-  ])('refuses %s', async (_what, fields, param, sentence) => {
+  ])('POST /webhooks refuses %s', async (_what, fields, param, sentence) => {
     const refusal = refusalOf(await api('post', '/webhooks', { url: URL, events: ['ping'], ...fields }));
 
     expect(refusal).toMatchObject({ status: 400, code: 'invalid_request', param });
@@ -141,7 +141,7 @@ describe('POST /webhooks/{id}/rotate_secret', () => {
     expect(leaked.body).toMatchObject({ previous_secret_expires_at: null });
   });
 
-  it('refuses a fourth earlier secret', async () => {
+  it('POST /webhooks/{id}/rotate_secret refuses a fourth earlier secret', async () => {
     const path = `/webhooks/${String((await makeWebhook())['id'])}/rotate_secret`;
 
     for (let count = 0; count < 3; count += 1) expect((await api('post', path)).status).toBe(200);
@@ -151,7 +151,7 @@ describe('POST /webhooks/{id}/rotate_secret', () => {
 });
 
 describe('deliveries', () => {
-  it('are those of the webhook in the path', async () => {
+  it('deliveries are those of the webhook in the path', async () => {
     const [one, two] = [await makeWebhook(), await makeWebhook()].map(({ id }) => String(id));
     const sent = await api('post', `/webhooks/${one}/test`);
 
@@ -174,7 +174,7 @@ describe('deliveries', () => {
     expect((await api('get', `/webhooks/${two}/deliveries/${String(sent.body.id)}`)).status).toBe(404);
   });
 
-  it('go with their webhook', async () => {
+  it('deliveries go with their webhook', async () => {
     const id = String((await makeWebhook())['id']);
     await api('post', `/webhooks/${id}/test`);
 

@@ -14,7 +14,7 @@ export interface Durations {
 }
 
 /** What only this experiment can say, beside the invariants. */
-export interface Findings {
+interface Findings {
   verdicts: Verdict[];
   /** Figures for the reader, by name. */
   figures?: Record<string, number | string>;

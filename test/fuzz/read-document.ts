@@ -29,7 +29,7 @@ export interface ServedParameter extends Referable {
   examples?: Record<string, ServedExample>;
 }
 
-export interface ServedResponse extends Referable {
+interface ServedResponse extends Referable {
   headers?: Record<string, Referable>;
   content?: Record<string, ServedContent>;
   'x-error-codes'?: string[];
@@ -38,7 +38,7 @@ export interface ServedResponse extends Referable {
 /** A response with the place where it stands: a JSON pointer. */
 export type PlacedResponse = ServedResponse & { pointer: string };
 
-export interface ServedOperation {
+interface ServedOperation {
   operationId: string;
   security?: Record<string, string[]>[];
   parameters?: ServedParameter[];
@@ -69,7 +69,7 @@ export interface Schema extends Referable {
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-export type Method = (typeof METHODS)[number];
+type Method = (typeof METHODS)[number];
 
 /** One operation with everything it refers to. */
 export interface Endpoint {

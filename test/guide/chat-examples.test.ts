@@ -34,10 +34,13 @@ async function bridges(): Promise<string> {
 }
 
 describe('the chat clients of the guide', () => {
-  it.each(['javascript/chat.mjs', 'python/chat.py'] as const)('%s prints an answer and a stream', async (name) => {
-    const text = await bridges();
-    expect(await runExample(name, env)).toContain(text);
-  });
+  it.each(['javascript/chat.mjs', 'python/chat.py'] as const)(
+    'the chat clients of the guide %s prints an answer and a stream',
+    async (name) => {
+      const text = await bridges();
+      expect(await runExample(name, env)).toContain(text);
+    },
+  );
 
   it.each(['javascript/chat.mjs', 'python/chat.py'] as const)(
     '%s misses nothing of a stream that was cut',
@@ -73,7 +76,7 @@ describe('the curl examples of the guide', () => {
     expect(rest.trimEnd().endsWith('data: [DONE]')).toBe(true);
   });
 
-  it('retry.sh gets the same answer twice', async () => {
+  it('the curl examples of the guide retry.sh gets the same answer twice', async () => {
     const printed = await runExample('curl/retry.sh', env, { args: ['order-of-a-test'] });
     const ids = Array.from(printed.matchAll(/"id":"(req_\w+)"/g), (match) => match[1]);
     expect(new Set(ids).size).toBe(1);

@@ -43,25 +43,31 @@ describe('the batch clients of the guide', () => {
     .map((name) => JSON.stringify({ custom_id: name, body: { messages: [{ role: 'user', content: name }] } }))
     .join('\n');
 
-  it.each(['javascript/batch.mjs', 'python/batch.py'] as const)('%s prints every result', async (name) => {
-    await writeFile(join(cwd, 'requests.ndjson'), `${lines}\n`);
-    const printed = await runExample(name, env, { args: ['requests.ndjson', name], cwd });
-    expect(printed).toMatch(/^completed /m);
-    expect(printed).toMatch(/^greeting \S/m);
-    expect(printed).toMatch(/^sum \S/m);
-  });
+  it.each(['javascript/batch.mjs', 'python/batch.py'] as const)(
+    'the batch clients of the guide %s prints every result',
+    async (name) => {
+      await writeFile(join(cwd, 'requests.ndjson'), `${lines}\n`);
+      const printed = await runExample(name, env, { args: ['requests.ndjson', name], cwd });
+      expect(printed).toMatch(/^completed /m);
+      expect(printed).toMatch(/^greeting \S/m);
+      expect(printed).toMatch(/^sum \S/m);
+    },
+  );
 
-  it('batch.sh prints every result', async () => {
+  it('the batch clients of the guide batch.sh prints every result', async () => {
     const printed = await runExample('curl/batch.sh', env);
     expect(printed.trim().split('\n')).toHaveLength(2);
   });
 });
 
 describe('the compliance clients of the guide', () => {
-  it.each(['javascript/export.mjs', 'python/export.py'] as const)('%s gets the messages of an entity', async (name) => {
-    await ask('pupil-of-an-export');
-    expect(await runExample(name, env, { args: ['pupil-of-an-export'], cwd })).toContain('messages');
-  });
+  it.each(['javascript/export.mjs', 'python/export.py'] as const)(
+    'the compliance clients of the guide %s gets the messages of an entity',
+    async (name) => {
+      await ask('pupil-of-an-export');
+      expect(await runExample(name, env, { args: ['pupil-of-an-export'], cwd })).toContain('messages');
+    },
+  );
 
   it('delete.mjs deletes an entity and prints the report', async () => {
     await ask('pupil-of-a-deletion');

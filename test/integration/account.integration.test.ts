@@ -53,7 +53,7 @@ describe('the three numbers of a balance', () => {
     expect(await numbers(principal)).toEqual([1_000, 0, 0, 1_000]);
   });
 
-  it('add up among many requests at once', async () => {
+  it('the three numbers of a balance add up among many requests at once', async () => {
     const principal = await lab.tenant(100_000 * RATE);
     const requests = await Promise.all(Array.from({ length: 60 }, () => lab.admit({ principal, maxTokens: 90 })));
     expect(await numbers(principal)).toEqual([100_000, 0, 6_000, 94_000]);
@@ -98,7 +98,7 @@ describe('publishing the book', () => {
     expect(await numbers(principal)).toEqual([1_458, 0, 0, 1_458]);
   });
 
-  it('changes nothing when it is sent twice', async () => {
+  it('publishing the book changes nothing when it is sent twice', async () => {
     const principal = await lab.tenant(1_000 * RATE);
     const requests = [await lab.admit({ principal }), await lab.admit({ principal })];
     for (const request of requests) {

@@ -111,7 +111,7 @@ describe('the balance', () => {
 describe('the monthly token budget', () => {
   const budget = { monthlyTokenBudget: 100 };
 
-  it('is none at null', async () => {
+  it('the monthly token budget is none at null', async () => {
     const key = await lab.key();
     await key.publish({ balanceMicro: 1e12, tokensByMonth: { [MONTH]: 1e15 } });
     expect((await key.admit()).verdict).toBe('admitted');
@@ -136,7 +136,7 @@ describe('the monthly token budget', () => {
     expect((await key.figures()).budgetUsedTokens).toBe(100);
   });
 
-  it('is full again in another month', async () => {
+  it('the monthly token budget is full again in another month', async () => {
     const key = await lab.key(budget);
     await key.publish({ balanceMicro: 1e12, tokensByMonth: { '202001': 5_000 } });
     expect((await key.admit()).verdict).toBe('admitted');
@@ -150,7 +150,7 @@ describe('the monthly token budget', () => {
     expect((await key.admit()).verdict).toBe('budget_in_flight');
   });
 
-  it('counts tokens, not credits', async () => {
+  it('the monthly token budget counts tokens, not credits', async () => {
     const key = await lab.key(budget);
 
     await key.admit({ rates: { promptMicro: 4 * RATE, completionMicro: 4 * RATE } });

@@ -32,7 +32,7 @@ describe('an admission', () => {
     expect(lookedAtFrom).toBeLessThanOrEqual(now + 15_000);
   });
 
-  it('has a place in the order of acceptance', async () => {
+  it('an admission has a place in the order of acceptance', async () => {
     const [first, second] = [await (await lab.key()).admit(), await (await lab.key()).admit()];
     expect(second.seq).toBeGreaterThan(first.seq);
   });
@@ -65,7 +65,7 @@ describe('a refusal', () => {
     ['throttle', { chatRpm: 1 }],
     ['daily', { dailyRequests: 1 }],
     ['tpm', { tpm: 25 }],
-  ] as const)('by %s takes nothing', async (verdict, limits) => {
+  ] as const)('a refusal by %s takes nothing', async (verdict, limits) => {
     const key = await lab.key();
     await key.admitWith(limits);
     const before = await lab.snapshot();

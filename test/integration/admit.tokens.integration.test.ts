@@ -27,7 +27,7 @@ describe('the tokens of a minute', () => {
     expect(await key.admit({ promptTokens: 40, maxTokens: 7 })).toMatchObject({ estimateTokens: 47, tokens: 747 });
   });
 
-  it('are admitted up to the limit', async () => {
+  it('the tokens of a minute are admitted up to the limit', async () => {
     const key = await lab.key();
 
     const { admitted, refused } = await fill(() => key.admitWith({ tpm: 100 }));
@@ -135,7 +135,7 @@ describe('the daily allowance of test keys', () => {
     expect(refused.retryAfterMs).toBe(86_400_000 - (refused.now % 86_400_000));
   });
 
-  it('is another one on another day', async () => {
+  it('the daily allowance of test keys is another one on another day', async () => {
     const key = await lab.key(test, 0);
     const yesterday = lab.keys.testAllowance(key.principal.tenantId, dayOf(Date.now() - 86_400_000));
     await lab.redis.set(yesterday, '1000');
@@ -151,7 +151,7 @@ describe('the daily allowance of test keys', () => {
     expect(await key.figures()).toMatchObject({ heldMicro: 0, budgetHeldTokens: 0, pendingMicro: 0 });
   });
 
-  it('gets back what a voided request took', async () => {
+  it('the daily allowance of test keys gets back what a voided request took', async () => {
     const key = await lab.key(test, 0);
     for (const requestId of ['req_a', 'req_b']) await key.admit({ requestId });
     expect((await key.admit()).verdict).toBe('test_tokens');
@@ -176,7 +176,7 @@ describe('the daily allowance of test keys', () => {
     expect([await allowanceOf(yesterday), await allowanceOf(Date.now())]).toEqual(['0', '20']);
   });
 
-  it('does not lower the rpm of live keys', async () => {
+  it('the daily allowance of test keys does not lower the rpm of live keys', async () => {
     const live = await lab.key();
     const sister = await lab.key({ ...test, tenantId: live.principal.tenantId }, 0);
     await live.publish({ balanceMicro: 1e9 });

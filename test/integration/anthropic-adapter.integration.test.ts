@@ -69,7 +69,7 @@ describe('the Messages API', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toMatchObject({ model: 'm', max_tokens: 10 });
   });
 
-  it('gives a complete answer', async () => {
+  it('the Messages API gives a complete answer', async () => {
     answers(COMPLETE);
 
     expect(await ask({ stream: false })).toEqual({ events: HI });
@@ -84,7 +84,7 @@ describe('the Messages API', () => {
       'with totals in its last event',
       START + textEvent('Hi') + finish('end_turn', { input_tokens: 3, output_tokens: 2 }) + STOP,
     ],
-  ])('gives a stream %s', async (_how, body) => {
+  ])('the Messages API gives a stream %s', async (_how, body) => {
     answers(body);
 
     const { events, failure } = await ask();
@@ -98,7 +98,7 @@ describe('the Messages API', () => {
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
     ['refusal', 'content_filter'],
-  ])('stops for %s, which is %s', async (reason, finishReason) => {
+  ])('the Messages API stops for %s, which is %s', async (reason, finishReason) => {
     answers(START + textEvent('Hi') + finish(reason) + STOP);
 
     expect((await ask()).events.at(-1)).toEqual({ kind: 'end', finishReason, usage: USAGE });
@@ -132,7 +132,7 @@ describe('the Messages API', () => {
     ['that waits for a tool', START + finish('tool_use') + STOP],
     ['that pauses', START + textEvent('Hi') + finish('pause_turn') + STOP],
     ['of 33 MB', `: ${'x'.repeat(33 * MEGABYTE)}\n\n`],
-  ])('fails with a stream %s', async (_what, body) => {
+  ])('the Messages API fails with a stream %s', async (_what, body) => {
     answers(body);
 
     const { events, failure } = await ask();
@@ -146,7 +146,7 @@ describe('the Messages API', () => {
     ['that is not JSON', 'canary'],
     ['that is cut', COMPLETE.slice(0, -9)],
     ['of 9 MB', COMPLETE.replace('Hi', 'x'.repeat(9 * MEGABYTE))],
-  ])('fails with a complete answer %s', async (_what, body) => {
+  ])('the Messages API fails with a complete answer %s', async (_what, body) => {
     answers(body);
 
     expect((await ask({ stream: false })).failure).toMatchObject({ fault: 'transient' });
@@ -161,7 +161,7 @@ describe('the Messages API', () => {
     [404, 'not_found_error', 'refused'],
     [400, 'invalid_request_error', 'caller'],
     [413, 'request_too_large', 'caller'],
-  ])('answers %d %s, which is %s', async (status, type, fault) => {
+  ])('the Messages API answers %d %s, which is %s', async (status, type, fault) => {
     answers(JSON.stringify({ type: 'error', error: { type, message: 'canary' } }), status, { 'retry-after': '7' });
 
     const { failure } = await ask();
@@ -170,7 +170,7 @@ describe('the Messages API', () => {
     expect(String((failure as Error).stack)).not.toContain('canary');
   });
 
-  it('ends at once when the call is aborted', async () => {
+  it('the Messages API ends at once when the call is aborted', async () => {
     const { promise: asked, resolve } = Promise.withResolvers<undefined>();
     server.answer((res) => {
       res.writeHead(200).write(START);
@@ -186,7 +186,7 @@ describe('the Messages API', () => {
     expect((await result).failure).toBe(reason);
   });
 
-  it('uses its connection again', async () => {
+  it('the Messages API uses its connection again', async () => {
     answers(START + textEvent('Hi') + finish('end_turn') + STOP);
 
     for (let call = 0; call < 10; call += 1) await ask();

@@ -46,7 +46,7 @@ describe('a batch', () => {
     expect(await service.redis.exists(service.keyspace.shard(0).keyRpm(tenant.keyId))).toBe(0);
   });
 
-  it('remembers the turns of an entity', async () => {
+  it('a batch remembers the turns of an entity', async () => {
     const tenant = await service.startTenant();
     await completed(await lab.submit(tenant, ['What is a batch?'], { entityId: 'pupil-1' }));
     const entity = await service.models.entities.findOne({ tenantId: tenant.tenantId, entityId: 'pupil-1' }).lean();
@@ -140,7 +140,7 @@ describe('a batch that cannot go on', () => {
     await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
   });
 
-  it('waits while its tenant is suspended', async () => {
+  it('a batch that cannot go on waits while its tenant is suspended', async () => {
     const tenant = await service.startTenant();
     await service.admin('patch', `/tenants/${tenant.tenantId}`, { status: 'suspended' });
     const batchId = await lab.submit(tenant, contents(2));
@@ -185,7 +185,7 @@ describe('the end of a batch before its lines', () => {
     service.provider.change({ first_token_ms: 0 });
   });
 
-  it('comes when its time is over', async () => {
+  it('the end of a batch before its lines comes when its time is over', async () => {
     const tenant = await service.startTenant({ credits: 0 });
     const batchId = await lab.submit(tenant, contents(3));
     await lab.until(batchId, 'to wait', ({ waitingFor }) => waitingFor === 'credits');

@@ -111,7 +111,7 @@ describe('a breaker', () => {
     expect(await lab.store.events({ limit: 10, order: 'desc' })).toEqual([expect.objectContaining(expected)]);
   });
 
-  it('that is reset is closed for all of them', async () => {
+  it('a breaker that is reset is closed for all of them', async () => {
     const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
     await call(first, provider, 1, refusal);
     await untilAll(workers, provider, false);
@@ -226,7 +226,7 @@ describe('a half-open breaker', () => {
     expect(lab.changes.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
   });
 
-  it('keeps the probe of a worker that lives', async () => {
+  it('a half-open breaker keeps the probe of a worker that lives', async () => {
     const { provider, running, ask } = await readyForProbe();
     const probe = ask(first);
     await waitFor(() => running[0], 'the probe');

@@ -114,11 +114,11 @@ describe('claiming', () => {
     expect(await lab.run(request, 1)).toMatchObject({ held: { micro: Infinity, tokens: 100 } });
   });
 
-  it('tells what the attempt before had asked', async () => {
+  it('claiming tells what the attempt before had asked', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
-    await lab.requests.append(request.ref(1), 1, ['a'], 1_234);
-    await lab.requests.append(request.ref(1), 2, ['b'], 9);
+    await lab.requests.append(request.ref(1), 1, ['a'], { promptTokens: 1_234 });
+    await lab.requests.append(request.ref(1), 2, ['b'], { promptTokens: 9 });
 
     expect((await lab.run(request, 2)).promptTokens).toBe(1_234);
   });
@@ -171,7 +171,7 @@ describe('claiming', () => {
     expect(await lab.snapshot()).toEqual(before);
   });
 
-  it('drops a request that was taken back', async () => {
+  it('claiming drops a request that was taken back', async () => {
     const { requestId, principal } = await lab.admit();
     expect(await lab.admissions.void(requestId, principal)).toBe('accepted');
 

@@ -75,8 +75,8 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['a claim that is sent again is the same claim', 'and values[9] ~= ARGV[4] then', 'then'],
   [
     'only the attempt with the fence may append',
-    "or values[2] ~= ARGV[2] then return 'superseded' end\n-- Sent",
-    "then return 'superseded' end\n-- Sent",
+    "or values[2] ~= ARGV[2] then return 'superseded' end\nif ARGV[6]",
+    "then return 'superseded' end\nif ARGV[6]",
   ],
   [
     'a batch that is sent again is not written again',

@@ -46,7 +46,7 @@ describe('the stored conversation of an entity', () => {
     return (await conversations.find(tenantId, entityId))?.history;
   }
 
-  it('is unknown before its first turn', async () => {
+  it('the stored conversation of an entity is unknown before its first turn', async () => {
     expect(await conversations.find('ten_1', newEntity())).toBeUndefined();
   });
 
@@ -68,7 +68,7 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
   });
 
-  it('keeps the 50 most recent messages', async () => {
+  it('the stored conversation of an entity keeps the 50 most recent messages', async () => {
     const entityId = newEntity();
 
     for (let seq = 1; seq <= 26; seq += 1) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
@@ -91,7 +91,7 @@ describe('the stored conversation of an entity', () => {
   });
 
   it.each(['$messages', '$$ROOT', '$literal', '{"$set":{}}', '$'.repeat(3), 'a.b', '\u0000', '😀', '\ud800x'])(
-    'takes any text for text: %j',
+    'the stored conversation of an entity takes any text for text: %j',
     async (content) => {
       const entityId = newEntity();
 
@@ -111,7 +111,7 @@ describe('the stored conversation of an entity', () => {
     expect(await models.entities.countDocuments({ entityId })).toBe(1);
   });
 
-  it('belongs to one tenant', async () => {
+  it('the stored conversation of an entity belongs to one tenant', async () => {
     const entityId = newEntity();
     await conversations.remember('ten_1', entityId, turn(1, 'mine'), CREATE);
     await conversations.remember('ten_2', entityId, turn(2, 'yours'), CREATE);
@@ -122,7 +122,7 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId, 'ten_2')).toEqual(messagesOf(turn(2, 'yours')));
   });
 
-  it('forgets one turn and nothing else', async () => {
+  it('the stored conversation of an entity forgets one turn and nothing else', async () => {
     const entityId = newEntity();
     for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
 

@@ -43,7 +43,7 @@ describe('a program', () => {
 });
 
 describe('a system package', () => {
-  it('is not tried by a user who is not root', async () => {
+  it('a system package is not tried by a user who is not root', async () => {
     await writeProgram(bin, 'apt-get', `echo "$@" >> ${folder.path}/apt-calls`);
     const failure = await installSystemPackages({ packages: PACKAGES, log, env, isRoot: false });
     expect(failure).toContain('only root');
@@ -105,7 +105,7 @@ describe('a long step', () => {
     await until(() => !isRunning(Number(result.lines[0])));
   });
 
-  it('is ended when the start is interrupted', async () => {
+  it('a long step is ended when the start is interrupted', async () => {
     const abort = new AbortController();
     const running = runStep({
       ...stepOf('echo started; exec /bin/sleep 60'),

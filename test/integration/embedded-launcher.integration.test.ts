@@ -153,6 +153,6 @@ describe('the launcher', () => {
   it('names the tasks when it does not know the one that is asked for', async () => {
     const { code, output } = await run('constructor');
     expect(code).toBe(1);
-    expect(output).toContain('Unknown task "constructor": one of start, start:api');
+    expect(output).toContain('Unknown task "constructor": one of start, dev, start:api');
   });
 });

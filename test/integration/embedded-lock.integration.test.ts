@@ -47,11 +47,14 @@ describe('a lock file', () => {
     expect(await lockHolder(file)).toBe(expected);
   });
 
-  it.each(['', 'not JSON', '{"pid":"x"}', 'null'])('that is damaged (%j) counts for nothing', async (content) => {
-    const file = join(folder.path, 'damaged.lock');
-    await writeFile(file, content);
-    await (await acquireLock(file)).release();
-  });
+  it.each(['', 'not JSON', '{"pid":"x"}', 'null'])(
+    'a lock file that is damaged (%j) counts for nothing',
+    async (content) => {
+      const file = join(folder.path, 'damaged.lock');
+      await writeFile(file, content);
+      await (await acquireLock(file)).release();
+    },
+  );
 
   it('left by a dead process goes to exactly one of many that want it at once', async () => {
     const file = join(folder.path, 'contended.lock');

@@ -37,7 +37,7 @@ describe('the check of ports', () => {
     ]);
   });
 
-  it('finds two settings with the same port', async () => {
+  it('the check of ports finds two settings with the same port', async () => {
     const port = await freePort();
     const faults = await findPortFaults([
       { setting: 'PORT', port, host: HOST },

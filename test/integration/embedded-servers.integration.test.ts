@@ -56,7 +56,7 @@ describe('a server process', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('whose program does not exist is told', async () => {
+  it('a server process whose program does not exist is told', async () => {
     await expect(startServer(serverOf('', { command: '/nonexistent' }))).rejects.toThrow('ENOENT');
   });
 

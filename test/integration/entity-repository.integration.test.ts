@@ -73,7 +73,7 @@ describe('a deleted entity', () => {
     expect(row).not.toHaveProperty('name');
   });
 
-  it('is deleted once, by whoever is first', async () => {
+  it('a deleted entity is deleted once, by whoever is first', async () => {
     const entityId = newEntity();
     await entities.insert(TENANT, entityId, {}, 1);
 
@@ -102,7 +102,7 @@ describe('a deleted entity', () => {
     expect(await turns(entityId)).toBeUndefined();
   });
 
-  it('is one of its tenant', async () => {
+  it('a deleted entity is one of its tenant', async () => {
     const entityId = newEntity();
     await remember(entityId, 1, true);
     await entities.remove('ten_2', entityId, moment(10));

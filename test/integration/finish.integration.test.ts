@@ -58,7 +58,7 @@ describe('finishing with an answer', () => {
     expect(JSON.parse(record ?? '')).toEqual(ending.settlement);
   });
 
-  it('deletes the body and ends the lease', async () => {
+  it('finishing with an answer deletes the body and ends the lease', async () => {
     const request = await running();
     expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(1);
 
@@ -112,7 +112,7 @@ describe('finishing with an answer', () => {
     expect(await lab.snapshot()).toEqual(before);
   });
 
-  it('refuses a second, different end', async () => {
+  it('finishing with an answer refuses a second, different end', async () => {
     const request = await running();
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', TOKENS));
     const before = await lab.snapshot();
@@ -123,7 +123,7 @@ describe('finishing with an answer', () => {
     expect(await lab.snapshot()).toEqual(before);
   });
 
-  it('is refused without a claim', async () => {
+  it('finishing with an answer is refused without a claim', async () => {
     const request = await lab.admit();
     const before = await lab.snapshot();
 

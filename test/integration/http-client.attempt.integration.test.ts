@@ -42,7 +42,7 @@ describe('the connection of a provider call', () => {
   const abandoned = () =>
     waitFor(() => (server.abandoned() === 1 ? true : undefined), 'the provider to see its connection close', 5_000);
 
-  it('serves the next one', async () => {
+  it('the connection of a provider call serves the next one', async () => {
     server.answer((res) => res.writeHead(200).end(text('Hi') + END));
 
     for (let call = 0; call < 20; call += 1) expect(await run()).toMatchObject({ finishReason: 'stop' });
@@ -60,7 +60,7 @@ describe('the connection of a provider call', () => {
     await abandoned();
   });
 
-  it('is closed by silence between two tokens', async () => {
+  it('the connection of a provider call is closed by silence between two tokens', async () => {
     server.answer((res) => res.writeHead(200).write(text('Hi')));
 
     await expect(run()).rejects.toThrow('no next token within 200 ms');

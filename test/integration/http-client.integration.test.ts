@@ -103,7 +103,7 @@ describe('a call of a provider over HTTP', () => {
     it.each([
       ['streamed', true],
       ['complete', false],
-    ])('after %s calls', async (_kind, stream) => {
+    ])('uses its connections again after %s calls', async (_kind, stream) => {
       if (stream) streams(textEvent('Hi'), FINISH, USAGE, DONE);
       else server.answer((res) => res.end(COMPLETE));
 
@@ -116,7 +116,7 @@ describe('a call of a provider over HTTP', () => {
       expect(server.abandoned()).toBe(0);
     });
 
-    it('after refused calls', async () => {
+    it('uses its connections again after refused calls', async () => {
       server.answer((res) => res.writeHead(429, { 'retry-after': '7' }).end('{"error":{"message":"canary"}}'));
 
       for (let call = 0; call < 20; call += 1) {
@@ -141,7 +141,7 @@ describe('a call of a provider over HTTP', () => {
       ['while the provider is silent', () => undefined],
       ['between two pieces', (res: ServerResponse) => res.writeHead(200).write(textEvent('Hi'))],
       ['inside an event', (res: ServerResponse) => res.writeHead(200).write('data: {"choi')],
-    ])('%s', async (_when, script) => {
+    ])('a call of a provider over HTTP closes its connection when it is aborted: %s', async (_when, script) => {
       let asked = false;
       server.answer((res) => {
         script(res);
@@ -166,7 +166,7 @@ describe('a call of a provider over HTTP', () => {
       expect(server.requests).toEqual([]);
     });
 
-    it('by a reader that leaves', async () => {
+    it('a call of a provider over HTTP closes its connection when it is aborted: by a reader that leaves', async () => {
       server.answer((res) => res.writeHead(200).write(textEvent('Hi')));
 
       for await (const event of generate()) {
@@ -190,7 +190,7 @@ describe('a call of a provider over HTTP', () => {
   });
 
   describe('reads a stream', () => {
-    it('whose characters are cut anywhere', async () => {
+    it('a call of a provider over HTTP reads a stream: whose characters are cut anywhere', async () => {
       server.answer((res) => {
         res.writeHead(200);
         const bytes = Buffer.from(textEvent('é😀漢') + FINISH + USAGE + DONE);
@@ -211,7 +211,7 @@ describe('a call of a provider over HTTP', () => {
       ['with a byte order mark', `\ufeff${textEvent('Hi')}${FINISH}${USAGE}${DONE}`],
       ['without [DONE]', `${textEvent('Hi')}${FINISH}${USAGE}`],
       ['with more after [DONE]', `${textEvent('Hi')}${FINISH}${USAGE}${DONE}data: nonsense\n\n`],
-    ])('%s', async (_how, text) => {
+    ])('a call of a provider over HTTP reads a stream: %s', async (_how, text) => {
       streams(text);
 
       expect(await readAll(generate())).toEqual([{ kind: 'text', text: 'Hi' }, END]);
@@ -255,7 +255,7 @@ describe('a call of a provider over HTTP', () => {
     });
   });
 
-  it('follows no redirect', async () => {
+  it('a call of a provider over HTTP follows no redirect', async () => {
     server.answer((res) => res.writeHead(307, { location: `${server.url}/elsewhere` }).end());
 
     expect(await failureOf(generate())).toMatchObject({ fault: 'refused', status: 307 });

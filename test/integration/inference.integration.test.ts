@@ -119,13 +119,13 @@ describe('a job', () => {
     expect(left).toEqual([]);
   });
 
-  it('carries ids only', async () => {
+  it('a job carries ids only', async () => {
     await add('req_1');
 
     expect(await lab.redis.hget(`${lab.keys.tag}:interactive:req_1`, 'data')).toBe('{"tenantId":"ten_1"}');
   });
 
-  it('is run by one of many workers', async () => {
+  it('a job is run by one of many workers', async () => {
     for (let count = 0; count < 4; count += 1) startWorker({ ...TIMINGS, lockMs: 10_000 });
     const ids = Array.from({ length: 40 }, (_, index) => `req_${index}`);
 
@@ -249,7 +249,7 @@ describe('a worker', () => {
     expect(await queues.queue(SHARD, 'interactive').getWaitingCount()).toBe(21 - delivered.length);
   });
 
-  it('runs no more at once than it may', async () => {
+  it('a worker runs no more at once than it may', async () => {
     let running = 0;
     let most = 0;
     runPipeline = async () => {

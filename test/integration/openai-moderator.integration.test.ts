@@ -52,7 +52,7 @@ describe('a moderation endpoint', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ model: 'm', input: ['one', 'two'] });
   });
 
-  it('is judged by the tenant’s thresholds', async () => {
+  it('a moderation endpoint is judged by the tenant’s thresholds', async () => {
     answers(answerOf(0.3));
     const policy = (thresholds: Record<string, number>, disabled: string[] = []) => ({
       policy: { disabled, thresholds },
@@ -74,7 +74,7 @@ describe('a moderation endpoint', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it('is not asked about nothing', async () => {
+  it('a moderation endpoint is not asked about nothing', async () => {
     expect(await open().check([' ', ''])).toMatchObject({ flagged: false });
     expect(server.requests).toEqual([]);
   });
@@ -82,7 +82,7 @@ describe('a moderation endpoint', () => {
   it.each([
     ['a connection that was closed', (res: ServerResponse) => res.socket?.resetAndDestroy()],
     ['a moment of overload', (res: ServerResponse) => res.writeHead(503).end()],
-  ])('is asked once more after %s', async (_what, fail) => {
+  ])('a moderation endpoint is asked once more after %s', async (_what, fail) => {
     server.answer((res) => {
       if (server.requests.length === 1) fail(res);
       else res.end(answerOf(0));
@@ -96,7 +96,7 @@ describe('a moderation endpoint', () => {
     ['refuses its key', 401, '{"error":{"code":"invalid_api_key","message":"canary"}}', 1],
     ['answers something else', 200, '<html>canary</html>', 2],
     ['answers for fewer texts', 200, '{"results":[]}', 2],
-  ])('gives no verdict when it %s', async (_what, status, body, calls) => {
+  ])('a moderation endpoint gives no verdict when it %s', async (_what, status, body, calls) => {
     answers(body, status);
 
     const failure = await open({ apiKey: 'sk-mod' })
@@ -108,7 +108,7 @@ describe('a moderation endpoint', () => {
     expect(server.requests).toHaveLength(calls);
   });
 
-  it('gives no verdict when it takes too long', async () => {
+  it('a moderation endpoint gives no verdict when it takes too long', async () => {
     server.answer(() => undefined);
 
     await expect(open({ timeoutMs: 100 }).check('x')).rejects.toThrow('no verdict within 100 ms');

@@ -139,7 +139,7 @@ describe('an OpenAI-compatible server', () => {
   const ask = (stream: boolean, path = '/v1') =>
     readEvents(createAdapters(http).openai.generate(providerOf('openai', server.url + path), callOf({ stream })));
 
-  it.each(STREAMS)('streams as %s', async (_server, body, expected) => {
+  it.each(STREAMS)('an OpenAI-compatible server streams as %s', async (_server, body, expected) => {
     answers(body);
 
     expect(await ask(true)).toEqual({ events: expected });
@@ -171,7 +171,7 @@ describe('an OpenAI-compatible server', () => {
     ['vLLM', sse({ object: 'error', message: 'too long', type: 'BadRequestError', code: 400 }), 'caller'],
     ['DeepSeek', sse(choice({ content: 'H' }, 'insufficient_system_resource'), '[DONE]'), 'transient'],
     ['a model that wants a tool', sse(choice({ tool_calls: [{}] }, 'tool_calls'), '[DONE]'), 'transient'],
-  ])('fails inside its stream: %s', async (_server, body, fault) => {
+  ])('an OpenAI-compatible server fails inside its stream: %s', async (_server, body, fault) => {
     answers(body);
 
     expect((await ask(true)).failure).toMatchObject({ fault });

@@ -55,7 +55,7 @@ describe('a client that has gone before its relay is opened', () => {
     }, 'the end of its reader’s lease');
   });
 
-  it('waits for no complete answer', async () => {
+  it('a client that has gone before its relay is opened waits for no complete answer', async () => {
     const { requestId } = await relay.start();
     const res = await responseWithoutClient();
 

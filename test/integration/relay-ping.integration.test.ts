@@ -30,7 +30,7 @@ describe('the head of a stream', () => {
   const pings = (stream: ServedStream, count: number) =>
     waitFor(() => (stream.text().split(': ping\n\n').length > count ? true : undefined), 'pings');
 
-  it('comes with the first ping', async () => {
+  it('the head of a stream comes with the first ping', async () => {
     const request = await relay.start();
     const stream = await serve(request.requestId, { pingMs: PING_MS });
 

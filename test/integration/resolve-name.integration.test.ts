@@ -40,7 +40,7 @@ describe('a name server that never answers', () => {
     expect(asked).toBeGreaterThanOrEqual(64);
   });
 
-  it('is not asked for names of loopback', async () => {
+  it('a name server that never answers is not asked for names of loopback', async () => {
     const before = asked;
     const resolve = createTenantResolver({ allowLocalNames: false, servers: [server] });
 

@@ -142,7 +142,7 @@ describe('a process that dies while it settles', () => {
     expect(told).toEqual([requestIds, requestIds]);
   });
 
-  it('leaves the shard to another one', async () => {
+  it('a process that dies while it settles leaves the shard to another one', async () => {
     const { tenantId } = await owing();
     const [leader, other] = [newSettler(), newSettler()];
     await leader.settleShard(SHARD);

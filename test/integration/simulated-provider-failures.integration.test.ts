@@ -138,7 +138,7 @@ describe('usage and text that are missing', () => {
     expect(provider.stats()).toMatchObject(counts);
   });
 
-  it('empty ends regularly without text', async () => {
+  it('usage and text that are missing empty ends regularly without text', async () => {
     const { choices } = await client.complete('sim?fail=empty');
     const { text, finishReason, usage } = await client.stream('sim?fail=empty');
 

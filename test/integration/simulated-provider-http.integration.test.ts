@@ -86,14 +86,14 @@ describe('settings', () => {
 });
 
 describe('moderation', () => {
-  it('flags marked inputs, each on its own', async () => {
+  it('moderation flags marked inputs, each on its own', async () => {
     const response = await client.post('/v1/moderations', { input: ['Hello', 'simulate-flagged'] });
 
     expect(await response.json()).toMatchObject({ results: [{ flagged: false }, { flagged: true }] });
     expect(provider.stats()).toMatchObject({ moderations: 1, calls: 0 });
   });
 
-  it('can be slow and can be down', async () => {
+  it('moderation can be slow and can be down', async () => {
     provider.change({ moderation_ms: 5, moderation_status: 503 });
 
     expect((await client.post('/v1/moderations', { input: 'Hello' })).status).toBe(503);

@@ -111,7 +111,7 @@ describe('an admission', () => {
     expect(taken).toEqual([]);
   });
 
-  it('is run when it has a body and no job', async () => {
+  it('an admission is run when it has a body and no job', async () => {
     const { requestId, principal } = await accepted();
 
     await sweep.sweepShard(SHARD);
@@ -281,7 +281,7 @@ describe('a round', () => {
     expect(taken).toMatchObject([{ requestId: dead.requestId }]);
   });
 
-  it('is one process’s work at a time', async () => {
+  it('a round is one process’s work at a time', async () => {
     await sweep.sweepShard(SHARD);
     await abandoned();
     const other = newSweep('other');

@@ -58,7 +58,7 @@ describe('a name', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it('that nobody knows is a sentence', async () => {
+  it('a name that nobody knows is a sentence', async () => {
     const resolve = () => Promise.reject(new Error('ENOTFOUND'));
     const client = createWebhookClient({ allowPrivate: false, resolve });
 
@@ -88,7 +88,7 @@ describe('a receiver', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it('that does not answer ends the attempt', async () => {
+  it('a receiver that does not answer ends the attempt', async () => {
     receiver.answerWith(() => undefined);
 
     expect(await client.send(receiver.url, {}, BODY)).toEqual({ error: 'The receiver did not answer within 1 s.' });
@@ -111,7 +111,7 @@ describe('a receiver', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('that is not there is a sentence', async () => {
+  it('a receiver that is not there is a sentence', async () => {
     expect((await client.send('http://127.0.0.1:1/', {}, BODY)).error).toBe(
       'The connection to the receiver failed (ECONNREFUSED).',
     );

@@ -197,7 +197,7 @@ describe('a receiver', () => {
     expect(told.map(({ type }) => type)).toEqual(['webhook.disabled']);
   });
 
-  it('that answers well in between is not', async () => {
+  it('a receiver that answers well in between is not', async () => {
     const webhook = await subscribe('key.revoked');
 
     for (let day = 0; day <= 12; day += 1) {

@@ -41,7 +41,7 @@ describe('the life of a request', () => {
     expect(result.numRuns).toBe(INTERLEAVINGS);
   });
 
-  it.each(Object.keys(ALL_GUARDS) as (keyof Guards)[])('breaks a promise without %s', (guard) => {
+  it.each(Object.keys(ALL_GUARDS) as (keyof Guards)[])('the life of a request breaks a promise without %s', (guard) => {
     expect(explore({ ...ALL_GUARDS, [guard]: false }).failed).toBe(true);
   });
 });

@@ -3,7 +3,8 @@ import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
-import { createAuditTrail } from '../../api/resources/audit-log/audit-trail.ts';
+import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
+import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
@@ -34,7 +35,7 @@ export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 export const CREDENTIALS_KEY = Buffer.alloc(32, 7);
 
 /** A clock that stands until a test moves it. */
-export interface TestClock {
+interface TestClock {
   now(): number;
   advance(ms: number): void;
 }
@@ -106,7 +107,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accounts: createAccountRepository(mongo),
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
-    auditTrail: createAuditTrail({ audit: createAuditRepository(mongo), clock, log }),
+    events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     laneStatistics: createLaneStatistics(redis, keyspace),
     shardDirectory: createShardDirectory(mongo, 2),
     outbox: createOutbox(redis, keyspace),

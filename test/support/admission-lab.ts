@@ -16,10 +16,10 @@ export const RATE = 1_000_000;
 /** Waiting jobs at which the lane is full. */
 export const LANE_LIMIT = 20;
 
-export type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
+type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
 
 /** One key over real Redis. Time is moved by moving what Redis has noted of it into the past. */
-export interface LabKey {
+interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
   admit(asked?: Asked, now?: number): Promise<Admission>;

@@ -34,7 +34,7 @@ export interface BookLab {
   close(): Promise<void>;
 }
 
-export interface UsageSum {
+interface UsageSum {
   requests: number;
   tokens: number;
   costMicro: number;

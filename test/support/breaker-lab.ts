@@ -24,7 +24,7 @@ export interface LabWorker extends Breakers {
   log: ReturnType<typeof createRecordingLog>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   url?: string;
   /** Hears no messages, so that only reading is left. */
   isDeaf?: boolean;

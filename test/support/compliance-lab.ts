@@ -14,7 +14,7 @@ import { useStarted } from './use-service.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
-export type Deletion = ComplianceResource & { entity_hash: string; report: Record<string, number> };
+type Deletion = ComplianceResource & { entity_hash: string; report: Record<string, number> };
 
 /** A tenant with an entity whose id is nowhere else, and a word that stands in whatever it says and is told. */
 export interface DeletionCase {

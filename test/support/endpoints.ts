@@ -1,13 +1,25 @@
 import request from 'supertest';
 
-import { ENDPOINTS, endpointRule } from '../../api/contract/endpoints.ts';
-import type { EndpointName, EndpointRule, PathParam } from '../../api/contract/endpoints.ts';
+import type { Endpoint } from '../../api/contract/define-endpoint.ts';
+import type { Method, Operation } from '../../api/contract/operation.ts';
+import type { PathParam as AnyPathParam } from '../../api/contract/path-parameters.ts';
+import { ENDPOINTS } from '../../api/endpoints.ts';
+import type { EndpointName } from '../../api/endpoints.ts';
 import { chatOf, postChat, requestIdOf } from './chat.ts';
 import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
-export { paramsOf } from '../../api/contract/endpoints.ts';
-export type { PathParam } from '../../api/contract/endpoints.ts';
+/** The parameters of the public API's paths. */
+export type PathParam = Exclude<AnyPathParam, 'tenantId' | 'provider' | 'tier'>;
+
+export function endpointRule(name: EndpointName): Endpoint {
+  return ENDPOINTS[name];
+}
+
+export function paramsOf(path: string): PathParam[] {
+  // The public paths have no others.
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
+}
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 
@@ -57,31 +69,20 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
   },
 };
 
-/** The least valid body of an endpoint that needs more than `{}`. */
-const BODIES: Partial<Record<EndpointName, object>> = {
-  createChat: chatOf('Hi'),
-  streamChat: chatOf('Hi'),
-  createBatch: BATCH,
-  createEntity: { entity_id: 'pupil' },
-  createWebhook: WEBHOOK,
-  createCheckout: CHECKOUT,
-  createExport: NOBODY,
-  createDeletion: NOBODY,
-  createChatCompletion: { model: 'mobius', ...chatOf('Hi') },
-};
-
-export function bodyOf(name: EndpointName): object {
-  return BODIES[name] ?? {};
+/** The body of an operation's first example. */
+function bodyOf({ examples }: Operation): object {
+  const [first] = Object.values(examples);
+  return typeof first?.body === 'object' && first.body !== null ? first.body : {};
 }
 
-/** Whether an endpoint reads a JSON body. */
-export function hasBody({ body }: EndpointRule): boolean {
-  return body === 'json' || body === 'optional-json' || body === 'chat' || body === 'batch';
+/** Whether an operation reads a JSON body. */
+export function hasBody({ body }: Operation): boolean {
+  return body !== undefined;
 }
 
 /** The endpoint's path with every parameter taken from `values`. */
 export function pathOf(name: EndpointName, values: Partial<Record<PathParam, string>>): string {
-  return ENDPOINTS[name].path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) =>
+  return endpointRule(name).path.replaceAll(/:(\w+)/g, (_whole, param: PathParam) =>
     encodeURIComponent(values[param] ?? 'x'),
   );
 }
@@ -97,7 +98,7 @@ export async function makeResources<Name extends PathParam = PathParam>(
   return Object.fromEntries(made) as Record<Name, string>;
 }
 
-export function send(service: TestService, method: EndpointRule['method'], path: string): request.Test {
+export function send(service: TestService, method: Method, path: string): request.Test {
   const agent = request(service.app);
   const url = `/platform/v1${path}`;
   switch (method) {
@@ -123,5 +124,5 @@ export function call(
   const rule = endpointRule(name);
   const sent = send(service, rule.method, pathOf(name, values));
   if (key !== undefined) void sent.auth(key, { type: 'bearer' });
-  return hasBody(rule) ? sent.send(bodyOf(name)) : sent;
+  return hasBody(rule) ? sent.send(bodyOf(rule)) : sent;
 }

@@ -14,7 +14,7 @@ import { spawnProcess, waitUntilReady } from './processes.ts';
 import type { TestProcess } from './processes.ts';
 import { mongoUri } from './stores.ts';
 
-export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 
 export interface ApiProcess extends TestProcess {
   url: string;
@@ -26,7 +26,7 @@ export interface WorkerProcess extends TestProcess {
   url: string;
 }
 
-export interface ProviderCounts {
+interface ProviderCounts {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;

@@ -10,7 +10,7 @@ export interface LiveStream {
   close(): void;
 }
 
-export interface StreamRead {
+interface StreamRead {
   /** Sequence numbers of the events, in the order of their coming. */
   ids: number[];
   text: string;

@@ -4,7 +4,7 @@ import type { WireAnswer } from '../fuzz/check-answer.ts';
 import { writeQuery } from '../fuzz/examples.ts';
 import type { ExampleRequest } from '../fuzz/examples.ts';
 import type { Endpoint, ServedDocument } from '../fuzz/read-document.ts';
-import { wireName } from '../../api/openapi/parameters.ts';
+import { wireName } from '../../api/contract/path-parameters.ts';
 import type { PathParam } from './endpoints.ts';
 import type { TestService } from './service.ts';
 

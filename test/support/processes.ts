@@ -8,7 +8,7 @@ import { ofTheMachine, QUIET, ROOT } from '../../scripts/harness/program.ts';
 const READY_TIMEOUT_MS = 40_000;
 const POLL_MS = 25;
 
-export interface Exit {
+interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
   /** Milliseconds from the start of the process. */
@@ -30,7 +30,7 @@ export interface TestProcess {
 export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/simulated-provider/main.ts';
 
 /** An environment without settings of the machine or of an outer run. */
-export function cleanEnvironment(settings: Record<string, string>): Environment {
+function cleanEnvironment(settings: Record<string, string>): Environment {
   return { ...ofTheMachine(), ...settings };
 }
 

@@ -11,13 +11,13 @@ interface Choice {
   finish_reason: string | null;
 }
 
-export interface Reply {
+interface Reply {
   choices: Choice[];
   usage?: Usage | null;
 }
 
 /** What a reader has of a stream, and whether the connection broke. */
-export interface StreamRead {
+interface StreamRead {
   events: string[];
   text: string;
   finishReason: string | null;

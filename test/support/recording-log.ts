@@ -1,6 +1,6 @@
 import type { LogFields, Logger } from '../../shared/infra/logging/logger.ts';
 
-export interface LogLine {
+interface LogLine {
   level: 'error' | 'warn' | 'info' | 'debug';
   message: string;
   fields: LogFields;

@@ -13,7 +13,7 @@ import type { LabRequest, RequestLab } from './request-lab.ts';
 import { openTestRedis } from './stores.ts';
 
 /** A running request whose events the test writes itself, as a worker would. */
-export interface RunningRequest {
+interface RunningRequest {
   requestId: string;
   /** Appends one entry and publishes it. */
   append(...deltas: string[]): Promise<void>;

@@ -15,7 +15,7 @@ import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { ClaimedRequest } from '../../shared/infra/redis/requests/claimed-request.ts';
+import type { ClaimedRequest } from '../../shared/infra/redis/requests/running-request.ts';
 import type { AttemptRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';

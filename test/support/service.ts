@@ -21,7 +21,7 @@ import { createRecordingLog } from './recording-log.ts';
 import type { RecordingLog } from './recording-log.ts';
 import { mongoUri, openTestRedis, redisUrl, uniqueName } from './stores.ts';
 
-export const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
+const ADMIN_TOKEN = 'an-administrator-token-of-tests-0123456789';
 
 /** Fields of `POST /admin/v1/tenants` and of its key. */
 export interface TenantOptions {

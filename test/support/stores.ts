@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
-import type { Connection } from 'mongoose';
-
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
 
@@ -37,6 +36,6 @@ export async function openTestRedis(role: ConnectionRole, url = redisUrl()): Pro
 }
 
 /** A connection to a database of its own. */
-export function openTestMongo(database: string): Promise<Connection> {
+export function openTestMongo(database: string): Promise<MongoConnection> {
   return connectMongo(mongoUri(database));
 }

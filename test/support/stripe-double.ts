@@ -4,12 +4,12 @@ import Stripe from 'stripe';
 import type { TestService } from './service.ts';
 import { startScriptedServer } from './scripted-server.ts';
 
-export const WEBHOOK_SECRET = 'whsec_of_the_tests';
+const WEBHOOK_SECRET = 'whsec_of_the_tests';
 
 /** The settings with which a service uses the double. */
 export const STRIPE_ENV = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: WEBHOOK_SECRET };
 
-export interface StripeSession {
+interface StripeSession {
   id: string;
   /** As the service has sent them, form-encoded. */
   fields: Record<string, string>;

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { InferenceWorker } from '../processors/inference.ts';
 
 /** The lane of batches and the one it yields to. */
-export interface PacedLane {
+interface PacedLane {
   batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }

@@ -63,10 +63,7 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
 }
 
 /** Books charges of erased entities under their pseudonyms. */
-export function gateLedger(
-  ledger: SettlementRepository,
-  gate: Pick<ErasureGate, 'pseudonymize'>,
-): SettlementRepository {
+function gateLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'pseudonymize'>): SettlementRepository {
   return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 

@@ -39,9 +39,9 @@ export interface ModerationPolicy {
   readonly thresholds: Readonly<Record<string, number>>;
 }
 
-export type ModerationBackend = 'local' | 'openai';
+type ModerationBackend = 'local' | 'openai';
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Default: `DEFAULT_MODERATION_POLICY`. */
   readonly policy?: ModerationPolicy;
   readonly signal?: AbortSignal;
@@ -53,7 +53,7 @@ export interface Moderator {
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
 
-export const DEFAULT_THRESHOLD = 0.5;
+const DEFAULT_THRESHOLD = 0.5;
 
 export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
 

@@ -6,18 +6,20 @@ import { laneOf } from '../../shared/contracts/jobs.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/claimed-request.ts';
+import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/running-request.ts';
 import type { AttemptRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 const POLL_MS = 250;
+/** By then every worker has replayed what it ended and renewed what it runs, which Redis may have come back without. */
+const REPLAYED_MS = 1_500;
 
 export interface AwaitTurnDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
   /** Whether Redis has just come back, so that a lease which ran out meanwhile says nothing of its worker. */
-  hasReconnectedRecently: () => boolean;
+  hasReconnectedRecently: (withinMs?: number) => boolean;
 }
 
 export interface ClaimDeps extends AwaitTurnDeps {
@@ -38,7 +40,10 @@ export async function awaitTurn(
   { requests, hasReconnectedRecently }: AwaitTurnDeps,
   { shard, requestId, attempt }: Delivery,
 ): Promise<void> {
-  if (attempt === 1) return;
+  if (attempt === 1) {
+    while (hasReconnectedRecently(REPLAYED_MS)) await pause(POLL_MS);
+    return;
+  }
   while (hasReconnectedRecently() || (await requests.leaseLeftMs(shard, requestId)) > 0) await pause(POLL_MS);
 }
 
@@ -50,7 +55,8 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 
 function refOf(claimed: ClaimedRequest): AttemptRef {
   const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
-  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence: claimed.fence };
+  const { fence, owner } = claimed;
+  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence, owner };
 }
 
 /** Without its body a request has no price either: what it holds is given back. */
@@ -92,6 +98,7 @@ export function createClaim(deps: ClaimDeps) {
       sentSeq: sent,
       text,
       unsent: [],
+      sent: [],
       asked: undefined,
       promptTokens,
       provider: '',

@@ -72,6 +72,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
+      earlier: answer.sent,
       terminal: { finishReason, usage, trace: answer.trace, ...(error === undefined ? {} : { error }) },
       costMicro: settlement?.costMicro ?? 0,
       retentionMs: envelope.retentionMs,

@@ -98,6 +98,8 @@ export interface AnswerSoFar {
   text: string;
   /** Released, not yet in the stream: it goes out with the terminal event. */
   unsent: string[];
+  /** What this attempt has sent, should Redis lose some of it. */
+  sent: string[];
   /** What the provider was asked; undefined: nobody has been asked yet. */
   asked: readonly ChatMessage[] | undefined;
   /** An estimate of what was asked; 0: nobody has been asked yet. */

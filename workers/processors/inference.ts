@@ -28,7 +28,7 @@ export interface InferenceDeps {
 }
 
 /** Milliseconds. */
-export interface InferenceTimings {
+interface InferenceTimings {
   lockMs: number;
   stallCheckMs: number;
   canaryMs: number;

@@ -16,7 +16,9 @@ export interface FinishJournalDeps {
 }
 
 /** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
-const KEPT_MS = 5_000;
+const KEPT_MS = 10_000;
+/** Some hundred a second for that time; what is kept has the texts of the answers. */
+const KEPT_MAX = 5_000;
 
 /**
  * Keeps what this worker has ended in the last seconds. Redis may go away and come back without them
@@ -28,7 +30,8 @@ export function createFinishJournal({ requests, clock, log }: FinishJournalDeps)
 
   /** Nothing ends while Redis is away, so what is left at the reconnect is of the last seconds before. */
   function dropOlder(now: number): void {
-    while (first < kept.length && (kept[first]?.at ?? now) < now - KEPT_MS) first += 1;
+    const oldest = now - KEPT_MS;
+    while (first < kept.length && (kept.length - first > KEPT_MAX || (kept[first]?.at ?? now) < oldest)) first += 1;
     if (first * 2 < kept.length) return;
     kept = kept.slice(first);
     first = 0;
@@ -39,7 +42,8 @@ export function createFinishJournal({ requests, clock, log }: FinishJournalDeps)
       const finished = await requests.finish(ref, sentSeq, ending);
       const now = clock.now();
       dropOlder(now);
-      if (finished && ending.settlement !== undefined) kept.push({ at: now, ref, sentSeq, ending });
+      // One without a charge, too: the request would run again although its caller was told that it failed.
+      if (finished) kept.push({ at: now, ref, sentSeq, ending });
       return finished;
     },
 

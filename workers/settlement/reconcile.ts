@@ -36,7 +36,7 @@ export interface Drift {
   lostRequests: number;
 }
 
-export interface Reconciled {
+interface Reconciled {
   tenants: number;
   /** Tenants that could not be looked at; what is said of drift is about the others. */
   failed: number;
@@ -45,7 +45,7 @@ export interface Reconciled {
   left: Drift;
 }
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   repair: boolean;
   /** Adds up whole ledgers, instead of what was booked since the last time. */
   full?: boolean;
@@ -71,7 +71,7 @@ export function isDrifting(drift: Drift): boolean {
   return Object.values(drift).some((amount) => amount !== 0);
 }
 
-export function addDrift(sum: Drift, more: Drift): void {
+function addDrift(sum: Drift, more: Drift): void {
   for (const name of Object.keys(more) as (keyof Drift)[]) sum[name] += more[name];
 }
 

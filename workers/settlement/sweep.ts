@@ -1,4 +1,4 @@
-import type { Terminal } from '../../shared/contracts/events.ts';
+import { LOST } from '../../shared/contracts/events.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -30,17 +30,6 @@ const WAITING_MS = 30_000;
 const TAKEOVERS_MAX = 50;
 /** A request that has taken so many workers with it is ended instead of run again. */
 const ATTEMPTS_MAX = 3;
-
-/** What a caller hears whose request has no body: it was lost between admission and queue, or had no worker for hours. */
-const LOST: Terminal = {
-  finishReason: 'error',
-  usage: { promptTokens: 0, completionTokens: 0 },
-  error: {
-    code: 'model_unavailable',
-    message: 'The request was lost before it could be answered; send it again.',
-    retryAfterSeconds: 1,
-  },
-};
 
 export interface Sweep {
   sweepShard(shard: number): Promise<void>;

@@ -5,10 +5,7 @@ import type { AccountRepository, Book } from '../../../shared/infra/mongo/accoun
 import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
-import { readBalance } from '../tenants/balance.ts';
-
-/** Amounts beyond this would not be exact as micro-credits in a number; what is left of 2^53 is for usage. */
-export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
+import { BALANCE_MICRO_MAX, readBalance } from '../../resources/billing/read-balance.ts';
 
 export interface BookCreditsDeps {
   accounts: AccountRepository;

@@ -1,11 +1,20 @@
+import { createHash } from 'node:crypto';
+
 import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import { shardOf } from './shard-of.ts';
 import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
-import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
-import type { TenantChanges, TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type {
+  TenantChanges,
+  TenantRepository,
+  TenantRow,
+} from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
+
+/** The shard of a new tenant: an even spread over `shards`, without a counter that processes share. */
+export function shardOf(tenantId: string, shards: number): number {
+  return createHash('sha256').update(tenantId).digest().readUInt32BE(0) % shards;
+}
 
 export interface CreateTenantDeps {
   tenants: TenantRepository;

@@ -2,16 +2,19 @@ import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow, CheckoutStatus } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type {
+  CheckoutRepository,
+  CheckoutRow,
+  CheckoutStatus,
+} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { BookPayment } from '../book-payment.ts';
 import { TEST_PAYMENT_PATH } from './test-payment.ts';
-import { checkoutStatus } from '../../resources/billing/checkout-status.ts';
-import { pathId } from '../../contract/path-id.ts';
+import { checkoutStatus } from '../../resources/billing/billing-resource.ts';
+import { readParam } from '../../contract/path-parameters.ts';
 import { renderTestPayment, testPaymentPolicy } from './page.ts';
 
 export interface TestPaymentDeps {
@@ -55,7 +58,7 @@ function sendPage(res: Response, checkout: CheckoutRow, status: CheckoutStatus, 
 /** The page on which a test payment is paid or cancelled, once; whoever knows the unguessable id may. */
 export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPaymentDeps): Router {
   async function find(req: Request): Promise<CheckoutRow> {
-    const checkout = await checkouts.findAny(pathId(req, 'checkoutId', 'cs'));
+    const checkout = await checkouts.findAny(readParam(req, 'checkoutId'));
     if (checkout?.payment === 'test') return checkout;
     throw new ServiceError('not_found', 'There is no checkout with this id.');
   }

@@ -1,9 +1,12 @@
 import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { CheckoutRow, Order } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { CheckoutRepository } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type {
+  CheckoutRepository,
+  CheckoutRow,
+  Order,
+} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Payment } from '../../payments/payment.ts';
-import { BALANCE_MICRO_MAX } from '../../admin/credits/book-credits.ts';
+import { BALANCE_MICRO_MAX } from './read-balance.ts';
 
 /** As long as Stripe lets a session live. */
 const OPEN_MS = 24 * 3_600_000;
@@ -39,7 +42,10 @@ export async function openCheckout(
   const { successUrl, cancelUrl } = urls;
   const row: CheckoutRow = {
     _id: checkoutId,
-    ...{ tenantId, keyId, successUrl, cancelUrl },
+    tenantId,
+    keyId,
+    successUrl,
+    cancelUrl,
     ...order,
     status: 'open',
     payment: payment.name,

@@ -1,5 +1,7 @@
 import type { Request, Response } from 'express';
 
+import { SENT } from '../../contract/define-endpoint.ts';
+import type { Sent } from '../../contract/define-endpoint.ts';
 import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import type { Accept } from '../../admission/accept.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
@@ -30,18 +32,19 @@ const NO_RELAY = { close: () => undefined };
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
 export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
   /** 202 at once; the answer is looked up or streamed later. */
-  async function later(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+  async function later(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
     const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
     const { head, replayed } = await accept(res, route, body, () => NO_RELAY);
     if (replayed) res.setHeader('Idempotent-Replayed', 'true');
     res.setHeader('Location', `${req.baseUrl}/chat/${head.requestId}`);
     res.setHeader('Preference-Applied', 'respond-async');
     res.status(202).json({ id: head.requestId, object: 'chat.request', created_at: head.created, status: 'queued' });
+    return SENT;
   }
 
   return {
     /** The complete answer as JSON. */
-    async complete(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+    async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       if (wantsAsync(req)) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
@@ -55,16 +58,18 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stoppi
       });
       res.end(json);
       dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+      return SENT;
     },
 
     /** The answer as Server-Sent Events. */
-    async stream(req: Request, res: Response, body: ParsedChatBody): Promise<void> {
+    async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       const route = { endpoint: 'chat.stream', stream: true, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openForwarder(hub, res, { shard, requestId, existing, timeoutMs, ...relayTimes }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       await relay.forward(head);
+      return SENT;
     },
   };
 }

@@ -7,7 +7,7 @@ import { createComplianceQueue } from '../../../shared/infra/queue/compliance-qu
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
-import type { ComplianceParts } from './route.ts';
+import type { ComplianceParts } from './compliance-jobs.ts';
 
 export interface OpenComplianceDeps {
   mongo: MongoConnection;

@@ -1,10 +1,14 @@
 import type { KeyMode } from '../../../shared/contracts/jobs.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { KeyRow, KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 
 /** What an API key allows, resolved to final numbers. */
 export interface Grant {
   mode: KeyMode;
   scopes: readonly string[];
-  /** Milliseconds since the epoch; undefined: for ever. */
+  /** Milliseconds since the epoch; undefined: the key does not expire. */
   expiresAt?: number | undefined;
   rpm: number;
   tpm: number;
@@ -21,7 +25,7 @@ function size(limit: number): number {
 /** The first part in which `wanted` goes beyond `owned`; undefined: it is within. */
 export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   if (owned.mode === 'test' && wanted.mode === 'live') return 'mode';
-  // All of today's scopes by name are less than `*`, which takes in those to come.
+  // All scopes of today by name are less than `*`, which includes those to come.
   const isWithin = owned.scopes.includes('*') || wanted.scopes.every((scope) => owned.scopes.includes(scope));
   if (!isWithin) return 'scopes';
   if ((wanted.expiresAt ?? Infinity) > (owned.expiresAt ?? Infinity)) return 'expires_at';
@@ -29,4 +33,37 @@ export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   if (size(wanted.tpm) > size(owned.tpm)) return 'tpm';
   if (size(wanted.dailyRequests) > size(owned.dailyRequests)) return 'daily_requests';
   return undefined;
+}
+
+/** What a key with these settings allows: its own limits, else its tenant's. */
+export function grantOf(
+  key: Pick<KeyRow | KeySettings, 'mode' | 'scopes' | 'expiresAt' | 'rpm' | 'tpm' | 'dailyRequests'>,
+  tenant: Pick<TenantRow, 'rpm' | 'tpm' | 'dailyRequests'>,
+): Grant {
+  return {
+    mode: key.mode,
+    scopes: key.scopes,
+    expiresAt: key.expiresAt,
+    rpm: key.rpm ?? tenant.rpm,
+    tpm: key.tpm ?? tenant.tpm,
+    dailyRequests: key.dailyRequests ?? tenant.dailyRequests,
+  };
+}
+
+const MESSAGES: Record<GrantPart, string> = {
+  mode: 'A test key cannot make or widen a live key; send `mode` test or use a live key.',
+  scopes: 'A key cannot grant scopes that it does not have; send `scopes` within those of the key you call with.',
+  expires_at:
+    'A key cannot grant a longer life than its own; send `expires_at` no later than that of the key you call with.',
+  rpm: 'A key cannot grant more than its own limits; send `rpm` no higher than that of the key you call with.',
+  tpm: 'A key cannot grant more than its own limits; send `tpm` no higher than that of the key you call with.',
+  daily_requests:
+    'A key cannot grant more than its own limits; send `daily_requests` no higher than that of the key you call with (0 means unlimited).',
+};
+
+/** Throws `endpoint_not_allowed` where `wanted` exceeds the caller's key (docs/spec/contract.md section 6). */
+export function assertGranted({ mode, scopes, expiresAt, limits }: Principal, wanted: Grant): void {
+  const { rpm, tpm, dailyRequests } = limits;
+  const excess = excessOf({ mode, scopes, expiresAt, rpm, tpm, dailyRequests }, wanted);
+  if (excess !== undefined) throw new ServiceError('endpoint_not_allowed', MESSAGES[excess], { param: excess });
 }

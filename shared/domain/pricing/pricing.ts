@@ -22,7 +22,7 @@ export function refundOf(
 }
 
 /** 1 credit is one token at rate 1; amounts are integers of micro-credits (docs/spec/contract.md section 5). */
-export const MICRO_PER_CREDIT = 1_000_000;
+const MICRO_PER_CREDIT = 1_000_000;
 
 /** An estimate that needs no tokenizer: a token of English text is about four bytes. */
 export const BYTES_PER_TOKEN = 4;

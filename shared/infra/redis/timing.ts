@@ -5,12 +5,14 @@ import type { RedisClient } from './connection.ts';
 const BACK_MS = 5_000;
 
 /** Knows whether Redis came back a moment ago. `client` is connected already; only what follows is an outage. */
-export function watchReconnects(client: RedisClient): { hasReconnectedRecently(): boolean } {
+export function watchReconnects(client: RedisClient): { hasReconnectedRecently(withinMs?: number): boolean } {
   let backAt = -Infinity;
   client.on('ready', () => {
     backAt = performance.now();
   });
-  return { hasReconnectedRecently: () => client.status !== 'ready' || performance.now() - backAt < BACK_MS };
+  return {
+    hasReconnectedRecently: (withinMs = BACK_MS) => client.status !== 'ready' || performance.now() - backAt < withinMs,
+  };
 }
 
 /** Redis's clock, by which all times of a request go; milliseconds since the epoch. */

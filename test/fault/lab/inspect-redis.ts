@@ -12,7 +12,7 @@ import type { AccountState, RequestState } from '../checker/evidence.ts';
 const SHARD = 0;
 const SCAN_COUNT = 1_000;
 
-export interface RedisState {
+interface RedisState {
   /** What must be empty at rest. */
   queues: Record<string, number>;
   records: RequestState[];

@@ -23,7 +23,7 @@ import { LEASE_MS, REQUEST_TIMEOUT_MS, RETENTION_MS } from '../../support/reques
 import { openTestRedis, uniqueName } from '../../support/stores.ts';
 
 /** What Redis has of one request, in the words of the model. */
-export interface RequestView {
+interface RequestView {
   state: string;
   fence: number;
   sentSeq: number;

@@ -29,19 +29,19 @@ describe('the guide', () => {
     ['`POST /chat`', DEFAULT_LIMITS.chatRpm],
     ['`POST /chat/stream`', DEFAULT_LIMITS.streamRpm],
     ['tokens of test keys a day', DEFAULT_LIMITS.testDailyTokens],
-  ])('names the default of the limit %s', (name, value) => {
+  ])('the guide names the default of the limit %s', (name, value) => {
     const row = read('limits.md')
       .split('\n')
       .find((line) => line.startsWith(`| ${name} `));
     expect(row).toMatch(new RegExp(`\\| ${value.toLocaleString('en-US')}\\b`));
   });
 
-  it.each(pages)('%s shows example files as they are', (page) => {
+  it.each(pages)('the guide %s shows example files as they are', (page) => {
     for (const [, file = '', , code] of read(page).matchAll(/<!-- file: (\S+) -->\n\n```(\w+)\n([\s\S]*?)```/g))
       expect(code).toBe(read(file));
   });
 
-  it.each(examples)('links to %s', (example) => {
+  it.each(examples)('the guide links to %s', (example) => {
     expect(pages.some((page) => read(page).includes(`](${example})`))).toBe(true);
   });
 });

@@ -60,7 +60,7 @@ describe('I1', () => {
   it.each([
     ['a gap', [1, 3, 4]],
     ['a repeated event', [1, 1, 2]],
-  ])('finds %s in the sequence', (_, seqs) => {
+  ])('I1 finds %s in the sequence', (_, seqs) => {
     const renumber = (evidence: Spoiled) => {
       const events = readingsOf(evidence)[0]?.events ?? [];
       spoilReading(evidence, { events: events.map((event, index) => ({ ...event, seq: seqs[index] ?? 0 })) });
@@ -86,7 +86,7 @@ describe('I1', () => {
     ['has no terminal entry', { terminals: 0 }],
     ['has two terminal entries', { terminals: 2 }],
     ['is void though it was answered', { state: 'void' }],
-  ])('finds a record that %s', (_, change) => {
+  ])('I1 finds a record that %s', (_, change) => {
     expect(
       brokenBy((evidence) => {
         evidence.records = evidence.records?.map((record, index) => (index === 0 ? { ...record, ...change } : record));
@@ -123,14 +123,14 @@ describe('I1', () => {
 });
 
 describe('I2', () => {
-  it('finds two entries of one request', () => {
+  it('I2 finds two entries of one request', () => {
     const broken = brokenBy((evidence) => {
       evidence.ledger = [...evidence.ledger, usageLine('req_a', { amountMicro: 0 })];
     });
     expect(broken).toContain('I2');
   });
 
-  it('finds text that nobody was billed for', () => {
+  it('I2 finds text that nobody was billed for', () => {
     const broken = brokenBy((evidence) => {
       evidence.ledger = evidence.ledger.filter(({ requestId }) => requestId !== 'req_a');
     });
@@ -202,7 +202,7 @@ describe('I4', () => {
     ['a hold', { leftovers: { held: 1 } }],
     ['a balance that is not grants less charges', { balanceMicro: 65_000_000, bookMicro: 65_000_000 }],
     ['a Redis that says something else than MongoDB', { bookMicro: 0 }],
-  ])('finds %s', (_, change) => {
+  ])('I4 finds %s', (_, change) => {
     const broken = brokenBy((evidence) => {
       evidence.accounts = evidence.accounts.map((account) => ({ ...account, ...change }));
     });
@@ -250,7 +250,7 @@ describe('I6, I7, I8', () => {
     ).toEqual(['I6']);
   });
 
-  it('find what is left in a queue', () => {
+  it('I6, I7, I8 find what is left in a queue', () => {
     expect(
       brokenBy((evidence) => {
         evidence.queues = { wait: 0, outbox: 1 };
@@ -261,7 +261,7 @@ describe('I6, I7, I8', () => {
   it.each([
     ['a secret', 'Authorization: an-administrator-token-of-tests-0123456789'],
     ['conversation text', '{"message":"Kingfisher-river-river-river says"}'],
-  ])('find %s in a log', (_, text) => {
+  ])('I6, I7, I8 find %s in a log', (_, text) => {
     expect(
       brokenBy((evidence) => {
         evidence.logs = [{ name: 'ingress-1.log', text }];

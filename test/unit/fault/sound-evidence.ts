@@ -33,7 +33,7 @@ export function streamReading(requestId: string, text: string, more: Partial<Rea
   };
 }
 
-export function streamRequest(canary: string, expectedText: string, readings: Reading[]): ClientRequest {
+function streamRequest(canary: string, expectedText: string, readings: Reading[]): ClientRequest {
   return { canary, expectedText, tenantId: 'ten_1', stream: true, readings };
 }
 

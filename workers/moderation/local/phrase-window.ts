@@ -10,7 +10,7 @@ import {
   reachesThreshold,
 } from '../moderator.ts';
 
-export interface WindowStep {
+interface WindowStep {
   /** Text that may be shown; empty while everything new is held back. */
   readonly release: string;
   /** Set from the moment a phrase was flagged: `release` ends before the phrase, and nothing follows. */

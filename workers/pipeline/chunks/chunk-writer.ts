@@ -33,8 +33,12 @@ export function createChunkWriter(
     const lastSeq = answer.sentSeq + deltas.length;
     lastAppendAt = performance.now();
     try {
-      const outcome = await requests.append(ref, lastSeq, deltas, answer.promptTokens);
+      const outcome = await requests.append(ref, lastSeq, deltas, {
+        promptTokens: answer.promptTokens,
+        earlier: answer.sent,
+      });
       answer.sentSeq = lastSeq;
+      answer.sent.push(...deltas);
       if (outcome !== 'ok') end(outcome);
     } catch {
       // Whether it was written is unknown, so nothing may follow it: another attempt has to decide.

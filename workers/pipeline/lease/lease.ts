@@ -2,7 +2,7 @@ import type { Usage } from '../../../shared/contracts/events.ts';
 import type { Rates } from '../../../shared/domain/routing/routing.ts';
 import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
-import type { Held } from '../../../shared/infra/redis/requests/claimed-request.ts';
+import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
 import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
@@ -152,6 +152,8 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
+  /** Checks all of them at once: then Redis knows what runs here. */
+  checkAll(): Promise<unknown>;
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
@@ -172,5 +174,6 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       return open;
     },
     check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
+    checkAll: () => Promise.allSettled([...running.values()].map((lease) => lease.check())),
   };
 }

@@ -8,7 +8,7 @@ import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 import { createParser } from 'eventsource-parser';
 
 /** The `data` of each event; throws a ProviderError when the stream is larger than any answer may be. */
-export async function* readSse(body: Readable, bytesMax: number, onBytes?: () => void): AsyncGenerator<string> {
+async function* readSse(body: Readable, bytesMax: number, onBytes?: () => void): AsyncGenerator<string> {
   const events: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => events.push(data) });
   const decoder = new TextDecoder();

@@ -57,7 +57,7 @@ function wordOfSentence(message: unknown): string | undefined {
 }
 
 /** Reads the error object of an answer or of an event, in OpenAI's shape, Anthropic's or a plain one. */
-export function readError(error: unknown): ErrorReply {
+function readError(error: unknown): ErrorReply {
   if (!isRecord(error)) return { word: 'no code', status: undefined };
   const said = [error['code'], error['type']];
   const words = said.filter((word): word is string => typeof word === 'string' && ERROR_WORD.test(word));

@@ -45,7 +45,7 @@ export interface Book {
   tokensByMonth: Record<string, number>;
 }
 
-export interface BookEntry {
+interface BookEntry {
   /** Whoever books with the same id again books nothing; a new one by default. */
   transactionId?: string;
   tenantId: string;

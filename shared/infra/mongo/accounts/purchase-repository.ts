@@ -80,7 +80,7 @@ export interface PurchaseReference {
 }
 
 /** When and by which request something is said, and the payment's event that says it. */
-export interface Hearing {
+interface Hearing {
   now: number;
   /** For the audit log. */
   requestId: string;

@@ -46,13 +46,12 @@ const usageRollUpSchema = new Schema<UsageRollUpRow>(
 export const usageRollUpModel = collection<UsageRollUpRow>('UsageRollUp', 'usage_rollups', usageRollUpSchema);
 
 /** What usage can be told apart by. */
-export const USAGE_DIMENSIONS = ['keyId', 'tier', 'entityId', 'mode', 'endpoint'] as const;
-export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+export type UsageDimension = 'keyId' | 'tier' | 'entityId' | 'mode' | 'endpoint';
 
 /** The values that are wanted of a dimension; absent: all. */
 export type UsageFilter = Partial<Record<UsageDimension, readonly string[]>>;
 
-export interface UsageQuery {
+interface UsageQuery {
   width: BucketWidth;
   /** From this time on, before that one; milliseconds since the epoch. */
   startMs: number;

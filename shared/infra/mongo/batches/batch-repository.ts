@@ -134,7 +134,7 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
 /** What is known of a batch once all of it has arrived. */
-export type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
+type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {

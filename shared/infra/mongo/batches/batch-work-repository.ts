@@ -51,14 +51,11 @@ export interface BatchWorkRepository {
   finish(tenantId: string, batchId: string, from: BatchStatus, end: BatchCounts & BatchEnd): Promise<void>;
   /** Nobody need look after it any more. */
   told(tenantId: string, batchId: string): Promise<void>;
-  /** Ends an upload that never came to its end: it is not listed any more, and its lines go. */
+  /** Takes away what an upload has left that never came to its end. */
   abandon(tenantId: string, batchId: string, now: number): Promise<void>;
 }
 
-/** For whoever has seen its id while it arrived. */
-const BROKEN_KEPT_MS = 86_400_000;
-
-export interface BatchEnd {
+interface BatchEnd {
   status: BatchStatus;
   endedAt: number;
 }
@@ -145,10 +142,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
     async abandon(tenantId, batchId, now) {
       const { modifiedCount } = await batches.updateOne(
         { _id: batchId, tenantId, status: 'validating' },
-        {
-          $set: { status: 'failed', endedAt: now, removeAt: new Date(now + BROKEN_KEPT_MS) },
-          $unset: { openShard: 1 },
-        },
+        { $set: { status: 'failed', endedAt: now }, $unset: { openShard: 1 } },
       );
       if (modifiedCount === 0) return;
       await batchLines.deleteMany({ tenantId, batchId });

@@ -71,7 +71,7 @@ export type EntityChanges = { [Name in keyof EntityFields]: EntityFields[Name] |
 export type Entity = EntityFields & Pick<EntityRow, 'entityId' | 'createdAt'>;
 
 /** When something is forgotten: the time, and its place in the order of acceptance. */
-export interface Moment {
+interface Moment {
   seq: number;
   now: number;
 }

@@ -7,7 +7,7 @@ import type { ListQuery } from '../../../contracts/list-page.ts';
 import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
-export interface TargetRow {
+interface TargetRow {
   provider: string;
   model: string;
   weight: number;

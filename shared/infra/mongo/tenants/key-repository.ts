@@ -12,7 +12,7 @@ import { listRows } from '../list-rows.ts';
 import { tenantModel } from './tenant-repository.ts';
 
 /** A value that a rotated key had before. */
-export interface PreviousKeyValue {
+interface PreviousKeyValue {
   hash: string;
   /** It is accepted until then. */
   expiresAt: number;
@@ -68,7 +68,7 @@ const keySchema = new Schema<KeyRow>(
 export const keyModel = collection<KeyRow>('Key', 'keys', keySchema);
 
 /** docs/spec/contract.md section 6. A key that has expired counts no longer. */
-const ACTIVE_KEYS_MAX = 100;
+export const ACTIVE_KEYS_MAX = 100;
 
 export interface KeyRepository {
   /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */

@@ -104,13 +104,13 @@ export const webhookDeliveryModel = collection<WebhookDeliveryRow>(
 );
 
 /** What came of an attempt. `nextAttemptAt` belongs to `pending`. */
-export interface AttemptResult {
+interface AttemptResult {
   attempt: DeliveryAttempt;
   status: WebhookDeliveryRow['status'];
   nextAttemptAt?: number;
 }
 
-export interface DueWebhook {
+interface DueWebhook {
   tenantId: string;
   webhookId: string;
 }
@@ -135,7 +135,7 @@ export interface WebhookDeliveryRepository {
 }
 
 /** A delivery that is asked for again and again keeps its latest attempts. */
-const ATTEMPTS_KEPT = 50;
+export const ATTEMPTS_KEPT = 50;
 
 /** Inserts what is not there. */
 function upsertsOf<Row extends { _id: string }>(rows: readonly Row[]) {

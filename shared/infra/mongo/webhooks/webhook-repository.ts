@@ -10,7 +10,7 @@ import { tenantModel } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
 
 /** A signing secret before the latest rotation. */
-export interface PreviousSecret {
+interface PreviousSecret {
   encrypted: string;
   /** It signs until then. */
   expiresAt: number;
@@ -65,7 +65,7 @@ const webhookSchema = new Schema<WebhookRow>(
 export const webhookModel = collection<WebhookRow>('Webhook', 'webhooks', webhookSchema);
 
 /** Disabled ones count as well. */
-const WEBHOOKS_MAX = 20;
+export const WEBHOOKS_MAX = 20;
 
 /** Undefined leaves a field as it is, null takes it away. */
 export type WebhookChanges = {

@@ -108,7 +108,7 @@ export interface AdmissionStore {
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
 }
 
-export interface AddressCount {
+interface AddressCount {
   allowed: boolean;
   requests: number;
   requestsResetMs: number;

@@ -25,7 +25,7 @@ export function createBodyStore(client: RedisClient, keyspace: Keyspace, request
   };
 }
 
-export type RequestState = 'accepted' | 'running' | 'done';
+type RequestState = 'accepted' | 'running' | 'done';
 
 /** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
 export interface RequestRecord {
@@ -114,7 +114,7 @@ export function createRecordStore(
     attach: look,
     async renewReader(shard, requestId, channel) {
       const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
-      return state !== 'missing';
+      return state !== 'missing' && state !== 'void';
     },
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);

@@ -29,7 +29,8 @@ export function createCancelChannel(
   };
 }
 
-type EntryListener = (requestId: string, lastSeq: number, payload: string) => void;
+/** `head`: see decodeMessage of contracts/events.ts. */
+type EntryListener = (requestId: string, head: string, payload: string) => void;
 
 /** The pub/sub side of the relay: one channel per ingress and shard, subscribed once. */
 export interface ChunkChannel {
@@ -67,7 +68,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
         if (!names.has(channel)) return;
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
-        listener(message.slice(0, space), Number(message.slice(space + 1, headEnd)), message.slice(headEnd + 1));
+        listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
       };
       client.on('message', receive);
       client.on('smessage', receive);

@@ -17,7 +17,7 @@ export interface ErasableRequest {
 }
 
 /** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's. */
-export type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
+type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
 /** Finds and erases what requests have left in Redis, for deletions. */
 export interface RequestEraser {

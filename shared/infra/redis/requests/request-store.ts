@@ -1,78 +1,29 @@
-import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
-import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-import { readEnvelope, toClaimed, toHeld } from './claimed-request.ts';
-import type { ClaimedRequest, Held } from './claimed-request.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
+import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
+import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
-/** `drop`: another attempt has it, or it has ended. */
-export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
+export { statusOf } from './running-request.ts';
+export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
-/** This attempt owns the request and cannot read its body: it can only end it. */
-export interface Unreadable {
-  kind: 'unreadable';
-  ref: AttemptRef;
-  sent: number;
-  /** For how long its end is kept; milliseconds. */
-  retentionMs: number;
-  error: Error;
-}
-
-export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
-export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
-
-/** `cancelled` and `failed` are ends without an answer. */
-export type FinalStatus = 'completed' | 'failed' | 'cancelled';
-
-export interface Ending {
-  status: FinalStatus;
-  /** Text that has not been appended yet. */
-  deltas: readonly string[];
-  terminal: Terminal;
-  costMicro: number;
-  /** Of a request that nobody pays for: tokens a provider was asked for, which stay in the key's window and allowance. */
-  unbilledTokens?: number;
-  /** How far the charge may overdraw the account. */
-  overdraftMicro?: number;
-  /** How long answer and record are kept. */
-  retentionMs: number;
-  /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
-  settlement?: SettlementRecord;
-}
-
-/** Names one running attempt. */
-export interface AttemptRef {
-  shard: number;
-  requestId: string;
-  tenantId: string;
-  keyId: string;
-  lane: QueueName;
-  fence: number;
-}
-
-/** What a running request asks to hold in all; what it holds already is never taken from it. */
-export interface Needed {
-  /** Tokens that it weighs in its key's window. */
-  weight: number;
-  /** Granted as far as there is so much. */
-  must: Held;
-  /** Asked ahead of need: granted as far as it is a small part of what is left. */
-  ahead: Held;
-  /** How far the request may go beyond a bound of which nobody else holds anything. */
-  overrun: Held;
+interface AppendMore {
+  /** What the provider was asked: kept for whoever has to end the request. */
+  promptTokens?: number;
+  /** Increments that this attempt has appended before. */
+  earlier?: readonly string[];
 }
 
 export interface RequestStore {
   claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
-  /** `lastSeq`: sequence number of the last of `deltas`. `promptTokens`: kept for whoever has to end the request. */
-  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], promptTokens?: number): Promise<WriteOutcome>;
+  /** `lastSeq`: sequence number of the last of `deltas`. Sends again what Redis has lost of the text before. */
+  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
   /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
   leaseLeftMs(shard: number, requestId: string): Promise<number>;
   /** Renews the lease, raises the token weight and answers what is granted. */
@@ -80,7 +31,7 @@ export interface RequestStore {
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
-   * Replays the end of a request to a Redis that may have lost its last writes. `replayed`: it
+   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `replayed`: it
    * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
    * `superseded`: it knows another attempt, which ends the request.
    */
@@ -91,13 +42,12 @@ export interface RequestStoreSettings {
   leaseMs: number;
   /** Time in which a client that left may come back. */
   disconnectGraceMs: number;
+  /** Redis came back a moment ago: readers could not renew their leases meanwhile, and they may still be there. */
+  hasReconnectedRecently?: () => boolean;
 }
 
-/** What each finish reason means for the look-up of a request. */
-export function statusOf(reason: FinishReason): FinalStatus {
-  if (reason === 'error') return 'failed';
-  return reason === 'cancelled' ? 'cancelled' : 'completed';
-}
+/** A rollback takes back claim and text; another one meanwhile is one more. */
+const REPAIRS_MAX = 5;
 
 /**
  * Commands that share a write are given up by ioredis when the connection ends in the middle of their answers; others
@@ -125,14 +75,61 @@ export function createRequestStore(
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
   const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
 
+  function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
+    const keys = keyspace.shard(shard);
+    return claim(
+      [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
+      [requestId, attempt, settings.leaseMs, owner],
+    );
+  }
+
   /** Whose request it is, by its record. */
-  async function identify(shard: number, requestId: string, fence: number) {
+  async function identify(
+    { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
+    requestId: string,
+  ) {
     const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life');
-    const [tenantId, keyId, laneName, life] = values.map((value) => value ?? '');
+    const [tenantId = '', keyId = '', laneName, life] = values.map((value) => value ?? '');
     // Written by admit.lua, for batches only.
     const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
-    const ref = { shard, requestId, tenantId: tenantId ?? '', keyId: keyId ?? '', lane, fence };
-    return { ref, retentionMs: Number(life) };
+    return { ref: { shard, requestId, tenantId, keyId, lane, fence, owner }, retentionMs: Number(life) };
+  }
+
+  /** Claims again, by its own name, what Redis has come back without; another attempt may have been quicker. */
+  async function ownAgain({ shard, requestId, tenantId, fence, owner }: AttemptRef): Promise<boolean> {
+    if (owner === undefined) return false;
+    const reply = await sendClaim(shard, requestId, tenantId, fence, owner);
+    return Array.isArray(reply) && reply[0] === 'run';
+  }
+
+  function sendAppend(ref: AttemptRef, lastSeq: number, deltas: readonly string[], promptTokens: number) {
+    const keys = keyspace.shard(ref.shard);
+    return append(
+      [keys.record(ref.requestId), keys.stream(ref.requestId)],
+      [
+        ...[ref.requestId, ref.fence, lastSeq, encodeEntry(deltas), promptTokens],
+        ...[ref.owner ?? '', lastSeq - deltas.length],
+      ],
+    );
+  }
+
+  /** Ends a request, with all the text that a Redis which came back without some of it needs. */
+  async function endWhole(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    let [follows, missing] = [sentSeq, deltas];
+    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
+      const outcome = await end(ref, follows, { ...ending, deltas: missing });
+      if (outcome === 'accepted') {
+        if (!(await ownAgain(ref))) return 'superseded';
+        continue;
+      }
+      const known = knownSeq(outcome);
+      if (known === undefined) return outcome;
+      // What an attempt before this one has written is known to Redis only.
+      missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
+      follows = known;
+    }
+    return 'superseded';
   }
 
   /** Returns what finish.lua says. */
@@ -172,39 +169,47 @@ export function createRequestStore(
         retentionMs,
         settlement === undefined ? (unbilledTokens ?? 0) : totalTokens,
         overdraftMicro ?? 0,
+        ref.owner ?? '',
+        sentSeq,
       ],
     );
   }
 
   return {
     async claim(shard, requestId, tenantId, attempt) {
-      const keys = keyspace.shard(shard);
-      const reply = await claim(
-        [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
-        [requestId, attempt, settings.leaseMs, randomBase62(12)],
-      );
+      const owner = randomBase62(12);
+      const reply = await sendClaim(shard, requestId, tenantId, attempt, owner);
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
+      const claimed = { shard, fence: attempt, owner };
       const envelope = readEnvelope(values[1] ?? '');
-      if (!(envelope instanceof UnreadableError)) return toClaimed(shard, attempt, envelope, values);
+      if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
       return {
         kind: 'unreadable',
         error: envelope,
         sent: Number(values[3]),
-        ...(await identify(shard, requestId, attempt)),
+        ...(await identify(claimed, requestId)),
       };
     },
 
-    async append(ref, lastSeq, deltas, promptTokens = 0) {
-      const keys = keyspace.shard(ref.shard);
-      const outcome = await append(
-        [keys.record(ref.requestId), keys.stream(ref.requestId)],
-        [ref.requestId, ref.fence, lastSeq, encodeEntry(deltas), promptTokens],
-      );
-      // append.lua knows no other outcome.
-      return outcome as WriteOutcome;
+    async append(ref, lastSeq, deltas, { promptTokens = 0, earlier = [] } = {}) {
+      const first = lastSeq - deltas.length - earlier.length;
+      let missing = deltas;
+      for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
+        const outcome = await sendAppend(ref, lastSeq, missing, promptTokens);
+        if (outcome === 'accepted') {
+          if (!(await ownAgain(ref))) return 'superseded';
+          continue;
+        }
+        const known = knownSeq(outcome);
+        // append.lua knows no other outcome.
+        if (known === undefined) return outcome as WriteOutcome;
+        if (known < first) return 'superseded';
+        missing = [...earlier, ...deltas].slice(known - first);
+      }
+      return 'superseded';
     },
 
     async leaseLeftMs(shard, requestId) {
@@ -217,35 +222,42 @@ export function createRequestStore(
 
     async renew(ref, { weight, must, ahead, overrun }) {
       const keys = keyspace.shard(ref.shard);
-      const reply = await renew(
-        [
-          keys.record(ref.requestId),
-          keys.inflight,
-          keys.account(ref.tenantId),
-          keys.tpmLog(ref.keyId),
-          keys.tpmWeights(ref.keyId),
-        ],
-        [
-          ref.requestId,
-          ref.fence,
-          settings.leaseMs,
-          settings.disconnectGraceMs,
-          Math.ceil(weight),
-          ...[must, ahead, overrun].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
-        ],
-      );
+      const send = () =>
+        renew(
+          [
+            keys.record(ref.requestId),
+            keys.inflight,
+            keys.account(ref.tenantId),
+            keys.tpmLog(ref.keyId),
+            keys.tpmWeights(ref.keyId),
+          ],
+          [
+            ref.requestId,
+            ref.fence,
+            settings.leaseMs,
+            settings.disconnectGraceMs,
+            Math.ceil(weight),
+            ...[must, ahead, overrun].flatMap(({ micro, tokens }) => [Math.ceil(micro), Math.ceil(tokens)]),
+            ref.owner ?? '',
+          ],
+        );
+      let reply = await send();
+      if (Array.isArray(reply) && reply[0] === 'accepted' && (await ownAgain(ref))) reply = await send();
       const [outcome, micro, tokens] = Array.isArray(reply) ? reply : [];
-      if (outcome !== 'ok' && outcome !== 'cancelled') return { outcome: 'superseded' };
-      return { outcome, held: toHeld(micro, tokens) };
+      const held = toHeld(micro, tokens);
+      if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
+      if (outcome !== 'abandoned') return { outcome: 'superseded' };
+      // Asked when the answer is there: ioredis sends a command again that was under way when the connection broke.
+      return { outcome: settings.hasReconnectedRecently?.() === true ? 'ok' : 'cancelled', held };
     },
 
-    finish: async (...ending) => (await end(...ending)) === 'finished',
+    finish: async (...ending) => (await endWhole(...ending)) === 'finished',
 
     async replayFinish(ref, sentSeq, ending) {
       const { record, outbox } = keyspace.shard(ref.shard);
       const state = await client.hget(record(ref.requestId), 'state');
       if (state === 'done') return 'known';
-      const outcome = await end(ref, sentSeq, ending);
+      const outcome = await endWhole(ref, sentSeq, ending);
       if (outcome === 'finished') return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));

@@ -3,7 +3,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { inTime, unlimited } from '../timing.ts';
-import { decodeEntry } from '../../../contracts/events.ts';
+import { decodeMessage } from '../../../contracts/events.ts';
 import type { StreamEntry } from '../../../contracts/events.ts';
 import type { TimeLimit } from '../timing.ts';
 
@@ -16,10 +16,10 @@ export interface StreamReader {
 /** More than any answer has. */
 const ENTRIES_MAX = 1_000_000;
 
-/** Splits an answer that is stored as plain text: its last sequence number, then its one entry (emit.lua). */
-function parseWhole(whole: string): { lastSeq: number; payload: string } {
+/** Splits an answer that is stored as plain text: its head, then its one entry (emit.lua). */
+function splitWhole(whole: string): { head: string; payload: string } {
   const lineEnd = whole.indexOf('\n');
-  return { lastSeq: Number(whole.slice(0, lineEnd)), payload: whole.slice(lineEnd + 1) };
+  return { head: whole.slice(0, lineEnd), payload: whole.slice(lineEnd + 1) };
 }
 
 export function createStreamReader(
@@ -37,10 +37,14 @@ export function createStreamReader(
         ]),
       );
       if (whole !== null) {
-        const { lastSeq, payload } = parseWhole(whole);
-        return lastSeq >= fromSeq ? [decodeEntry(lastSeq, payload)] : [];
+        const { head, payload } = splitWhole(whole);
+        const entry = decodeMessage(head, payload);
+        return entry.lastSeq >= fromSeq ? [entry] : [];
       }
-      return rows.map(([id, fields]) => decodeEntry(Number(id.split('-')[0]), fields[1] ?? ''));
+      // `d` and its payload, then perhaps `w` and the writer.
+      return rows.map(([id, [, payload = '', , writer]]) =>
+        decodeMessage(`${parseInt(id, 10)}${writer === undefined ? '' : ` ${writer}`}`, payload),
+      );
     },
   };
 }
@@ -75,7 +79,10 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       client.xrange(keys.stream(requestId), '-', '+'),
       client.get(keys.answer(requestId)),
     ]);
-    if (whole !== null) return [parseWhole(whole)];
+    if (whole !== null) {
+      const { head, payload } = splitWhole(whole);
+      return [{ lastSeq: parseInt(head, 10), payload }];
+    }
     return rows.map(([id, fields]) => ({ lastSeq: parseInt(id, 10), payload: fields[1] ?? '' }));
   }
 

@@ -66,7 +66,7 @@ const TRIES_MAX = 50;
 
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
-export function parseBreaker(json: string): Breaker {
+function parseBreaker(json: string): Breaker {
   // Only this service writes it.
   return json === '' ? NEW_BREAKER : (JSON.parse(json) as Breaker);
 }

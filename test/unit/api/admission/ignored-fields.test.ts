@@ -23,7 +23,7 @@ describe('X-Ignored-Fields', () => {
     expect(ignoredFieldsHeader(['é'.repeat(200)])).toBe('');
   });
 
-  it('bears a lone surrogate', () => {
+  it('X-Ignored-Fields bears a lone surrogate', () => {
     expect(ignoredFieldsHeader(['\ud800'])).toBe('%EF%BF%BD');
   });
 });

@@ -61,7 +61,7 @@ describe('the principal cache', () => {
     expect(await find(5_000, PRINCIPAL)).toBe(PRINCIPAL);
   });
 
-  it('asks once for many who wait', async () => {
+  it('the principal cache asks once for many who wait', async () => {
     const { cache, calls } = startCache();
     const waiting = [cache.find('hash', 0), cache.find('hash', 0), cache.find('hash', 1)];
     calls[0]?.resolve(PRINCIPAL);
@@ -70,7 +70,7 @@ describe('the principal cache', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it.each(['key_1', 'ten_1'])('forgets at once what is announced of %s', async (id) => {
+  it.each(['key_1', 'ten_1'])('the principal cache forgets at once what is announced of %s', async (id) => {
     const { cache, find } = startCache();
     await find(0, PRINCIPAL);
 
@@ -79,7 +79,7 @@ describe('the principal cache', () => {
     expect(await find(1, REVOKED)).toBe(REVOKED);
   });
 
-  it('keeps what is announced of others', async () => {
+  it('the principal cache keeps what is announced of others', async () => {
     const { cache, calls, find } = startCache();
     await find(0, PRINCIPAL);
 

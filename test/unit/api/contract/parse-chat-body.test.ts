@@ -22,11 +22,11 @@ function refusalOf(body: unknown): string | undefined {
 const saying = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 
 describe('a chat body', () => {
-  it('gets the defaults of the interface', () => {
+  it('a chat body gets the defaults of the interface', () => {
     expect(parseChatBody(bodyOf()).request).toEqual({ messages: [MESSAGE], maxTokens: 4_096, jsonMode: false });
   });
 
-  it('keeps every field of the interface', () => {
+  it('a chat body keeps every field of the interface', () => {
     const { request, ignoredFields } = parseChatBody(
       bodyOf({
         model: 'oloid',
@@ -100,7 +100,7 @@ describe('a chat body', () => {
     ['json_mode as a number', bodyOf({ json_mode: 1 }), /^invalid_request json_mode: .*boolean/],
     ['a list as metadata', bodyOf({ metadata: [] }), /^invalid_request metadata: .*object/],
     ['null as metadata', bodyOf({ metadata: null }), /^invalid_request metadata: .*object/],
-  ])('with %s is refused by field and rule', (_what, body: unknown, refusal) => {
+  ])('a chat body with %s is refused by field and rule', (_what, body: unknown, refusal) => {
     expect(refusalOf(body)).toMatch(refusal);
   });
 
@@ -112,7 +112,7 @@ describe('a chat body', () => {
     ['only spaces', saying('   ')],
     ['256 emoji as entity_id', bodyOf({ entity_id: '🦉'.repeat(256) })],
     ['16,384 tokens', bodyOf({ max_tokens: 16_384 })],
-  ])('with %s is accepted', (_what, body) => {
+  ])('a chat body with %s is accepted', (_what, body) => {
     expect(refusalOf(body)).toBeUndefined();
   });
 

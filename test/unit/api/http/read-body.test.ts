@@ -31,7 +31,7 @@ describe('a body that comes a byte at a time', () => {
     expect((await read).equals(text)).toBe(true);
   });
 
-  it('is kept so as a part of a batch, too', () => {
+  it('a body that comes a byte at a time is kept so as a part of a batch, too', () => {
     const text = createPartialText(5);
     const part = Buffer.alloc(1);
     const read = (bytes: string) => {
@@ -61,7 +61,7 @@ describe('a body', () => {
   it.each([
     ['while it is read', false],
     ['before', true],
-  ])('is given up when its connection ends %s', async (_when, isBefore) => {
+  ])('a body is given up when its connection ends %s', async (_when, isBefore) => {
     const { stream, req } = open();
     if (isBefore) stream.destroy();
     const read = readBody(req, LIMIT);
@@ -69,7 +69,7 @@ describe('a body', () => {
     await expect(read).rejects.toThrow('The connection ended');
   });
 
-  it('is decompressed', async () => {
+  it('a body is decompressed', async () => {
     const { stream, req } = open({ 'content-encoding': 'gzip' });
     const read = readBody(req, LIMIT);
     stream.end(gzipSync('x'.repeat(150_000)));

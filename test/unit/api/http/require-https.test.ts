@@ -18,12 +18,12 @@ function isLetThrough(request: { secure: boolean; ip: string | undefined }): boo
 }
 
 describe('HTTPS', () => {
-  it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('is not needed from this machine: %s', (ip) => {
+  it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('HTTPS is not needed from this machine: %s', (ip) => {
     expect(isLetThrough({ secure: false, ip })).toBe(true);
   });
 
   it.each(['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '127.evil.example', '1270.0.0.1', '', undefined])(
-    'is needed from anywhere else: %s',
+    'HTTPS is needed from anywhere else: %s',
     (ip) => {
       expect(isLetThrough({ secure: false, ip })).toBe(false);
       expect(isLetThrough({ secure: true, ip })).toBe(true);

@@ -52,7 +52,7 @@ describe('a fault of a store', () => {
     bulkError({ message: 'E11000', code: 11_000, writeErrors: [{ code: 11_000 }] }),
     new ServiceError('not_found', 'There is nothing.'),
     'a string',
-  ])('is nothing else: %s', (error) => {
+  ])('a fault of a store is nothing else: %s', (error) => {
     expect(passedOn(error)).toBe(error);
   });
 });

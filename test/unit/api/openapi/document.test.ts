@@ -2,23 +2,41 @@ import { describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { SpecData } from '@seriousme/openapi-schema-validator';
 
-import { createDocument } from '../../../../api/openapi/document.ts';
+import { createAdminDocument } from '../../../../api/openapi/admin-api.ts';
+import { createDocument } from '../../../../api/openapi/public-api.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
+import type { AnswerChecker } from '../../../fuzz/check-answer.ts';
 import { endpointsOf, follow, pointerOf } from '../../../fuzz/read-document.ts';
 import type { ServedContent, ServedDocument } from '../../../fuzz/read-document.ts';
-import { ENDPOINTS } from '../../../../api/contract/endpoints.ts';
-import type { EndpointRule } from '../../../../api/contract/endpoints.ts';
+import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
+import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../../../shared/contracts/webhook-events.ts';
 import { ERRORS } from '../../../../shared/errors/codes.ts';
 import { isRecord } from '../../../support/is-record.ts';
 
-// What is served has passed through JSON.
-const text = JSON.stringify(createDocument());
-const document = JSON.parse(text) as ServedDocument;
-const checker = createAnswerChecker(document);
+interface Made {
+  text: string;
+  document: ServedDocument;
+  checker: AnswerChecker;
+}
+
+function make(create: () => object): Made {
+  // What is served has passed through JSON.
+  const text = JSON.stringify(create());
+  const document = JSON.parse(text) as ServedDocument;
+  return { text, document, checker: createAnswerChecker(document) };
+}
+
+const publicApi = make(createDocument);
+const { document } = publicApi;
+const administration = make(createAdminDocument);
 
 /** What speaks against the examples of a body or an answer. */
-function exampleFaults(pointer: string, content: Record<string, ServedContent> = {}): string[] {
+function exampleFaults(
+  { document, checker }: Pick<Made, 'document' | 'checker'>,
+  pointer: string,
+  content: Record<string, ServedContent> = {},
+): string[] {
   return Object.entries(content).flatMap(([type, { examples = {} }]) =>
     Object.entries(examples).flatMap(([name, example]) => {
       const { value } = follow(document, example);
@@ -39,20 +57,49 @@ function valuesOf(key: string, value: unknown): unknown[] {
   return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : valuesOf(key, inner)));
 }
 
-describe('the document', () => {
+describe.each([
+  ['the document of the public API', createDocument, publicApi],
+  ['the document of the administration', createAdminDocument, administration],
+])('%s', (_name, create, made) => {
   it('is valid OpenAPI 3.1', async () => {
-    const result = await new Validator().validate(JSON.parse(text) as SpecData);
+    const result = await new Validator().validate(JSON.parse(made.text) as SpecData);
 
     expect(result.errors).toBeUndefined();
     expect(result.valid).toBe(true);
   });
 
   it('is the same every time', () => {
-    expect(JSON.stringify(createDocument())).toBe(text);
+    expect(JSON.stringify(create())).toBe(made.text);
   });
 
+  it('has examples that fit their schemas', () => {
+    const { document } = made;
+    const faults = endpointsOf(document).flatMap(({ pointer, body, responses }) => [
+      // It is there to be refused.
+      ...exampleFaults(made, `${pointer}/requestBody`, body).filter((fault) => !fault.includes(' no_messages: ')),
+      ...Object.values(responses).flatMap(({ pointer: place, content }) => exampleFaults(made, place, content)),
+    ]);
+    const events = Object.keys(document.webhooks).flatMap((type) => {
+      const place = pointerOf('webhooks', type, 'post', 'requestBody');
+      return exampleFaults(made, place, document.webhooks[type]?.post.requestBody?.content);
+    });
+
+    expect([...faults, ...events]).toEqual([]);
+  });
+
+  it('refers to every component that it has, and has every one that it refers to', () => {
+    const referred = new Set(valuesOf('$ref', made.document).map(String));
+    const had = Object.entries(made.document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, items]) => Object.keys(items).map((name) => `#/components/${kind}/${name}`));
+
+    expect([...referred].toSorted()).toEqual(had.toSorted());
+  });
+});
+
+describe('the document', () => {
   it('has every endpoint of the table and, with a key, no other', () => {
-    const inTable = Object.entries<EndpointRule>(ENDPOINTS).map(([name, { method, path }]) => {
+    const inTable = Object.entries<Endpoint>(ENDPOINTS).map(([name, { method, path }]) => {
       const template = path.replaceAll(
         /:(\w+)/g,
         (_whole, param: string) => `{${param.replaceAll(/[A-Z]/g, '_$&').toLowerCase()}}`,
@@ -68,7 +115,7 @@ describe('the document', () => {
 
   it('asks for the scopes that the guards ask for', () => {
     for (const { id, scopes } of endpointsOf(document).filter(({ needsKey }) => needsKey)) {
-      const rule: EndpointRule | undefined = Object.entries<EndpointRule>(ENDPOINTS).find(([name]) => name === id)?.[1];
+      const rule = Object.entries<Endpoint>(ENDPOINTS).find(([name]) => name === id)?.[1];
       expect([id, scopes]).toEqual([id, rule?.scopes === 'any' ? [] : rule?.scopes]);
     }
   });
@@ -76,20 +123,6 @@ describe('the document', () => {
   it('has every event of the webhooks and every error', () => {
     expect(Object.keys(document.webhooks).toSorted()).toEqual(WEBHOOK_EVENT_TYPES.toSorted());
     expect(document.components['schemas']?.['ErrorCode']).toMatchObject({ enum: Object.keys(ERRORS) });
-  });
-
-  it('has examples that fit their schemas', () => {
-    const faults = endpointsOf(document).flatMap(({ pointer, body, responses }) => [
-      // It is there to be refused.
-      ...exampleFaults(`${pointer}/requestBody`, body).filter((fault) => !fault.includes(' no_messages: ')),
-      ...Object.values(responses).flatMap(({ pointer: place, content }) => exampleFaults(place, content)),
-    ]);
-    const events = Object.keys(document.webhooks).flatMap((type) => {
-      const place = pointerOf('webhooks', type, 'post', 'requestBody');
-      return exampleFaults(place, document.webhooks[type]?.post.requestBody?.content);
-    });
-
-    expect([...faults, ...events]).toEqual([]);
   });
 
   it('has an example of every success of every endpoint that needs a key', () => {
@@ -102,14 +135,5 @@ describe('the document', () => {
 
     // The others are tested beside their routes: the same as another's, an entity that is made, the bytes of an archive.
     expect(without).toEqual(['createChatCompletion 202', 'putEntity 201', 'downloadExport 200']);
-  });
-
-  it('refers to every component that it has, and has every one that it refers to', () => {
-    const referred = new Set(valuesOf('$ref', document).map(String));
-    const had = Object.entries(document.components)
-      .filter(([kind]) => kind !== 'securitySchemes')
-      .flatMap(([kind, items]) => Object.keys(items).map((name) => `#/components/${kind}/${name}`));
-
-    expect([...referred].toSorted()).toEqual(had.toSorted());
   });
 });

@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import Joi from 'joi';
 
 import { fromJoi } from '../../../../api/openapi/from-joi.ts';
-import { createDocument } from '../../../../api/openapi/document.ts';
-import { OPERATIONS } from '../../../../api/openapi/operations.ts';
+import { createDocument } from '../../../../api/openapi/public-api.ts';
+import type { Endpoint } from '../../../../api/contract/define-endpoint.ts';
+import { ENDPOINTS } from '../../../../api/endpoints.ts';
 import { createAnswerChecker } from '../../../fuzz/check-answer.ts';
 import { createChance } from '../../../../scripts/harness/chance.ts';
 import { createValueMaker } from '../../../fuzz/make-value.ts';
@@ -49,7 +50,7 @@ describe('a joi schema in JSON Schema', () => {
 const IN_WORDS =
   /nested deeper|bytes as JSON|__proto__|six decimals|http or https URL|half a surrogate pair|\.content` is not allowed to be empty/;
 
-const bodies = Object.entries(OPERATIONS).flatMap(([name, { body }]) =>
+const bodies = Object.entries<Endpoint>(ENDPOINTS).flatMap(([name, { body }]) =>
   body === undefined ? [] : [[name, body] as const],
 );
 const READERS: Partial<Record<string, (input: unknown) => unknown>> = {

@@ -82,13 +82,13 @@ describe('the bytes of a stream', () => {
     );
   });
 
-  it('of a ping are a comment', () => {
+  it('the bytes of a stream of a ping are a comment', () => {
     expect(SSE_PING).toBe(': ping\n\n');
   });
 });
 
 describe('a complete answer', () => {
-  it('has the documented shape', () => {
+  it('a complete answer has the documented shape', () => {
     const { deltas } = entryOf(2, ['Hi ', '"you"']);
 
     expect(completeAnswer({ ...HEAD, metadataJson: '{}' }, deltas, STOP)).toBe(
@@ -112,7 +112,7 @@ describe('a complete answer', () => {
 });
 
 describe('an entry of a stream', () => {
-  it('is read as it was written, for any text', () => {
+  it('an entry of a stream is read as it was written, for any text', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), fc.boolean(), (texts, ends) => {
         const entry = entryOf(100, texts, ends ? STOP : undefined);
@@ -123,14 +123,14 @@ describe('an entry of a stream', () => {
     );
   });
 
-  it('is nothing where nothing was written', () => {
+  it('an entry of a stream is nothing where nothing was written', () => {
     expect(decodeEntry(0, '')).toEqual({ lastSeq: 0, deltas: [] });
   });
 
   it.each([
     [STOP, 2],
     [FAILED, 1],
-  ])('counts its end as the events it becomes', (terminal, count) => {
+  ])('an entry of a stream counts its end as the events it becomes', (terminal, count) => {
     expect(eventsOf(terminal)).toBe(count);
     expect(firstSeqOf(entryOf(count, [], terminal))).toBe(1);
   });

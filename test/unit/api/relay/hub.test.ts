@@ -10,7 +10,7 @@ import { createRecordingLog } from '../../../support/recording-log.ts';
 function openHub() {
   const stored: StreamEntry[] = [];
   const reads: { fromSeq: number; returned: number }[] = [];
-  let publish: ((requestId: string, lastSeq: number, payload: string) => void) | undefined;
+  let publish: ((requestId: string, head: string, payload: string) => void) | undefined;
   let ready: (() => void) | undefined;
   let failing = false;
   const hub: RelayHub = createRelayHub({
@@ -37,7 +37,7 @@ function openHub() {
     reads,
     /** One event of one increment. */
     store: (lastSeq: number) => stored.push({ lastSeq, deltas: [`"${lastSeq}"`] }),
-    publish: (lastSeq: number) => publish?.('req_1', lastSeq, encodeEntry([String(lastSeq)])),
+    publish: (lastSeq: number) => publish?.('req_1', String(lastSeq), encodeEntry([String(lastSeq)])),
     reconnect: () => ready?.(),
     fail: (isFailing: boolean) => (failing = isFailing),
   };
@@ -90,7 +90,7 @@ describe('the hub', () => {
     expect(relay.reads).toEqual([]);
   });
 
-  it('tries again where a read failed', async () => {
+  it('the hub tries again where a read failed', async () => {
     const relay = openHub();
     const { seqs } = read(relay);
     relay.store(1);

@@ -22,7 +22,10 @@ describe('a request that ended without an answer', () => {
     expect(errorOf({ finishReason: 'cancelled', usage }, true)).toBeUndefined();
   });
 
-  it.each(['stop', 'length', 'content_filter'] as const)('is none for %s, even without text', (finishReason) => {
-    expect(errorOf({ finishReason, usage }, false)).toBeUndefined();
-  });
+  it.each(['stop', 'length', 'content_filter'] as const)(
+    'a request that ended without an answer is none for %s, even without text',
+    (finishReason) => {
+      expect(errorOf({ finishReason, usage }, false)).toBeUndefined();
+    },
+  );
 });

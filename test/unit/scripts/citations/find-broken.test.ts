@@ -14,7 +14,7 @@ function problemsIn(file: string, text: string): string[] {
 }
 
 describe('find-broken', () => {
-  it('finds the numbers of sections', () => {
+  it('find-broken finds the numbers of sections', () => {
     expect([...sectionsOf(SPEC)]).toEqual(['2', '2.1']);
   });
 
@@ -27,7 +27,7 @@ describe('find-broken', () => {
     '// docs/spec.md sections 2 and 2.1',
     '/**\n * As docs/spec.md\n * section 2 says.\n */',
     '-- docs/spec.md',
-  ])('accepts a citation that resolves: %j', (text) => {
+  ])('find-broken accepts a citation that resolves: %j', (text) => {
     expect(problemsIn('api/a.ts', text)).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe('find-broken', () => {
     expect(problemsIn('api/a.ts', text)).toEqual([problem]);
   });
 
-  it('follows the links and anchors of pages', () => {
+  it('find-broken follows the links and anchors of pages', () => {
     const text = '[a](spec.md#21-chat-request) [b](../docs) [c](https://example.com) [d](#top)\n\n# Top\n';
     expect(problemsIn('docs/page.md', text)).toEqual([]);
   });

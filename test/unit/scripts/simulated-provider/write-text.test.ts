@@ -8,7 +8,7 @@ describe('writeText', () => {
     expect(writeText(7, 80)).not.toBe(writeText(8, 80));
   });
 
-  it.each([1, 2, 7, 60, 1000])('writes exactly %d words, in sentences', (words) => {
+  it.each([1, 2, 7, 60, 1000])('writeText writes exactly %d words, in sentences', (words) => {
     const text = writeText(42, words);
 
     expect(text.split(' ')).toHaveLength(words);

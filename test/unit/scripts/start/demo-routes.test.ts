@@ -13,14 +13,14 @@ describe('the demo tiers go', () => {
     ]);
   });
 
-  it('to OpenAI first where both keys are set', () => {
+  it('the demo tiers go to OpenAI first where both keys are set', () => {
     expect(providersWith({ ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' }).map(([name]) => name)).toEqual([
       'openai',
       'anthropic',
     ]);
   });
 
-  it('to the simulated provider where none is', () => {
+  it('the demo tiers go to the simulated provider where none is', () => {
     expect(providersWith({})).toEqual([['simulated', 'simulated', 'http://127.0.0.1:8090/v1']]);
   });
 });

@@ -30,7 +30,7 @@ describe('a refused admission', () => {
     ['void', 'model_unavailable', 2, /send it again/],
     ['revoked', 'invalid_api_key', undefined, /revoked/],
     ['suspended', 'account_suspended', undefined, /suspended/],
-  ])('by %s is %s and names the limit', (verdict, code, retryAfterSeconds, message) => {
+  ])('a refused admission by %s is %s and names the limit', (verdict, code, retryAfterSeconds, message) => {
     const error = refuse(verdict);
 
     expect(error).toMatchObject({ code, retryAfterSeconds });
@@ -48,7 +48,7 @@ describe('a refused admission', () => {
     expect(refuse('credits').reason).toBeUndefined();
   });
 
-  it('never asks to wait less than a second', () => {
+  it('a refused admission never asks to wait less than a second', () => {
     expect(refuse('rpm', 0).retryAfterSeconds).toBe(1);
     expect(refuse('rpm', 59_001).retryAfterSeconds).toBe(60);
   });

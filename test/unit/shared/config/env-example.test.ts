@@ -42,7 +42,7 @@ describe('.env.example', () => {
     expect(Object.keys(VALUES).sort()).toEqual(allNames());
   });
 
-  it.each(Object.entries(READ_ELSEWHERE))('lists %s because %s reads it', (name, file) => {
+  it.each(Object.entries(READ_ELSEWHERE))('.env.example lists %s because %s reads it', (name, file) => {
     expect(read(file)).toContain(`['${name}']`);
   });
 

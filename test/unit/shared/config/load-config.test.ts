@@ -22,7 +22,7 @@ function faultsOf(env: Record<string, string | undefined>, kind: 'api' | 'worker
 }
 
 describe('the settings', () => {
-  it('have the defaults of the contract', () => {
+  it('the settings have the defaults of the contract', () => {
     expect(load()).toMatchObject({
       http: { port: 8080, adminPort: 8081, workerPort: 0, trustProxy: [], requireHttps: false, corsOrigins: [] },
       keyPrefix: 'svc',
@@ -58,7 +58,7 @@ describe('the settings', () => {
       expect(faults).toContainEqual(expect.stringContaining(name));
   });
 
-  it('show no secret in a fault', () => {
+  it('the settings show no secret in a fault', () => {
     const secrets = {
       ADMIN_TOKEN: 'hunter2',
       CREDENTIALS_KEY: 'c2VjcmV0',
@@ -71,7 +71,7 @@ describe('the settings', () => {
     expect(faultsOf(secrets).join(' ')).not.toMatch(/hunter2|c2VjcmV0|pa55|sk_1|mod secret/);
   });
 
-  it('ask a worker for no administrator token', () => {
+  it('the settings ask a worker for no administrator token', () => {
     expect(faultsOf({ ADMIN_TOKEN: undefined }, 'worker')).toEqual([]);
     expect(faultsOf({ ADMIN_TOKEN: undefined }, 'api')).toEqual(['ADMIN_TOKEN is required.']);
   });
@@ -120,18 +120,18 @@ describe('the settings', () => {
     ['a block that is too wide', { TRUST_PROXY: '10.0.0.0/33' }, /TRUST_PROXY/],
     ['an origin with a path', { CORS_ORIGINS: 'https://app.example.com/' }, /CORS_ORIGINS/],
     ['an origin without a scheme', { CORS_ORIGINS: 'app.example.com' }, /CORS_ORIGINS/],
-  ])('refuse %s', (_what, env, fault) => {
+  ])('the settings refuse %s', (_what, env, fault) => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(fault)]);
   });
 
   it.each(['redis://u:p@h:1/0', 'rediss://h', 'redis+cluster://h1:1,h2:2', 'redis+sentinel://h1:1,h2:2/mymaster'])(
-    'accept the Redis address %s',
+    'the settings accept the Redis address %s',
     (url) => {
       expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
     },
   );
 
-  it('accept lists with spaces', () => {
+  it('the settings accept lists with spaces', () => {
     const { http } = load({
       TRUST_PROXY: ' loopback, 10.0.0.0/8 , 2001:db8::1,',
       CORS_ORIGINS: 'https://a.example, http://localhost:3000',

@@ -27,7 +27,7 @@ describe('metadata', () => {
     ['five levels of lists', '{"a":[[[[]]]]}'],
     ['16,384 bytes', ofBytes(16_384)],
     ['16,384 bytes of two-byte characters', ofBytes(16_384, 'é')],
-  ])('is echoed as it was sent with %s', (_what, json) => {
+  ])('metadata is echoed as it was sent with %s', (_what, json) => {
     expect(outcomeOf(json)).toBe(json);
   });
 
@@ -50,17 +50,17 @@ describe('metadata', () => {
     ['16,386 bytes of two-byte characters', ofBytes(16_386, 'é')],
     ['9,001 values', `{"a":[${'1,'.repeat(9_000)}1]}`],
     ['20,000 values', `{"a":[${'1,'.repeat(19_999)}1]}`],
-  ])('is refused above 16 KiB: %s', (_what, json) => {
+  ])('metadata is refused above 16 KiB: %s', (_what, json) => {
     expect(outcomeOf(json)).toBe('`metadata` must not exceed 16384 bytes as JSON.');
   });
 
-  it.each(['__proto__', 'constructor', 'prototype'])('is refused with the key %s at any level', (key) => {
+  it.each(['__proto__', 'constructor', 'prototype'])('metadata is refused with the key %s at any level', (key) => {
     const poisoned = [`{"${key}":1}`, `{"a":{"${key}":{}}}`, `{"a":[[{"b":{"${key}":null}}]]}`];
     for (const json of poisoned)
       expect(outcomeOf(json)).toBe('`metadata` must not contain the keys __proto__, constructor or prototype.');
   });
 
-  it('may have such words as values', () => {
+  it('metadata may have such words as values', () => {
     expect(outcomeOf('{"a":"__proto__"}')).toBe('{"a":"__proto__"}');
   });
 });

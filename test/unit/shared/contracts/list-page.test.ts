@@ -14,7 +14,7 @@ function paramOf(query: Record<string, unknown>): string | undefined {
 }
 
 describe('the query of a list', () => {
-  it('asks for the 20 newest by default', () => {
+  it('the query of a list asks for the 20 newest by default', () => {
     expect(parseListQuery({})).toEqual({ limit: 20, order: 'desc' });
   });
 
@@ -27,7 +27,7 @@ describe('the query of a list', () => {
     });
   });
 
-  it('names the parameter that is wrong', () => {
+  it('the query of a list names the parameter that is wrong', () => {
     for (const limit of ['0', '101', '1.5', '-1', '', '1e1', ' 5', ['5', '6'], {}]) {
       expect(paramOf({ limit })).toBe('limit');
     }
@@ -46,7 +46,7 @@ describe('a page', () => {
       toResource,
     );
 
-  it('says whether there are more', () => {
+  it('a page says whether there are more', () => {
     expect(read(2, 'asc')).toEqual({
       object: 'list',
       data: [{ id: 'a' }, { id: 'b' }],
@@ -62,7 +62,7 @@ describe('a page', () => {
     expect(read(2, 'desc', 'b')).toMatchObject({ first_id: 'a', last_id: 'a', has_more: false });
   });
 
-  it('past the end is empty', () => {
+  it('a page past the end is empty', () => {
     expect(read(2, 'asc', 'e')).toEqual({ object: 'list', data: [], has_more: false, first_id: null, last_id: null });
   });
 

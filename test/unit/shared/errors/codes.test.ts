@@ -43,7 +43,7 @@ describe('the error table', () => {
     expect(table).toEqual(expect.objectContaining(DOCUMENTED));
   });
 
-  it('has no code that is not documented', () => {
+  it('the error table has no code that is not documented', () => {
     expect(Object.keys(ERRORS).sort()).toEqual(Object.keys(DOCUMENTED).sort());
   });
 

@@ -39,7 +39,7 @@ describe('an event bus', () => {
     expect(faults).toEqual([['thing.begun', broken]]);
   });
 
-  it('emits into the void without a listener', () => {
+  it('an event bus emits into the void without a listener', () => {
     const bus = createEventBus<TestEvents>(() => undefined);
 
     expect(() => {

@@ -65,7 +65,7 @@ describe('the window of a remote backend', () => {
     expect(released).toEqual([HUNDRED + HUNDRED]);
   });
 
-  it('asks for less after half a second', async () => {
+  it('the window of a remote backend asks for less after half a second', async () => {
     const { window, checks, released, decide } = openLab();
 
     window.push('slow ');
@@ -123,7 +123,7 @@ describe('the window of a remote backend', () => {
     expect(released.join('')).toBe(`${HUNDRED}${HUNDRED}the rest`);
   });
 
-  it('ends at once where nothing is held', async () => {
+  it('the window of a remote backend ends at once where nothing is held', async () => {
     const { window, checks } = openLab();
 
     await window.end();
@@ -162,7 +162,7 @@ describe('the window of a remote backend', () => {
     expect(stops).toEqual([expect.objectContaining({ code: 'model_unavailable', retryAfterSeconds: 5 })]);
   });
 
-  it('never cuts a character in two', async () => {
+  it('the window of a remote backend never cuts a character in two', async () => {
     const { window, checks, released, decide } = openLab();
     const [high, low] = ['😀'.slice(0, 1), '😀'.slice(1)];
 

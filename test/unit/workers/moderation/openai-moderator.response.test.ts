@@ -19,7 +19,7 @@ describe('the answer of a moderation endpoint', () => {
     [{ flagged: true }, { unspecified: 1 }],
     [{ flagged: false }, {}],
     [{ flagged: false, category_scores: { hate: null } }, {}],
-  ])('does without scores: %j', (result, scores) => {
+  ])('the answer of a moderation endpoint does without scores: %j', (result, scores) => {
     expect(parse([result])).toMatchObject({ scores });
   });
 
@@ -30,7 +30,7 @@ describe('the answer of a moderation endpoint', () => {
     },
   );
 
-  it('that is not JSON is none', () => {
+  it('the answer of a moderation endpoint that is not JSON is none', () => {
     expect(() => parseModeration('<html>', 1)).toThrow('not JSON');
   });
 });

@@ -66,6 +66,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
       sentSeq: 0,
       text,
       unsent: [],
+      sent: [],
       asked: undefined,
       promptTokens: 0,
       provider: '',

@@ -26,7 +26,7 @@ describe('a receiver is given up', () => {
     ['after five days', 120 * HOUR, 8, true],
     ['not a moment before', 120 * HOUR - 1, 100, false],
     ['not for a few failures far apart', 200 * HOUR, 7, false],
-  ])('%s', (_when, forMs, failures, expected) => {
+  ])('a receiver is given up: %s', (_when, forMs, failures, expected) => {
     expect(isGivenUp({ failingSince: NOW - forMs, failures }, NOW)).toBe(expected);
   });
 });

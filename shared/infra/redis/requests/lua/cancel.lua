@@ -11,7 +11,7 @@ if values[2] == 'running' then
 end
 if values[2] ~= 'accepted' then return values[2] end
 drop_accepted(ARGV[1])
-emit(KEYS[7], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5])
+emit(KEYS[7], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5], '')
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()), 'hold', 0, 'holdTokens', 0)
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return 'accepted'

@@ -1,19 +1,29 @@
 -- One entry of a request's stream, and the same text to every ingress that reads it. Publishing the text itself lets
 -- the ingress write at once; a reader that misses a sequence number fills the gap from the stream.
-local function publish(channels, id, last_seq, payload)
+-- `writer` names the attempt, so that a reader sees when another one's text follows; '' for whoever writes an end only.
+local function publish(channels, id, head, payload)
   for channel in string.gmatch(channels or '', '[^,]+') do
-    redis.call('@PUBLISH@', channel, id .. ' ' .. last_seq .. '\n' .. payload)
+    redis.call('@PUBLISH@', channel, id .. ' ' .. head .. '\n' .. payload)
   end
 end
 
-local function emit(stream, channels, id, last_seq, payload, ttl_ms)
-  redis.call('XADD', stream, last_seq .. '-0', 'd', payload)
+local function head_of(last_seq, writer)
+  return writer == '' and last_seq or last_seq .. ' ' .. writer
+end
+
+local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
+  if writer == '' then
+    redis.call('XADD', stream, last_seq .. '-0', 'd', payload)
+  else
+    redis.call('XADD', stream, last_seq .. '-0', 'd', payload, 'w', writer)
+  end
   redis.call('PEXPIRE', stream, ttl_ms)
-  publish(channels, id, last_seq, payload)
+  publish(channels, id, head_of(last_seq, writer), payload)
 end
 
 -- A stream of one entry, kept as plain text: an empty stream alone takes 4 KB of memory.
-local function emit_whole(answer, channels, id, last_seq, payload, ttl_ms)
-  redis.call('SET', answer, last_seq .. '\n' .. payload, 'PX', ttl_ms)
-  publish(channels, id, last_seq, payload)
+local function emit_whole(answer, channels, id, last_seq, payload, ttl_ms, writer)
+  local head = head_of(last_seq, writer)
+  redis.call('SET', answer, head .. '\n' .. payload, 'PX', ttl_ms)
+  publish(channels, id, head, payload)
 end

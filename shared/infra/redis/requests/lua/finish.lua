@@ -4,22 +4,28 @@
 --      10 mean completion, 11 lane statistics, 12 whole answer
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 tokens that stay in the key's window and in
---      the test allowance, 12 micro-credits by which an account may be overdrawn
--- Returns 'finished', or the state found when this attempt no longer owns the request.
+--      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
+--      of the event before
+-- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
+-- that Redis has where it came back without some of the text.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
 local SAMPLE = 8
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner')
+-- Redis came back without the claim.
+if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
+if values[12] and ARGV[13] ~= '' and values[12] ~= ARGV[13] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return 'finished' end
 if values[1] ~= 'running' then return values[1] or 'missing' end
+if tonumber(values[10]) ~= tonumber(ARGV[14]) then return 'behind ' .. values[10] end
 local now = now_ms()
 local cost, tokens, completion, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[11])
 if values[10] == '0' then
-  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
 else
-  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10])
+  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
 end
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])

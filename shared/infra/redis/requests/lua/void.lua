@@ -10,7 +10,7 @@ if state then
   redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
     redis.call('HSET', KEYS[1], 'sent', 1)
-    emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2])
+    emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2], '')
   end
 end
 redis.call('HSET', KEYS[1], 'state', 'void')

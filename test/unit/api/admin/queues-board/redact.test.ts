@@ -10,16 +10,16 @@ describe('the board', () => {
     expect(keepIds(data)).toEqual({ requestId: ID });
   });
 
-  it.each([['Hi'], [5], [true], [['Hi']]])('hides %p', (value) => {
+  it.each([['Hi'], [5], [true], [['Hi']]])('the board hides %p', (value) => {
     expect(keepIds(value)).toBe('[redacted]');
   });
 
-  it('keeps that there is nothing', () => {
+  it('the board keeps that there is nothing', () => {
     expect(keepIds(null)).toBeNull();
     expect(keepIds(undefined)).toBeUndefined();
   });
 
-  it('keeps names that are words of ours', () => {
+  it('the board keeps names that are words of ours', () => {
     expect(keepName('chat')).toBe('chat');
     expect(keepName('What is a pupil?')).toBe('[redacted]');
     expect(keepName({ name: 'chat' })).toBe('[redacted]');

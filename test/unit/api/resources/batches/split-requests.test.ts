@@ -66,7 +66,7 @@ describe('an inline body', () => {
     );
   });
 
-  it('is read when it is JSON, and else not', () => {
+  it('an inline body is read when it is JSON, and else not', () => {
     const marks = fc.constantFrom(...'{}[]",:\\ 0-ex\n'.split(''));
     fc.assert(
       fc.property(bodies, marks, fc.nat(), fc.boolean(), ({ text }, mark, at, isReplaced) => {
@@ -86,7 +86,7 @@ describe('an inline body', () => {
     );
   });
 
-  it('names its requests by their place', () => {
+  it('an inline body names its requests by their place', () => {
     expect(split('{"requests":[{},1,"]"]}').names).toEqual(['`requests[0]`', '`requests[1]`', '`requests[2]`']);
   });
 
@@ -115,7 +115,7 @@ describe('an inline body', () => {
     ['a cut behind the requests', '{"requests":[1]', undefined],
     ['something behind it', '{"requests":[]} {}', undefined],
     ['a name without quotes', '{requests:[]}', undefined],
-  ])('is refused: %s', (_what, body, param) => {
+  ])('an inline body is refused: %s', (_what, body, param) => {
     let fault: unknown;
     try {
       split(body);

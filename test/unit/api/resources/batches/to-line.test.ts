@@ -18,7 +18,7 @@ function faultOf(line: ReturnType<typeof read>) {
 }
 
 describe('a request of a batch', () => {
-  it('is kept as what a worker runs', () => {
+  it('a request of a batch is kept as what a worker runs', () => {
     const line = read({
       custom_id: 'a',
       body: { messages: MESSAGES, entity_id: 'pupil', stream: true },
@@ -47,7 +47,7 @@ describe('a request of a batch', () => {
     ['256 code points', '🦉'.repeat(256)],
     ['one character', '0'],
     ['a NUL', '\0'],
-  ])('may have a custom_id of %s', (_what, customId) => {
+  ])('a request of a batch may have a custom_id of %s', (_what, customId) => {
     expect(read({ custom_id: customId, body: { messages: MESSAGES } })).toMatchObject({ customId });
   });
 
@@ -59,7 +59,7 @@ describe('a request of a batch', () => {
     ['257 code points', '🦉'.repeat(257)],
     ['half a surrogate pair', '\ud83e'],
     ['an object', { $gt: '' }],
-  ])('cannot have a custom_id that is %s', (_what, customId) => {
+  ])('a request of a batch cannot have a custom_id that is %s', (_what, customId) => {
     expect(faultOf(read({ custom_id: customId, body: { messages: MESSAGES } }))).toMatchObject({
       customId: null,
       code: 'invalid_request',
@@ -92,7 +92,7 @@ describe('a request of a batch', () => {
   });
 
   it.each(['null', '7', '"x"', '[]', '{"custom_id":', '{}}', "{'custom_id':1}"])(
-    'is refused by its line’s number: %s',
+    'a request of a batch is refused by its line’s number: %s',
     (text) => {
       expect(faultOf(toLine({ place: LINE, json: Buffer.from(text) }, false))).toMatchObject({
         customId: null,
@@ -114,7 +114,7 @@ describe('a request of a batch', () => {
     expect(() => toLine({ place: LINE, json: Buffer.from('{') }, true)).toThrow('Line 7 is not valid JSON');
   });
 
-  it('cannot reach a prototype', () => {
+  it('a request of a batch cannot reach a prototype', () => {
     const item = '{"__proto__":{"custom_id":"a","body":{}},"constructor":1}';
     expect(faultOf(toLine({ place: LINE, json: Buffer.from(item) }, false)).param).toBe('custom_id');
   });

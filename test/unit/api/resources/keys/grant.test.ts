@@ -20,7 +20,7 @@ describe('a grant', () => {
     ['an earlier end', { expiresAt: 999 }],
     ['lower limits', { rpm: 1, tpm: 1, dailyRequests: 1 }],
     ['a test key', { mode: 'test' }],
-  ])('takes in %s', (_what, more) => {
+  ])('a grant takes in %s', (_what, more) => {
     expect(excessOf(grant(), grant(more))).toBeUndefined();
   });
 
@@ -34,11 +34,11 @@ describe('a grant', () => {
     ['tpm', { tpm: 101 }],
     ['daily_requests', { dailyRequests: 11 }],
     ['daily_requests', { dailyRequests: 0 }],
-  ])('does not take in more %s: %j', (part, more) => {
+  ])('a grant does not take in more %s: %j', (part, more) => {
     expect(excessOf(grant(), grant(more))).toBe(part);
   });
 
-  it('of a test key takes in no live key', () => {
+  it('a grant of a test key takes in no live key', () => {
     expect(excessOf(grant({ mode: 'test' }), grant())).toBe('mode');
   });
 

@@ -20,13 +20,13 @@ describe('history and submitted messages', () => {
     expect(merged).toEqual({ history: exchanges(2), submitted: [user('new')], unseen: [user('new')] });
   });
 
-  it('count what the caller resends once', () => {
+  it('history and submitted messages count what the caller resends once', () => {
     const merged = mergeHistory(exchanges(2), [...exchanges(2), user('new')]);
 
     expect(merged).toEqual({ history: exchanges(2), submitted: [user('new')], unseen: [user('new')] });
   });
 
-  it('count a resent end of the history once', () => {
+  it('history and submitted messages count a resent end of the history once', () => {
     const merged = mergeHistory(exchanges(3), [assistant('answer 2'), user('new')]);
 
     expect(merged).toEqual({ history: exchanges(3), submitted: [user('new')], unseen: [user('new')] });
@@ -75,7 +75,7 @@ describe('history and submitted messages', () => {
     expect(merged).toEqual({ history: all, submitted: [user('new')], unseen: [user('new')] });
   });
 
-  it('take the longest overlap', () => {
+  it('history and submitted messages take the longest overlap', () => {
     const history = [user('a'), assistant('b'), user('a'), assistant('b')];
 
     expect(mergeHistory(history, [...history, user('new')]).submitted).toEqual([user('new')]);

@@ -20,7 +20,7 @@ describe('an API key', () => {
     expect(redactedValue).toBe(`svc_sk_live_…${LIVE.slice(-4)}`);
   });
 
-  it('is accepted for any random part', () => {
+  it('an API key is accepted for any random part', () => {
     const random = fc.string({
       unit: fc.constantFrom(...Array.from(RANDOM), 'A', 'Z', '0', '9'),
       minLength: 26,
@@ -54,13 +54,13 @@ describe('an API key', () => {
     ['in a line of its own', `${LIVE}\n`],
     ['very long', LIVE.repeat(10_000)],
     ['with characters outside base62', `svc_sk_live_${'é'.repeat(32)}`],
-  ])('is refused when it is %s', (_what, value) => {
+  ])('an API key is refused when it is %s', (_what, value) => {
     expect(isApiKey(value, 'svc')).toBe(false);
   });
 });
 
 describe('scopes', () => {
-  it('grant what they name, and * everything', () => {
+  it('scopes grant what they name, and * everything', () => {
     expect(allowsScope(['chat'], 'chat')).toBe(true);
     expect(allowsScope(['*'], 'compliance')).toBe(true);
     expect(allowsScope(['usage', 'chat.stream'], 'chat.stream')).toBe(true);

@@ -9,7 +9,7 @@ describe('a free amount of credits', () => {
     [1_000_000_000_001, 500, 501],
     [1_000_000, 500, 1],
     [1_000_000_000_000_000, 99_999_999, 99_999_999_000],
-  ])('of %d micro-credits at %d costs %d', (creditsMicro, pricePerMillion, amount) => {
+  ])('a free amount of credits of %d micro-credits at %d costs %d', (creditsMicro, pricePerMillion, amount) => {
     expect(priceOf(creditsMicro, pricePerMillion)).toBe(amount);
   });
 });

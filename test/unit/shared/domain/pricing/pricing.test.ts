@@ -15,7 +15,7 @@ describe('the price of a request', () => {
     expect(priceUsage({ promptTokens: 3, completionTokens: 5 }, rates)).toBe(8_250_000);
   });
 
-  it('is nothing for nothing', () => {
+  it('the price of a request is nothing for nothing', () => {
     expect(priceUsage({ promptTokens: 0, completionTokens: 0 }, DEFAULT_RATES.oloid)).toBe(0);
   });
 });
@@ -30,7 +30,7 @@ describe('micro-credits', () => {
 });
 
 describe('calendar months and days', () => {
-  it('begin and end at midnight UTC', () => {
+  it('calendar months and days begin and end at midnight UTC', () => {
     expect(monthOf(Date.UTC(2026, 11, 31, 23, 59, 59, 999))).toBe('202612');
     expect(monthOf(Date.UTC(2027, 0, 1))).toBe('202701');
     expect(dayOf(Date.UTC(2028, 1, 29, 23, 59))).toBe('20280229');

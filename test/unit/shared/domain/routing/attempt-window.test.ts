@@ -7,7 +7,7 @@ const WINDOW_MS = 30_000;
 const slice = (at: number, ok: number, failed: Record<string, number> = {}): Slice => ({ at, ok, failed });
 
 describe('a window of attempts', () => {
-  it('counts successes and failures by reason', () => {
+  it('a window of attempts counts successes and failures by reason', () => {
     const slices: Slice[] = [];
 
     noteAttempt(slices, undefined, WINDOW_MS, 10_000);
@@ -27,7 +27,7 @@ describe('a window of attempts', () => {
     expect(slices[0]?.at).toBeGreaterThanOrEqual(9 * WINDOW_MS - 1_000);
   });
 
-  it('does not count what began before it', () => {
+  it('a window of attempts does not count what began before it', () => {
     const slices = [slice(1_000, 5), slice(2_000, 0, { timeout: 1 })];
 
     expect(totalsOf(slices, 1_001)).toMatchObject({ attempts: 1, failures: 1 });
@@ -45,7 +45,7 @@ describe('the windows of several workers', () => {
     expect(merged).toEqual([slice(2_000, 4), slice(3_000, 3, { timeout: 2, status_500: 3 })]);
   });
 
-  it('are not changed by it', () => {
+  it('the windows of several workers are not changed by it', () => {
     const first = Object.freeze([Object.freeze(slice(1_000, 1, Object.freeze({ timeout: 1 })))]);
 
     mergeSlices(first, first, 0);

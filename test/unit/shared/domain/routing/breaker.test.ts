@@ -44,7 +44,7 @@ describe('a closed breaker', () => {
     ['all of ten', 0, 10],
     ['half of ten', 5, 5],
     ['half of a thousand', 500, 500],
-  ])('opens when %s attempts failed', (_what, ok, failures) => {
+  ])('a closed breaker opens when %s attempts failed', (_what, ok, failures) => {
     expect(after(saw(ok, failures))).toMatchObject({
       state: 'open',
       reason: 'status_500',
@@ -58,7 +58,7 @@ describe('a closed breaker', () => {
     ['nine attempts are too few', 0, 9],
     ['less than half failed', 6, 5],
     ['none failed', 1_000, 0],
-  ])('stays closed as %s', (_what, ok, failures) => {
+  ])('a closed breaker stays closed as %s', (_what, ok, failures) => {
     expect(after(saw(ok, failures)).state).toBe('closed');
   });
 
@@ -81,7 +81,7 @@ describe('a closed breaker', () => {
     expect(decisionAt(opened, S, openedAt)).toBeUndefined();
   });
 
-  it('forgets what is older than its window', () => {
+  it('a closed breaker forgets what is older than its window', () => {
     const before = afterReport(NEW_BREAKER, saw(0, 9), S, T);
     const later = T + S.windowMs + 1;
 
@@ -98,7 +98,7 @@ describe('a closed breaker', () => {
     expect(refused.errors).toEqual({ authentication: 1 });
   });
 
-  it('goes by its own settings', () => {
+  it('a closed breaker goes by its own settings', () => {
     const eager = { ...S, minAttempts: 2, failureRatio: 1, openMs: 500 };
     const failing = afterReport(NEW_BREAKER, saw(0, 1), eager, T);
 
@@ -113,7 +113,7 @@ describe('an open breaker', () => {
     expect(passageOf(opened, probeAt)).toEqual({ kind: 'probe' });
   });
 
-  it('gives nobody a probe before', () => {
+  it('an open breaker gives nobody a probe before', () => {
     expect(claimProbe(opened, 'a', probeAt - 1)).toBe(opened);
   });
 
@@ -123,7 +123,7 @@ describe('an open breaker', () => {
 });
 
 describe('a half-open breaker', () => {
-  it('has one probe, and everybody else waits', () => {
+  it('a half-open breaker has one probe, and everybody else waits', () => {
     expect(probed).toMatchObject({ state: 'half_open', reason: 'status_500', probe: { holder: 'a' } });
     expect(claimProbe(probed, 'b', probeAt + 1)).toBe(probed);
     expect(passageOf(probed, probeAt + 1)).toEqual({ kind: 'wait', ms: 1_000 });
@@ -171,7 +171,7 @@ describe('a half-open breaker', () => {
     expect(afterProbe(taken, 'a', { kind: 'ok' }, S, late + 1)).toBe(taken);
   });
 
-  it('keeps a probe whose worker renews it', () => {
+  it('a half-open breaker keeps a probe whose worker renews it', () => {
     const renewed = renewProbe(probed, 'a', probeAt + PROBE_LEASE_MS - 1);
 
     expect(claimProbe(renewed, 'b', probeAt + PROBE_LEASE_MS)).toBe(renewed);

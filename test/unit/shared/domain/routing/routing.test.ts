@@ -42,7 +42,7 @@ describe('the order of targets', () => {
     expect(firsts['b']).toBeLessThan(3_300);
   });
 
-  it('names every target exactly once', () => {
+  it('the order of targets names every target exactly once', () => {
     const targets = [target('a', 1), target('b', 0), target('c', 5, 2), target('d', 0, 2)];
 
     for (const draw of [0, 0.5, 0.999_999]) {
@@ -56,7 +56,7 @@ describe('the order of targets', () => {
     expect(models(orderTargets(targets, () => draw)).at(-1)).toBe('zero');
   });
 
-  it('does not change what it was given', () => {
+  it('the order of targets does not change what it was given', () => {
     const targets = Object.freeze([target('a', 1, 2), target('b', 1, 1)]);
 
     orderTargets(targets, spread());

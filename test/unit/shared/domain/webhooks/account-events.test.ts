@@ -42,17 +42,17 @@ describe('a monthly budget of 1,000 tokens', () => {
     [800, ['budget.threshold_reached']],
     [999, ['budget.threshold_reached']],
     [1_000, ['budget.exceeded']],
-  ])('with %i used calls for %j', (used, expected) => {
+  ])('a monthly budget of 1,000 tokens with %i used calls for %j', (used, expected) => {
     expect(typesOf(1_000, used, 1_000)).toEqual(expected);
   });
 
-  it('counts the month of now only', () => {
+  it('a monthly budget of 1,000 tokens counts the month of now only', () => {
     const state = { balanceMicro: 1, tokensByMonth: { '202610': 5_000 } };
 
     expect(accountEvents(state, 1_000, NOW)).toEqual([]);
   });
 
-  it('has one cause a month', () => {
+  it('a monthly budget of 1,000 tokens has one cause a month', () => {
     const state = { balanceMicro: 1, tokensByMonth: { '202611': 900, '202612': 900 } };
     const causes = [NOW, NOW + 1, Date.UTC(2026, 11, 1)].map((now) => accountEvents(state, 1_000, now)[0]?.cause);
 

@@ -76,8 +76,8 @@ describe('tries again', () => {
     const result = await withRetries(failing(1).attempt, { ...ALWAYS, askedWaitMs: () => 300 });
 
     expect(result).toBe(2);
-    // The pause alone is 400 ms at the most.
-    expect(performance.now() - startedAt).toBeGreaterThan(480);
+    // 300 ms as asked for and 150 to 300 ms of its own; a timer may be some milliseconds early.
+    expect(performance.now() - startedAt).toBeGreaterThan(440);
   });
 
   it('only where the policy lets it, which is asked once for each failure', async () => {

@@ -12,7 +12,7 @@ describe('a receiver on the Internet', () => {
     'https://8.8.8.8/hook',
     'https://[2606:4700:4700::1111]/hook',
     'https://bücher.example.com/',
-  ])('may be %s', (url) => {
+  ])('a receiver on the Internet may be %s', (url) => {
     expect(readWebhookUrl(url, false)).toMatchObject({ ok: true });
   });
 
@@ -58,7 +58,7 @@ describe('a receiver on the Internet', () => {
     ['6to4', 'https://[2002:7f00:1::]/', 'public Internet'],
     ['a unique local address', 'https://[fd00::1]/', 'public Internet'],
     ['a link-local address', 'https://[fe80::1]/', 'public Internet'],
-  ])('may not be %s', (_what, url, word) => {
+  ])('a receiver on the Internet may not be %s', (_what, url, word) => {
     const read = readWebhookUrl(url, false);
 
     expect(read).toMatchObject({ ok: false, fault: expect.stringContaining(word) });

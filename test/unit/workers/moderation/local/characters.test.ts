@@ -32,7 +32,7 @@ describe('hidden phrases are flagged', () => {
     ['emoji that are letters', 'how to make a 🅱️omb'],
     ['capital I for the letter l', 'I will kiII you'],
     ['a chain of tricks', 'How dо I bu1ld a b\u200b0mb?'],
-  ])('%s', (_, text) => {
+  ])('hidden phrases are flagged: %s', (_, text) => {
     expect(moderator.checkSync(text).flagged).toBe(true);
   });
 });
@@ -48,7 +48,7 @@ describe('what only looks hidden is not flagged', () => {
     'https://example.com/how/to/make?a=bomb-calorimeter&b=1',
     '¯\\_(ツ)_/¯ 1,000 $ 2/3 |x| @home !important',
     'ⓐⓑⓒⓓⓔⓕⓖⓗⓘⓙⓚⓛⓜⓝⓞⓟⓠⓡⓢⓣⓤⓥⓦⓧⓨⓩ',
-  ])('%s', (text) => {
+  ])('what only looks hidden is not flagged: %s', (text) => {
     expect(moderator.checkSync(text).flagged).toBe(false);
   });
 });

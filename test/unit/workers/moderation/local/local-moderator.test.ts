@@ -44,7 +44,7 @@ describe('violating texts', () => {
     expect(moderator.checkSync(text).flagged).toBe(true);
   });
 
-  it('are flagged across a line break', () => {
+  it('violating texts are flagged across a line break', () => {
     expect(moderator.checkSync('Please tell me how to\nbuild a bomb').flagged).toBe(true);
   });
 
@@ -54,11 +54,11 @@ describe('violating texts', () => {
 });
 
 describe('harmless texts', () => {
-  it.each([...HARMLESS, ...MORE_HARMLESS, ...FROM_MT_BENCH])('are not flagged: %s', (text) => {
+  it.each([...HARMLESS, ...MORE_HARMLESS, ...FROM_MT_BENCH])('harmless texts are not flagged: %s', (text) => {
     expect(moderator.checkSync(text)).toMatchObject({ flagged: false });
   });
 
-  it('are not flagged: other languages', () => {
+  it('harmless texts are not flagged: other languages', () => {
     const texts = [
       'Я хочу убить время до поезда. Расскажите, пожалуйста, о Второй мировой войне.',
       '我想了解第二次世界大战的历史。请解释原子弹的影响。',

@@ -33,7 +33,7 @@ describe('the notation of phrases', () => {
     ['^ one', 'Yes. One', true],
     ['^ one', 'not one', false],
     ['one !(two|<colour2>)', 'one', true],
-  ])('%s in "%s": %s', (phrase, text, expected) => {
+  ])('the notation of phrases %s in "%s": %s', (phrase, text, expected) => {
     expect(isFound([phrase.replace('<colour2>', 'three')], text)).toBe(expected);
   });
 
@@ -49,7 +49,7 @@ describe('the notation of phrases', () => {
   });
 
   it.each(['', 'one (two', 'one two)', 'one <nothing>', 'One', "don't", 'one !two', 'one !(two three)', '(one|)'])(
-    'refuses %j',
+    'the notation of phrases refuses %j',
     (phrase) => {
       expect(() =>
         compileLexicon({ groups: [{ categories: ['test'], score: 1, phrases: [phrase] }], terms: TERMS }),

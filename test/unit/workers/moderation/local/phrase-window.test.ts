@@ -83,7 +83,7 @@ describe('phrase window', () => {
     expect(window.push('The capital of France is Paris. ').release).toBe('The capital of France is Paris. ');
   });
 
-  it('never splits a character', () => {
+  it('phrase window never splits a character', () => {
     const window = createPhraseWindow(moderator);
     const [high, low] = ['😀'.slice(0, 1), '😀'.slice(1)];
     expect(window.push(`Paris ${high}`).release).toBe('Paris ');

@@ -60,7 +60,7 @@ describe('16,000 code points made to be slow take less than 50 ms', () => {
       'every code point once',
       Array.from({ length: CODE_POINTS }, (_, index) => String.fromCodePoint(0xa0 + index)).join(''),
     ],
-  ])('%s', (_, text) => {
+  ])('16,000 code points made to be slow take less than 50 ms: %s', (_, text) => {
     expect(Array.from(text)).toHaveLength(CODE_POINTS);
     expect(cpuMsOf(text)).toBeLessThan(LIMIT_MS);
   });
@@ -80,7 +80,7 @@ describe('ordinary text', () => {
 });
 
 describe('sentences', () => {
-  it('do not make a phrase together', () => {
+  it('sentences do not make a phrase together', () => {
     expect(moderator.checkSync('That is a movie I will kill. You are welcome.').flagged).toBe(false);
   });
 
@@ -92,7 +92,7 @@ describe('sentences', () => {
 });
 
 describe('a text in pieces', () => {
-  it('gives the same matches as the whole', () => {
+  it('a text in pieces gives the same matches as the whole', () => {
     const text = 'So, how do I b u i l d a b0mb? Also: I will ki11 you, 𝐤𝐲𝐬.';
     const matchesOf = (pieces: readonly string[]) => {
       const matches: string[] = [];

@@ -74,7 +74,7 @@ async function refuse(): Promise<void> {
 }
 
 describe('a closed circuit', () => {
-  it('tells nobody of its successes', async () => {
+  it('a closed circuit tells nobody of its successes', async () => {
     for (let number = 0; number < 100; number += 1) await succeed();
     circuit.tick();
     await settle();
@@ -94,21 +94,21 @@ describe('a closed circuit', () => {
     expect(totalsOf(fleet.slices, 0)).toMatchObject({ attempts: 8, failures: 1 });
   });
 
-  it('tells of a refusal at once', async () => {
+  it('a closed circuit tells of a refusal at once', async () => {
     await refuse();
 
     expect(fleet).toMatchObject({ state: 'open', reason: 'forbidden' });
     expect(states).toEqual(['closed', 'open']);
   });
 
-  it('says nothing of calls that say nothing', async () => {
+  it('a closed circuit says nothing of calls that say nothing', async () => {
     await fail(new Error('The caller has left'));
     await settle();
 
     expect(changes).toBe(0);
   });
 
-  it('hands on what the call gives and throws', async () => {
+  it('a closed circuit hands on what the call gives and throws', async () => {
     expect(await succeed()).toBe('text');
     await expect(circuit.guard(undefined, () => Promise.reject(FAILED))).rejects.toBe(FAILED);
   });
@@ -181,7 +181,7 @@ describe('a probe', () => {
     await running;
   });
 
-  it('is renewed while it runs', async () => {
+  it('a probe is renewed while it runs', async () => {
     const until = fleet.probe?.until ?? 0;
     time += 1_000;
 

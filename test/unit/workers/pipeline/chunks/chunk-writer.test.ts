@@ -28,6 +28,7 @@ function open(sentSeq = 0) {
     sentSeq,
     text: '',
     unsent: [] as string[],
+    sent: [],
     asked: undefined,
     promptTokens: 0,
     provider: '',
@@ -83,7 +84,7 @@ describe('text on its way to the stream', () => {
     jest.useRealTimers();
   });
 
-  it('begins at once with the first piece', () => {
+  it('text on its way to the stream begins at once with the first piece', () => {
     const { writer, appends } = open();
 
     writer.write('a');
@@ -120,7 +121,7 @@ describe('text on its way to the stream', () => {
     expect(texts(appends)).toEqual(['a', 'b', 'c']);
   });
 
-  it('goes as soon as 1 KB waits', async () => {
+  it('text on its way to the stream goes as soon as 1 KB waits', async () => {
     const { writer, appends } = open();
     writer.write('a');
     await jest.advanceTimersByTimeAsync(0);
@@ -208,7 +209,7 @@ describe('text on its way to the stream', () => {
     await expect(writer.settle()).resolves.toBeUndefined();
   });
 
-  it('leaves no timer behind', async () => {
+  it('text on its way to the stream leaves no timer behind', async () => {
     const { writer } = open();
     writer.write('a');
     writer.write('b');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { Held } from '../../../../../shared/infra/redis/requests/claimed-request.ts';
+import type { Held } from '../../../../../shared/infra/redis/requests/running-request.ts';
 import type { Needed, Renewal } from '../../../../../shared/infra/redis/requests/request-store.ts';
 import { createLease } from '../../../../../workers/pipeline/lease/lease.ts';
 import { openReleaseGate } from '../../../../../workers/pipeline/lease/release-gate.ts';
@@ -69,7 +69,7 @@ describe('a lease', () => {
     ['credits', { micro: 500 }],
     ['budget', { micro: 1e9, tokens: 500 }],
     ['allowance', { tokens: 500 }],
-  ] as const)('lets out no token beyond the %s', async (bound, all) => {
+  ] as const)('a lease lets out no token beyond the %s', async (bound, all) => {
     const { lease, grow } = leaseOf(all);
     await lease.cover(10, true);
 

@@ -22,7 +22,7 @@ describe('the context instruction', () => {
     expect(contextInstruction([{ subject }, { subject: 'Biology' }])?.content).toContain('Subject: "Biology".');
   });
 
-  it('names only what is set', () => {
+  it('the context instruction names only what is set', () => {
     expect(contextInstruction([{ subject: 'Chemistry' }])?.content).not.toContain('Grade');
     expect(contextInstruction([{ grade: 'K' }])?.content).not.toContain('Subject');
   });
@@ -44,7 +44,7 @@ describe('the context instruction', () => {
   });
 
   it.each(['\u0085', '\u2028', '\u0000', '\u001b', '\u202e', '\r\n'])(
-    'lets nothing break its line: %j',
+    'the context instruction lets nothing break its line: %j',
     (character) => {
       expect(contextInstruction([{ subject: `Maths${character}History` }])?.content).toContain('"Maths History"');
     },
@@ -56,7 +56,7 @@ describe('the context instruction', () => {
     );
   });
 
-  it('cuts between characters, not inside one', () => {
+  it('the context instruction cuts between characters, not inside one', () => {
     const content = contextInstruction([{ subject: '😀'.repeat(300) }])?.content ?? '';
 
     expect(content).toContain(`"${'😀'.repeat(200)}…"`);

@@ -104,7 +104,7 @@ describe('the quick check without a tokenizer', () => {
     );
   });
 
-  it('counts the instruction, too', () => {
+  it('the quick check without a tokenizer counts the instruction, too', () => {
     const prompt = parts({ instruction: INSTRUCTION });
 
     expect(surelyFits(prompt, 20, 0)).toBe(true);

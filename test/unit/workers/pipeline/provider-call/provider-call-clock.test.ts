@@ -51,7 +51,7 @@ describe('the clock of one provider call', () => {
     expect(String(signal.reason)).toContain('no end of the answer within 1000 ms');
   });
 
-  it('passes on why the request was stopped', () => {
+  it('the clock of one provider call passes on why the request was stopped', () => {
     const outer = new AbortController();
     const reason = new Error('cancelled');
     const { signal } = startProviderCallClock(outer.signal, TIMES);

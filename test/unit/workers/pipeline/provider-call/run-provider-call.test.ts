@@ -64,7 +64,7 @@ describe('one call of a provider', () => {
   it.each([
     ['before its first token', [], 'no first token within 100 ms'],
     ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
-  ])('ends when the provider falls silent %s', async (_when, events, message) => {
+  ])('one call of a provider ends when the provider falls silent %s', async (_when, events, message) => {
     const { input } = attemptOf();
     const { adapter, state } = adapterOf(events, { thenSilent: true });
 

@@ -34,7 +34,7 @@ describe('a blank stop sequence', () => {
     expect((await cut(['\n\n'], 'One.\n', '\nTwo.')).parts.join('')).toBe('One.');
   });
 
-  it('is the first of several', async () => {
+  it('a blank stop sequence is the first of several', async () => {
     expect((await cut(['\n\n', '\t'], 'One.\tTwo.\n\nThree.')).parts.join('')).toBe('One.');
   });
 

@@ -27,7 +27,7 @@ describe('the body for the Messages API', () => {
     expect(bodyOf()).toEqual({ model: 'claude-x', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] });
   });
 
-  it('asks for a stream', () => {
+  it('the body for the Messages API asks for a stream', () => {
     expect(bodyOf({ stream: true })).toMatchObject({ stream: true });
   });
 
@@ -54,7 +54,7 @@ describe('the body for the Messages API', () => {
 });
 
 describe('the turns', () => {
-  it('join messages of one role in a row', () => {
+  it('the turns join messages of one role in a row', () => {
     expect(turnsOf(say('user', 'A'), say('user', 'B'), say('assistant', 'C'), say('user', 'D'))).toEqual([
       say('user', 'A\n\nB'),
       say('assistant', 'C'),
@@ -109,7 +109,7 @@ describe('the sampling settings', () => {
     [{ seed: 7 }, {}],
     [{ user: 'u1' }, { metadata: { user_id: 'u1' } }],
     [{ user: 'u'.repeat(257) }, {}],
-  ])('%j become %j', (sampling, expected) => {
+  ])('the sampling settings %j become %j', (sampling, expected) => {
     expect(bodyOf({ sampling })).toEqual({ ...bodyOf(), ...expected });
   });
 });

@@ -24,7 +24,7 @@ function failureOf(run: () => unknown): ProviderError {
 }
 
 describe('an event of a stream', () => {
-  it('gives its text', () => {
+  it('an event of a stream gives its text', () => {
     expect(event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } })).toEqual({
       kind: 'text',
       text: 'Hi',
@@ -58,20 +58,23 @@ describe('an event of a stream', () => {
     ['model_context_window_exceeded', 'length'],
     ['refusal', 'content_filter'],
     [null, undefined],
-  ])('with the stop reason %j means %j', (reason, finishReason) => {
+  ])('an event of a stream with the stop reason %j means %j', (reason, finishReason) => {
     const read = event({ type: 'message_delta', delta: { stop_reason: reason }, usage: { output_tokens: 0 } });
 
     expect(read).toEqual({ kind: 'progress', finishReason, usage: { output: 0 } });
   });
 
-  it.each(['pause_turn', 'tool_use', 'constructor', 'not a word'])('that stops for %s ends no answer', (reason) => {
-    const failure = failureOf(() => event({ type: 'message_delta', delta: { stop_reason: reason } }));
+  it.each(['pause_turn', 'tool_use', 'constructor', 'not a word'])(
+    'an event of a stream that stops for %s ends no answer',
+    (reason) => {
+      const failure = failureOf(() => event({ type: 'message_delta', delta: { stop_reason: reason } }));
 
-    expect(failure).toMatchObject({ fault: 'transient' });
-    expect(failure.message).not.toContain('not a word');
-  });
+      expect(failure).toMatchObject({ fault: 'transient' });
+      expect(failure.message).not.toContain('not a word');
+    },
+  );
 
-  it.each(['ping', 'content_block_stop', 'something_new'])('of type %s is looked past', (type) => {
+  it.each(['ping', 'content_block_stop', 'something_new'])('an event of a stream of type %s is looked past', (type) => {
     expect(event({ type })).toEqual({ kind: 'other' });
   });
 
@@ -79,16 +82,19 @@ describe('an event of a stream', () => {
     ['overloaded_error', 'transient'],
     ['invalid_request_error', 'caller'],
     ['authentication_error', 'refused'],
-  ])('may be an error: %s is %s', (type, fault) => {
+  ])('an event of a stream may be an error: %s is %s', (type, fault) => {
     const failure = failureOf(() => event({ type: 'error', error: { type, message: 'canary' } }));
 
     expect(failure).toMatchObject({ fault });
     expect(failure.stack).not.toContain('canary');
   });
 
-  it.each(['', '{', 'null', '[]', '"ping"', '{}', '{"type":5}'])('that is none is a fault: %s', (json) => {
-    expect(failureOf(() => parseEvent(json))).toMatchObject({ fault: 'transient' });
-  });
+  it.each(['', '{', 'null', '[]', '"ping"', '{}', '{"type":5}'])(
+    'an event of a stream that is none is a fault: %s',
+    (json) => {
+      expect(failureOf(() => parseEvent(json))).toMatchObject({ fault: 'transient' });
+    },
+  );
 });
 
 describe('usage', () => {
@@ -106,7 +112,7 @@ describe('usage', () => {
   });
 
   it.each([[null], ['12'], [{ input_tokens: -1, output_tokens: 1 }], [{ input_tokens: 1, output_tokens: 1.5 }]])(
-    'that makes no sense is none: %j',
+    'usage that makes no sense is none: %j',
     (usage) => {
       expect(parseMessage(message({ usage })).usage).toBeUndefined();
     },
@@ -120,7 +126,7 @@ describe('usage', () => {
 });
 
 describe('a complete answer', () => {
-  it('gives the text of its text blocks', () => {
+  it('a complete answer gives the text of its text blocks', () => {
     const content = [
       { type: 'thinking', thinking: 'hm' },
       { type: 'text', text: 'A' },
@@ -138,11 +144,11 @@ describe('a complete answer', () => {
     ['without a stop reason', { stop_reason: null }],
     ['that waits for a tool', { stop_reason: 'tool_use' }],
     ['without content', { content: undefined }],
-  ])('%s is a fault', (_what, more) => {
+  ])('a complete answer %s is a fault', (_what, more) => {
     expect(failureOf(() => parseMessage(message(more)))).toMatchObject({ fault: 'transient' });
   });
 
-  it('may be an error', () => {
+  it('a complete answer may be an error', () => {
     const body = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}';
 
     expect(failureOf(() => parseMessage(body))).toMatchObject({ fault: 'transient' });

@@ -33,7 +33,7 @@ describe('an error inside an answer', () => {
     [{ type: 'constructor' }, 'transient'],
     ['over capacity', 'transient'],
     [null, 'transient'],
-  ])('%j is %s', (error, fault) => {
+  ])('an error inside an answer %j is %s', (error, fault) => {
     expect(errorInAnswer(error)).toMatchObject({ fault });
   });
 
@@ -53,7 +53,7 @@ describe('an account without money', () => {
     expect(faultOfAnswer(status, parseError(JSON.stringify(body)))).toBe('refused');
   });
 
-  it('is not every refused request', () => {
+  it('an account without money is not every refused request', () => {
     const body = { error: { type: 'invalid_request_error', message: 'max_tokens: must be at most 8192' } };
 
     expect(faultOfAnswer(400, parseError(JSON.stringify(body)))).toBe('caller');
@@ -73,7 +73,7 @@ describe('Retry-After', () => {
     ['soon', 0],
     ['Sat, 21 Nov 2026 12:00:05 GMT', 5_000],
     ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
-  ])('of %j means %d ms', (header, expected) => {
+  ])('Retry-After of %j means %d ms', (header, expected) => {
     expect(parseRetryAfter(header, NOW)).toBe(expected);
   });
 });
@@ -93,7 +93,7 @@ describe('a status', () => {
     [403, 'refused'],
     [404, 'refused'],
     [302, 'refused'],
-  ])('of %d is %s', (status, fault) => {
+  ])('a status of %d is %s', (status, fault) => {
     expect(faultOfStatus(status)).toBe(fault);
   });
 });

@@ -40,7 +40,7 @@ describe('the body for an OpenAI-compatible server', () => {
     expect(bodyOf({ stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
   });
 
-  it('asks for a JSON object in json_mode', () => {
+  it('the body for an OpenAI-compatible server asks for a JSON object in json_mode', () => {
     expect(bodyOf({ jsonMode: true })).toMatchObject({ response_format: { type: 'json_object' } });
   });
 
@@ -79,11 +79,11 @@ describe('the credential', () => {
     ['https://models.example.com/v1', { Authorization: 'Bearer sk-secret' }],
     ['https://name.openai.azure.com/openai/v1', { Authorization: 'Bearer sk-secret' }],
     ['https://name.openai.azure.com/openai/deployments/d?api-version=2024-10-21', { 'api-key': 'sk-secret' }],
-  ])('goes to %s in the header that it reads', (baseUrl, headers) => {
+  ])('the credential goes to %s in the header that it reads', (baseUrl, headers) => {
     expect(openAiHeaders({ ...PROVIDER, baseUrl })).toEqual(headers);
   });
 
-  it('is left out where there is none', () => {
+  it('the credential is left out where there is none', () => {
     expect(openAiHeaders(OPEN)).toEqual({});
   });
 });

@@ -16,7 +16,7 @@ function errorOf(json: string, part: 'delta' | 'message' = 'delta'): ProviderErr
 }
 
 describe('a chunk of a stream', () => {
-  it('gives its text', () => {
+  it('a chunk of a stream gives its text', () => {
     expect(parseCompletion(chunk({ delta: { content: 'Hi' }, finish_reason: null }), 'delta')).toEqual({
       text: 'Hi',
       finishReason: undefined,
@@ -26,13 +26,13 @@ describe('a chunk of a stream', () => {
   });
 
   it.each([[{ delta: { role: 'assistant' } }], [{ delta: { content: null } }], [{ delta: {} }], [{}]])(
-    'without text is no fault: %j',
+    'a chunk of a stream without text is no fault: %j',
     (choice) => {
       expect(parseCompletion(chunk(choice), 'delta').text).toBe('');
     },
   );
 
-  it('without a choice may carry the usage', () => {
+  it('a chunk of a stream without a choice may carry the usage', () => {
     const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
 
     expect(parseCompletion(JSON.stringify({ choices: [], usage }), 'delta')).toEqual({
@@ -53,19 +53,22 @@ describe('a chunk of a stream', () => {
     ['model_length', 'length'],
     ['', undefined],
     [null, undefined],
-  ])('with the finish reason %j means %j', (given, expected) => {
+  ])('a chunk of a stream with the finish reason %j means %j', (given, expected) => {
     expect(parseCompletion(chunk({ delta: {}, finish_reason: given }), 'delta').finishReason).toBe(expected);
   });
 });
 
 describe('the finish reason of an answer that was broken off', () => {
-  it.each(['error', 'abort', 'insufficient_system_resource'])('is a fault: %s', (reason) => {
-    expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
-  });
+  it.each(['error', 'abort', 'insufficient_system_resource'])(
+    'the finish reason of an answer that was broken off is a fault: %s',
+    (reason) => {
+      expect(errorOf(chunk({ delta: {}, finish_reason: reason }))).toMatchObject({ fault: 'transient' });
+    },
+  );
 });
 
 describe('a content that is a list of parts', () => {
-  it('gives the text ones', () => {
+  it('a content that is a list of parts gives the text ones', () => {
     const content = [
       { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
       { type: 'text', text: 'A' },
@@ -79,7 +82,7 @@ describe('a content that is a list of parts', () => {
 describe('usage', () => {
   const usageOf = (usage: unknown) => parseCompletion(chunk({ delta: {} }, { usage }), 'delta').usage;
 
-  it('of zero is a number', () => {
+  it('usage of zero is a number', () => {
     expect(usageOf({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({ promptTokens: 0, completionTokens: 0 });
   });
 
@@ -93,7 +96,7 @@ describe('usage', () => {
     [{ prompt_tokens: -1, completion_tokens: 5 }],
     [{ prompt_tokens: 1.5, completion_tokens: 5 }],
     [{ prompt_tokens: 1e300, completion_tokens: 5 }],
-  ])('that makes no sense is none: %j', (usage) => {
+  ])('usage that makes no sense is none: %j', (usage) => {
     expect(usageOf(usage)).toBeUndefined();
   });
 });
@@ -110,9 +113,12 @@ describe('an answer that cannot be read', () => {
     expect(errorOf('{"choices":[]}', 'message')).toMatchObject({ fault: 'transient' });
   });
 
-  it.each([[{ error: { message: 'overloaded' } }], [{ error: 'overloaded' }]])('is an error object: %j', (body) => {
-    expect(errorOf(JSON.stringify(body))).toMatchObject({ fault: 'transient' });
-  });
+  it.each([[{ error: { message: 'overloaded' } }], [{ error: 'overloaded' }]])(
+    'an answer that cannot be read is an error object: %j',
+    (body) => {
+      expect(errorOf(JSON.stringify(body))).toMatchObject({ fault: 'transient' });
+    },
+  );
 
   it('never quotes the conversation, not even in its causes', () => {
     for (const json of ['canary {', '{"error":{"message":"canary","code":"canary canary"}}', '"canary"']) {

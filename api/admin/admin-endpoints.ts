@@ -1,0 +1,42 @@
+import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
+import type { BreakersDeps } from './breakers/breakers-endpoints.ts';
+import { creditsEndpoints } from './credits/credits-endpoints.ts';
+import type { CreditsDeps } from './credits/credits-endpoints.ts';
+import { tenantKeysEndpoints } from './keys/tenant-keys-endpoints.ts';
+import type { TenantKeysDeps } from './keys/tenant-keys-endpoints.ts';
+import { packagesEndpoints } from './packages/packages-endpoints.ts';
+import type { PackagesDeps } from './packages/packages-endpoints.ts';
+import { providersEndpoints } from './providers/providers-endpoints.ts';
+import type { ProvidersDeps } from './providers/providers-endpoints.ts';
+import { queuesEndpoints } from './queues/queues-endpoints.ts';
+import type { QueuesDeps } from './queues/queues-endpoints.ts';
+import { settlementEndpoints } from './settlement/settlement-endpoints.ts';
+import type { SettlementDeps } from './settlement/settlement-endpoints.ts';
+import { tenantsEndpoints } from './tenants/tenants-endpoints.ts';
+import type { TenantsDeps } from './tenants/tenants-endpoints.ts';
+import { tiersEndpoints } from './tiers/tiers-endpoints.ts';
+import type { TiersDeps } from './tiers/tiers-endpoints.ts';
+
+/** Every endpoint of the administration, by its operation id, in the order of the document. */
+export const ADMIN_ENDPOINTS = {
+  ...tenantsEndpoints,
+  ...tenantKeysEndpoints,
+  ...creditsEndpoints,
+  ...packagesEndpoints,
+  ...providersEndpoints,
+  ...tiersEndpoints,
+  ...breakersEndpoints,
+  ...queuesEndpoints,
+  ...settlementEndpoints,
+};
+
+/** What their handlers use together. */
+export type AdminEndpointDeps = TenantsDeps &
+  TenantKeysDeps &
+  CreditsDeps &
+  PackagesDeps &
+  ProvidersDeps &
+  TiersDeps &
+  BreakersDeps &
+  QueuesDeps &
+  SettlementDeps;

@@ -1,0 +1,70 @@
+import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
+import { afterReset } from '../../../shared/domain/routing/breaker.ts';
+import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { findProvider } from '../providers/provider-settings.ts';
+import {
+  BREAKER_EVENT_EXAMPLE,
+  BREAKER_EXAMPLE,
+  breakerEventListSchema,
+  breakerListSchema,
+  breakerSchema,
+  toBreakerEventResource,
+  toBreakerResource,
+} from './breakers-resource.ts';
+
+export interface BreakersDeps {
+  providers: Pick<ProviderRepository, 'all' | 'find'>;
+  breakers: Pick<BreakerStore, 'readAll' | 'change' | 'events'>;
+}
+
+const listBreakers = defineAdminEndpoint({
+  method: 'GET',
+  path: '/breakers',
+  tag: 'Routing',
+  summary: 'List circuit breakers',
+  description: 'One for each provider, shared by all workers.',
+  query: listQuery,
+  answers: { 200: json('A page of circuit breakers.', breakerListSchema) },
+  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(BREAKER_EXAMPLE) } },
+  async handle({ query }, { providers, breakers }: BreakersDeps) {
+    const [rows, snapshot] = await Promise.all([providers.all(), breakers.readAll()]);
+    const page = pageOf(rows, query, (row) => row._id);
+    return ok(
+      toListPage(page, query.limit, (row) => toBreakerResource(row, snapshot.breakers.get(row._id), snapshot.now)),
+    );
+  },
+});
+
+const listBreakerEvents = defineAdminEndpoint({
+  method: 'GET',
+  path: '/breakers/events',
+  tag: 'Routing',
+  summary: 'List changes of circuit breakers',
+  query: listQuery,
+  answers: { 200: json('A page of changes.', breakerEventListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BREAKER_EVENT_EXAMPLE) } },
+  async handle({ query }, { breakers }: BreakersDeps) {
+    return ok(toListPage(await breakers.events(query), query.limit, toBreakerEventResource));
+  },
+});
+
+const resetBreaker = defineAdminEndpoint({
+  method: 'POST',
+  path: '/breakers/:provider/reset',
+  tag: 'Routing',
+  summary: 'Reset a circuit breaker',
+  description: 'Closes the breaker and clears its failures. Needs no body.',
+  answers: { 200: json('The circuit breaker.', breakerSchema) },
+  examples: { reset: { status: 200, answer: BREAKER_EXAMPLE } },
+  async handle({ params }, { providers, breakers }: BreakersDeps) {
+    const row = await findProvider(providers, params.provider);
+    const { breaker, now } = await breakers.change(row._id, afterReset);
+    return ok(toBreakerResource(row, breaker, now));
+  },
+});
+
+/** The circuit breaker of every provider (docs/spec/contract.md section 7). */
+export const breakersEndpoints = { listBreakers, listBreakerEvents, resetBreaker };

@@ -1,0 +1,118 @@
+import { totalsOf } from '../../../shared/domain/routing/attempt-window.ts';
+import { DEFAULT_BREAKER, NEW_BREAKER } from '../../../shared/domain/routing/breaker.ts';
+import type { Breaker } from '../../../shared/domain/routing/breaker.ts';
+import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { BreakerEvent } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import {
+  boolean,
+  constant,
+  integer,
+  named,
+  nullable,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+  time,
+} from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+
+/** Unix seconds; rounded up, so that nobody who waits until then is early. */
+const seconds = (timeMs: number | null) => (timeMs === null ? null : Math.ceil(timeMs / 1000));
+
+const stateSchema = oneOf(['closed', 'open', 'half_open']);
+const errorCounts = { type: 'object', description: 'How often each kind of failure.', additionalProperties: integer() };
+
+const breakerFields = {
+  id: text("The provider's name."),
+  object: constant('breaker'),
+  provider: text(),
+  state: stateSchema,
+  reason: nullable(text('Why it is in this state.')),
+  since: nullable(time('Time of the latest change')),
+  retry_at: nullable(time('Time of the next probe')),
+  probing: boolean('A probe is in progress.'),
+  recent_failures: integer(undefined, 0),
+  recent_errors: errorCounts,
+};
+export const breakerSchema = named('Breaker', object(breakerFields));
+export const breakerListSchema = named('BreakerList', pageSchema(breakerSchema));
+
+/** `recent_errors` of a closed breaker are those in its window; otherwise those that opened it, and its probes'. */
+export function toBreakerResource(row: ProviderRow, breaker: Breaker = NEW_BREAKER, now: number) {
+  const { state, reason, since, retryAt, probe, slices } = breaker;
+  const oldest = now - (row.breaker ?? DEFAULT_BREAKER).windowMs;
+  const errors = state === 'closed' ? totalsOf(slices, oldest).errors : breaker.errors;
+  return {
+    id: row._id,
+    object: 'breaker',
+    provider: row._id,
+    state,
+    reason,
+    since: seconds(since),
+    retry_at: seconds(retryAt),
+    probing: probe !== null && probe.until > now,
+    recent_failures: Object.values(errors).reduce((sum, count) => sum + count, 0),
+    recent_errors: errors,
+  } satisfies FieldsOf<typeof breakerFields>;
+}
+
+const TYPES = { open: 'breaker.opened', half_open: 'breaker.half_opened', closed: 'breaker.closed' } as const;
+
+const eventFields = {
+  id: text(),
+  object: constant('breaker.event'),
+  created_at: time('Time of the change'),
+  type: oneOf(Object.values(TYPES)),
+  timestamp: { type: 'string', format: 'date-time' },
+  data: object({
+    provider: text(),
+    from: stateSchema,
+    to: stateSchema,
+    reason: nullable(text()),
+    retry_at: nullable(time('Time of the next probe')),
+    errors: errorCounts,
+  }),
+};
+export const breakerEventListSchema = named('BreakerEventList', pageSchema(named('BreakerEvent', object(eventFields))));
+
+/** Shaped like the body of a webhook: `id`, `type`, `timestamp`, `data`. */
+export function toBreakerEventResource({ id, provider, from, to, reason, at, retryAt, errors }: BreakerEvent) {
+  return {
+    id,
+    object: 'breaker.event',
+    created_at: toSeconds(at),
+    type: TYPES[to],
+    timestamp: new Date(at).toISOString(),
+    data: { provider, from, to, reason, retry_at: seconds(retryAt), errors },
+  } satisfies FieldsOf<typeof eventFields>;
+}
+
+export const BREAKER_EXAMPLE = {
+  id: 'openai',
+  object: 'breaker',
+  provider: 'openai',
+  state: 'closed',
+  reason: null,
+  since: null,
+  retry_at: null,
+  probing: false,
+  recent_failures: 0,
+  recent_errors: {},
+};
+export const BREAKER_EVENT_EXAMPLE = {
+  id: '1795255200000-0',
+  object: 'breaker.event',
+  created_at: 1_795_255_200,
+  type: TYPES.open,
+  timestamp: '2026-11-21T10:00:00.000Z',
+  data: {
+    provider: 'openai',
+    from: 'closed',
+    to: 'open',
+    reason: null,
+    retry_at: 1_795_255_230,
+    errors: { timeout: 12 },
+  },
+};

@@ -1,0 +1,107 @@
+import Joi from 'joi';
+
+import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { derivedId } from '../../../shared/lifecycle/ids.ts';
+import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { created, defineAdminEndpoint } from '../../contract/define-endpoint.ts';
+import { constant, id, named, number, object, oneOf, text, time } from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { creditsSchema } from '../../contract/number-schemas.ts';
+import { json, jsonBody } from '../../contract/operation.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+import { findTenant } from '../../resources/keys/change-key.ts';
+import type { TenantEvents } from '../../tenant-events.ts';
+import { bookCredits } from './book-credits.ts';
+import type { BookCreditsDeps, Booking } from './book-credits.ts';
+
+const REASON_CHARACTERS_MAX = 500;
+
+const notZero: Joi.CustomValidator<number> = (value, helpers) =>
+  value === 0 ? helpers.message({ custom: '{{#label}} must not be 0' }) : value;
+
+const newCreditsSchema = Joi.object<{ credits: number; reason?: string }, true>({
+  credits: creditsSchema
+    .custom(notZero)
+    .meta({ rule: 'At most six decimals, and not 0.' })
+    .required()
+    .description('A grant, or with a negative amount an adjustment.'),
+  reason: Joi.string().allow('').custom(codePoints(REASON_CHARACTERS_MAX)).description('Shown to the tenant.'),
+}).required();
+
+const fields = {
+  id: id('txn'),
+  object: constant('transaction'),
+  created_at: time('Time of the booking'),
+  type: oneOf(['grant', 'adjustment']),
+  credits: number(),
+  balance_after: number(),
+  reason: text(),
+};
+
+export interface CreditsDeps extends BookCreditsDeps {
+  tenants: TenantRepository;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+const grantCredits = defineAdminEndpoint({
+  method: 'POST',
+  path: '/tenants/:tenantId/credits',
+  tag: 'Credits',
+  summary: 'Grant or adjust credits',
+  description: 'With an `Idempotency-Key` the call is safe to repeat: it books once.',
+  headers: ['Idempotency-Key'],
+  body: jsonBody('NewCredits', newCreditsSchema),
+  answers: { 201: json('The transaction.', named('CreditTransaction', object(fields)), ['Idempotent-Replayed']) },
+  errors: ['idempotency_mismatch'],
+  examples: {
+    grant: {
+      body: { credits: 250_000, reason: 'Pilot' },
+      status: 201,
+      answer: {
+        id: 'txn_4fK2mZ8sQ1xY7bN3vC6tR9wE',
+        object: 'transaction',
+        created_at: 1_795_255_200,
+        type: 'grant',
+        credits: 250_000,
+        balance_after: 500_000,
+        reason: 'Pilot',
+      },
+    },
+  },
+  async handle({ req, res, params, body, actorIn }, deps: CreditsDeps) {
+    const { credits, reason = '' } = body;
+    const { _id: tenantId, shard } = await findTenant(deps.tenants, params.tenantId);
+    const key = idempotencyKeyOf(req);
+    const booking: Booking = {
+      type: credits > 0 ? 'grant' : 'adjustment',
+      amountMicro: toMicro(credits),
+      reason,
+      ...(key === undefined ? {} : { transactionId: derivedId('txn', tenantId, 'admin-credits', key) }),
+    };
+    const { entry, isRepeated } = await bookCredits(deps, { _id: tenantId, shard }, booking, deps.clock.now());
+    const { _id: transactionId, balanceAfterMicro, createdAt } = entry;
+    if (entry.amountMicro !== booking.amountMicro || entry.reason !== reason) {
+      throw new ServiceError('idempotency_mismatch', 'This Idempotency-Key has booked other credits; send a new key.');
+    }
+    if (isRepeated) res.setHeader('Idempotent-Replayed', 'true');
+    const event = booking.type === 'grant' ? 'credits.granted' : 'credits.adjusted';
+    await deps.events.emit(actorIn(tenantId), event, transactionId, { credits, reason });
+    return created({
+      id: transactionId,
+      object: 'transaction',
+      created_at: toSeconds(createdAt),
+      type: booking.type,
+      credits,
+      balance_after: toCredits(balanceAfterMicro),
+      reason,
+    } satisfies FieldsOf<typeof fields>);
+  },
+});
+
+/** Credits of any tenant (docs/spec/contract.md section 7). */
+export const creditsEndpoints = { grantCredits };

@@ -1,0 +1,139 @@
+import Joi from 'joi';
+
+import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
+import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts';
+import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
+import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type {
+  ProviderRepository,
+  ProviderRow,
+  ProviderSettings,
+} from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import { found } from '../../contract/path-parameters.ts';
+
+const TIMEOUT_DEFAULT_MS = 600_000;
+const FIRST_TOKEN_TIMEOUT_DEFAULT_MS = 15_000;
+const RETRIES_DEFAULT = 2;
+const ONE_HOUR_MS = 3_600_000;
+
+const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** Azure's URLs end in one; any other query is refused. */
+const API_VERSION = /\?api-version=[\w.-]{1,64}$/;
+
+/** Paths are appended to the URL, and a credential in it would end up in logs. */
+const checkBaseUrl: Joi.CustomValidator<string> = (value, helpers) => {
+  const refuse = (rule: string) => helpers.message({ custom: `{{#label}} ${rule}` });
+  const url = URL.parse(value);
+  if (url === null || !['http:', 'https:'].includes(url.protocol) || !/^https?:\/\/[^/]/i.test(value)) {
+    return refuse('must be an http or https URL');
+  }
+  if (url.username !== '' || url.password !== '') return refuse('must not hold credentials; use api_key');
+  return /[?#\s]/.test(value.replace(API_VERSION, ''))
+    ? refuse('must not have a query (but api-version), a fragment or spaces')
+    : value;
+};
+
+interface BreakerBody {
+  window_ms?: number;
+  min_attempts?: number;
+  failure_ratio?: number;
+  open_ms?: number;
+  max_open_ms?: number;
+}
+
+export interface ProviderBody {
+  kind: ProviderKind;
+  base_url: string;
+  api_key?: string | null;
+  timeout_ms?: number;
+  first_token_timeout_ms?: number;
+  max_retries?: number;
+  breaker?: BreakerBody;
+}
+
+/** Shorter times would only measure the network's own noise. */
+const BREAKER_MS_MIN = 100;
+const breakerMs = Joi.number().integer().min(BREAKER_MS_MIN).max(ONE_HOUR_MS);
+
+const breakerSchema = Joi.object<BreakerBody, true>({
+  window_ms: breakerMs,
+  min_attempts: Joi.number().integer().min(1).max(1_000_000),
+  failure_ratio: Joi.number().greater(0).max(1),
+  open_ms: breakerMs,
+  max_open_ms: breakerMs,
+});
+
+/** `PUT /providers/{provider}`. */
+export const providerSchema = Joi.object<ProviderBody, true>({
+  kind: Joi.string()
+    .valid(...PROVIDER_KINDS)
+    .required(),
+  base_url: Joi.string()
+    .max(2_048)
+    .custom(checkBaseUrl)
+    .meta({
+      format: 'uri',
+      rule: 'An http or https URL without credentials, fragment or query but `api-version`.',
+    })
+    .required(),
+  // It goes into a header, so it has to be printable ASCII.
+  api_key: Joi.string()
+    .max(4_096)
+    .pattern(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
+    .allow(null),
+  timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
+  first_token_timeout_ms: Joi.number().integer().min(1).max(ONE_HOUR_MS),
+  max_retries: Joi.number().integer().min(0).max(10),
+  breaker: breakerSchema,
+})
+  // joi's own sentence for a pattern quotes the value, which here is a secret.
+  .messages({ 'string.pattern.name': '{{#label}} must be {{#name}}' })
+  .required();
+
+function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
+  const openMs = body.open_ms ?? DEFAULT_BREAKER.openMs;
+  const maxOpenMs = body.max_open_ms ?? Math.max(openMs, DEFAULT_BREAKER.maxOpenMs);
+  if (maxOpenMs < openMs) {
+    const param = 'breaker.max_open_ms';
+    throw new ServiceError('invalid_request', `\`${param}\` must not be less than open_ms, which is ${openMs}.`, {
+      param,
+    });
+  }
+  return {
+    windowMs: body.window_ms ?? DEFAULT_BREAKER.windowMs,
+    minAttempts: body.min_attempts ?? DEFAULT_BREAKER.minAttempts,
+    failureRatio: body.failure_ratio ?? DEFAULT_BREAKER.failureRatio,
+    openMs,
+    maxOpenMs,
+  };
+}
+
+/** Throws `invalid_request`. */
+export function toProviderSettings(body: ProviderBody): ProviderSettings {
+  return {
+    kind: body.kind,
+    baseUrl: body.base_url.replace(/\/+$/, ''),
+    apiKey: body.api_key,
+    timeoutMs: body.timeout_ms ?? TIMEOUT_DEFAULT_MS,
+    firstTokenTimeoutMs: body.first_token_timeout_ms ?? FIRST_TOKEN_TIMEOUT_DEFAULT_MS,
+    maxRetries: body.max_retries ?? RETRIES_DEFAULT,
+    breaker: toBreakerSettings(body.breaker),
+  };
+}
+
+/** Throws `invalid_request` for a name that no provider can have. */
+export function assertProviderName(name: string): void {
+  if (PROVIDER_NAME.test(name)) return;
+  throw new ServiceError(
+    'invalid_request',
+    'The name of a provider has 1 to 63 lower-case letters, digits, - and _, the first a letter or digit.',
+    { param: 'name' },
+  );
+}
+
+/** Throws `not_found`; what cannot be a name never reaches the database. */
+export async function findProvider(providers: Pick<ProviderRepository, 'find'>, name: string): Promise<ProviderRow> {
+  return found(PROVIDER_NAME.test(name) ? await providers.find(name) : undefined, 'provider');
+}

@@ -1,0 +1,115 @@
+import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
+import type { BreakerStore } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import {
+  assertProviderName,
+  findProvider,
+  providerSchema as providerBodySchema,
+  toProviderSettings,
+} from './provider-settings.ts';
+import {
+  deletedProviderSchema,
+  PROVIDER_EXAMPLE,
+  providerListSchema,
+  providerSchema,
+  toProviderResource,
+} from './providers-resource.ts';
+
+export interface ProvidersDeps {
+  providers: ProviderRepository;
+  tiers: Pick<TierRepository, 'usersOf'>;
+  breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
+  clock: Clock;
+}
+
+/** Providers can be administered while Redis is away; the state of their breakers is then unknown. */
+const statesOf = ({ breakers }: ProvidersDeps) => breakers.readAll().catch(() => undefined);
+
+const listProviders = defineAdminEndpoint({
+  method: 'GET',
+  path: '/providers',
+  tag: 'Routing',
+  summary: 'List providers',
+  query: listQuery,
+  answers: { 200: json('A page of providers.', providerListSchema) },
+  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(PROVIDER_EXAMPLE) } },
+  async handle({ query }, deps: ProvidersDeps) {
+    const rows = pageOf(await deps.providers.all(), query, (row) => row._id);
+    const states = await statesOf(deps);
+    return ok(toListPage(rows, query.limit, (row) => toProviderResource(row, states)));
+  },
+});
+
+const getProvider = defineAdminEndpoint({
+  method: 'GET',
+  path: '/providers/:provider',
+  tag: 'Routing',
+  summary: 'Retrieve a provider',
+  answers: { 200: json('The provider.', providerSchema) },
+  examples: { one: { status: 200, answer: PROVIDER_EXAMPLE } },
+  async handle({ params }, deps: ProvidersDeps) {
+    const provider = await findProvider(deps.providers, params.provider);
+    return ok(toProviderResource(provider, await statesOf(deps)));
+  },
+});
+
+const putProvider = defineAdminEndpoint({
+  method: 'PUT',
+  path: '/providers/:provider',
+  tag: 'Routing',
+  summary: 'Create or replace a provider',
+  description: 'Without `api_key` a provider keeps its key; null removes it.',
+  body: jsonBody('ProviderSettings', providerBodySchema),
+  answers: {
+    200: json('The replaced provider.', providerSchema),
+    201: json('The created provider.', providerSchema),
+  },
+  examples: {
+    replace: {
+      body: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: 'sk-example' },
+      status: 200,
+      answer: PROVIDER_EXAMPLE,
+    },
+  },
+  async handle({ params, body }, deps: ProvidersDeps) {
+    const { provider: name } = params;
+    assertProviderName(name);
+    const put = await deps.providers.put(name, toProviderSettings(body), deps.clock.now());
+    const resource = toProviderResource(put.provider, await statesOf(deps));
+    return put.created ? created(resource) : ok(resource);
+  },
+});
+
+const deleteProvider = defineAdminEndpoint({
+  method: 'DELETE',
+  path: '/providers/:provider',
+  tag: 'Routing',
+  summary: 'Delete a provider',
+  description: 'A provider that is a target of a tier is 409.',
+  answers: { 200: json('The provider is deleted.', deletedProviderSchema) },
+  errors: ['conflict'],
+  examples: {},
+  async handle({ params }, deps: ProvidersDeps) {
+    const { _id: name } = await findProvider(deps.providers, params.provider);
+    const users = await deps.tiers.usersOf(name);
+    if (users.length > 0) {
+      throw new ServiceError(
+        'conflict',
+        `The provider is a target of ${users.join(' and ')}; take it out of the targets first.`,
+      );
+    }
+    found((await deps.providers.remove(name)) || undefined, 'provider');
+    // A provider that gets this name later starts with a closed breaker; one that is left behind heals by its probes.
+    await deps.breakers.forget(name).catch(() => undefined);
+    return ok({ id: name, object: 'provider', deleted: true });
+  },
+});
+
+/** Providers of models (docs/spec/contract.md section 7). */
+export const providersEndpoints = { listProviders, getProvider, putProvider, deleteProvider };

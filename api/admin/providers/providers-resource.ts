@@ -1,0 +1,93 @@
+import { DEFAULT_BREAKER } from '../../../shared/domain/routing/breaker.ts';
+import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
+import type { ProviderRow } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { BreakerSnapshot } from '../../../shared/infra/redis/routing/breaker-store.ts';
+import {
+  boolean,
+  constant,
+  deletedSchema,
+  integer,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+  time,
+} from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+
+const fields = {
+  id: text('The same as `name`.'),
+  object: constant('provider'),
+  created_at: time(),
+  name: text(),
+  kind: oneOf(PROVIDER_KINDS),
+  base_url: text(),
+  has_api_key: boolean('The key itself is never shown.'),
+  timeout_ms: integer(undefined, 1),
+  first_token_timeout_ms: integer(undefined, 1),
+  max_retries: integer(undefined, 0),
+  breaker: object({
+    window_ms: integer('The failures of this time count.', 1),
+    min_attempts: integer('The breaker opens after at least this many calls.', 1),
+    failure_ratio: number('The breaker opens at this share of failures.'),
+    open_ms: integer('How long it stays open at first.', 1),
+    max_open_ms: integer('How long it stays open at most.', 1),
+  }),
+  breaker_state: nullable(oneOf(['closed', 'open', 'half_open'], 'Null while Redis cannot be reached.')),
+  updated_at: time('Time of the latest change'),
+};
+export const providerSchema = named('Provider', object(fields));
+export const providerListSchema = named('ProviderList', pageSchema(providerSchema));
+export const deletedProviderSchema = named('DeletedProvider', deletedSchema('provider', text()));
+
+/** The credential is never among the fields. */
+export function toProviderResource(row: ProviderRow, breakers: BreakerSnapshot | undefined) {
+  const settings = row.breaker ?? DEFAULT_BREAKER;
+  return {
+    id: row._id,
+    object: 'provider',
+    created_at: toSeconds(row.createdAt),
+    name: row._id,
+    kind: row.kind,
+    base_url: row.baseUrl,
+    has_api_key: row.encryptedApiKey !== undefined,
+    timeout_ms: row.timeoutMs,
+    first_token_timeout_ms: row.firstTokenTimeoutMs,
+    max_retries: row.maxRetries,
+    breaker: {
+      window_ms: settings.windowMs,
+      min_attempts: settings.minAttempts,
+      failure_ratio: settings.failureRatio,
+      open_ms: settings.openMs,
+      max_open_ms: settings.maxOpenMs,
+    },
+    breaker_state: breakers === undefined ? null : (breakers.breakers.get(row._id)?.state ?? 'closed'),
+    updated_at: toSeconds(row.updatedAt),
+  } satisfies FieldsOf<typeof fields>;
+}
+
+export const PROVIDER_EXAMPLE: ReturnType<typeof toProviderResource> = {
+  id: 'openai',
+  object: 'provider',
+  created_at: 1_795_219_200,
+  name: 'openai',
+  kind: 'openai',
+  base_url: 'https://api.openai.com/v1',
+  has_api_key: true,
+  timeout_ms: 600_000,
+  first_token_timeout_ms: 60_000,
+  max_retries: 2,
+  breaker: {
+    window_ms: DEFAULT_BREAKER.windowMs,
+    min_attempts: DEFAULT_BREAKER.minAttempts,
+    failure_ratio: DEFAULT_BREAKER.failureRatio,
+    open_ms: DEFAULT_BREAKER.openMs,
+    max_open_ms: DEFAULT_BREAKER.maxOpenMs,
+  },
+  breaker_state: 'closed',
+  updated_at: 1_795_255_200,
+};

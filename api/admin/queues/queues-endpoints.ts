@@ -1,0 +1,81 @@
+import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
+import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
+import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-store.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { constant, integer, named, number, object, oneOf, pageSchema, text } from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { shardOfQueue } from './lane.ts';
+import type { LaneQueue } from './lane.ts';
+
+export interface QueuesDeps {
+  queues: readonly LaneQueue[];
+  laneStatistics: LaneStatistics;
+  clock: Clock;
+}
+
+const fields = {
+  id: text('Shard and name.'),
+  object: constant('queue'),
+  lane: oneOf(QUEUE_NAMES),
+  shard: integer(undefined, 0),
+  waiting: integer(undefined, 0),
+  active: integer(undefined, 0),
+  delayed: integer(undefined, 0),
+  failed: integer(undefined, 0),
+  oldest_age_seconds: integer('The age of the oldest waiting job.', 0),
+  drain_rate_per_second: number('Jobs that leave the queue a second.'),
+};
+
+async function figuresOf(queue: LaneQueue, laneStatistics: LaneStatistics, now: number) {
+  const shard = shardOfQueue(queue);
+  const [counts, [oldest], drainRate] = await Promise.all([
+    queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
+    queue.getJobs(['waiting'], 0, 0, true),
+    laneStatistics.drainRatePerSecond(shard, queue.name, now),
+  ]);
+  return {
+    id: `${shard}:${queue.name}`,
+    object: 'queue',
+    lane: queue.name,
+    shard,
+    waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
+    active: counts['active'] ?? 0,
+    delayed: counts['delayed'] ?? 0,
+    failed: counts['failed'] ?? 0,
+    oldest_age_seconds: oldest === undefined ? 0 : Math.max(0, Math.floor((now - oldest.timestamp) / 1000)),
+    drain_rate_per_second: drainRate,
+  } satisfies FieldsOf<typeof fields>;
+}
+
+const EXAMPLE = {
+  id: '0:chat',
+  object: 'queue',
+  lane: QUEUE_NAMES[0],
+  shard: 0,
+  waiting: 12,
+  active: 40,
+  delayed: 0,
+  failed: 0,
+  oldest_age_seconds: 1,
+  drain_rate_per_second: 31.5,
+};
+
+/** Every queue of every shard (docs/spec/contract.md section 7). */
+export const queuesEndpoints = {
+  listQueues: defineAdminEndpoint({
+    method: 'GET',
+    path: '/queues',
+    tag: 'Queues',
+    summary: 'List queues',
+    query: listQuery,
+    answers: { 200: json('A page of queues.', named('QueueList', pageSchema(named('Queue', object(fields))))) },
+    examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
+    async handle({ query }, { queues, laneStatistics, clock }: QueuesDeps) {
+      const all = await Promise.all(queues.map((queue) => figuresOf(queue, laneStatistics, clock.now())));
+      const page = pageOf(all, query, ({ id }) => id);
+      return ok(toListPage(page, query.limit, (queue) => queue));
+    },
+  }),
+};

@@ -1,0 +1,100 @@
+import Joi from 'joi';
+
+import { codePoints, contextTextSchema, tierSchema } from '../../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
+import { moderationSettingsSchema } from '../../../shared/contracts/moderation-settings.ts';
+import type { ModerationSettings } from '../../../shared/contracts/moderation-settings.ts';
+import type { TenantChanges } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import {
+  countSchema,
+  creditsSchema,
+  requestsPerDaySchema,
+  requestsPerMinuteSchema,
+  tokensPerMinuteSchema,
+} from '../../contract/number-schemas.ts';
+
+const NAME_CHARACTERS_MAX = 256;
+const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
+
+/** Categories with a threshold become field names in MongoDB, which takes no NUL, dot or dollar sign there. */
+const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers) =>
+  Object.keys(value.thresholds ?? {}).every((name) => /^[a-z][a-z0-9_/-]{0,63}$/.test(name))
+    ? value
+    : helpers.message({
+        custom: '{{#label}}.thresholds must name categories in lower-case letters, digits, -, _ and /',
+      });
+
+const settings = {
+  name: Joi.string().custom(codePoints(NAME_CHARACTERS_MAX)).description('For people.'),
+  default_model: tierSchema.description('The tier of requests that name none.'),
+  rpm: requestsPerMinuteSchema.description('Requests per minute of a key.'),
+  tpm: tokensPerMinuteSchema.description('Tokens per minute of a key.'),
+  daily_requests: requestsPerDaySchema.description('Requests of a key in any 24 hours; 0 means unlimited.'),
+  chat_rpm: requestsPerMinuteSchema.description('Complete chat requests per minute.'),
+  stream_rpm: requestsPerMinuteSchema.description('Streamed chat requests per minute.'),
+  monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX)
+    .allow(null)
+    .description('Tokens a calendar month; null: no budget.'),
+  subject: contextTextSchema.allow(null),
+  grade: contextTextSchema.allow(null),
+  on_disconnect: Joi.string()
+    .valid('cancel', 'finish')
+    .description('What happens to a request whose caller disconnects.'),
+  moderation: moderationSettingsSchema
+    .custom(checkCategories)
+    .meta({
+      reads: Joi.object({ disabled: Joi.array().items(Joi.string()), thresholds: Joi.object().unknown() }).allow(null),
+      rule: 'Thresholds are from 0 to 1; their categories are named in lower-case letters, digits, -, _ and /.',
+    })
+    .allow(null)
+    .description('Categories that never flag, and the scores at which others do; null: the settings of the service.'),
+  test_daily_tokens: countSchema(0, TOKENS_PER_MONTH_MAX).description('Tokens a day of test keys.'),
+};
+
+export interface TenantSettingsBody {
+  name?: string;
+  default_model?: Tier;
+  rpm?: number;
+  tpm?: number;
+  daily_requests?: number;
+  chat_rpm?: number;
+  stream_rpm?: number;
+  monthly_token_budget?: number | null;
+  subject?: string | null;
+  grade?: string | null;
+  on_disconnect?: 'cancel' | 'finish';
+  moderation?: ModerationSettings | null;
+  test_daily_tokens?: number;
+}
+
+/** `POST /tenants`. */
+export const newTenantSchema = Joi.object<TenantSettingsBody & { name: string; credits?: number }>({
+  ...settings,
+  name: settings.name.required(),
+  credits: creditsSchema.min(0).description('Granted at once.'),
+}).required();
+
+/** `PATCH /tenants/{tenant_id}`. */
+export const tenantChangesSchema = Joi.object<TenantSettingsBody & { status?: 'active' | 'suspended' }>({
+  ...settings,
+  status: Joi.string().valid('active', 'suspended'),
+}).required();
+
+export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' | 'suspended' }): TenantChanges {
+  return {
+    name: body.name,
+    defaultModel: body.default_model,
+    rpm: body.rpm,
+    tpm: body.tpm,
+    dailyRequests: body.daily_requests,
+    chatRpm: body.chat_rpm,
+    streamRpm: body.stream_rpm,
+    monthlyTokenBudget: body.monthly_token_budget,
+    subject: body.subject,
+    grade: body.grade,
+    onDisconnect: body.on_disconnect,
+    moderation: body.moderation,
+    testDailyTokens: body.test_daily_tokens,
+    status: body.status,
+  };
+}

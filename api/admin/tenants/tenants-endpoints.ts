@@ -1,0 +1,132 @@
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { TenantChanges, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import { readBalance } from '../../resources/billing/read-balance.ts';
+import { findTenant } from '../../resources/keys/change-key.ts';
+import type { Actor, TenantEvents } from '../../tenant-events.ts';
+import { createTenant as insertTenant } from './create-tenant.ts';
+import type { CreateTenantDeps } from './create-tenant.ts';
+import { newTenantSchema, tenantChangesSchema, toTenantChanges } from './tenant-settings.ts';
+import { TENANT_EXAMPLE, tenantListSchema, tenantSchema, toTenantResource } from './tenants-resource.ts';
+
+export interface TenantsDeps extends CreateTenantDeps {
+  accessFlags: AccessFlags;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+async function toResource(deps: TenantsDeps, row: TenantRow) {
+  return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
+}
+
+/**
+ * Makes Redis say what the tenant's row says. It reads the row again after each write, so that of two administrators
+ * who suspend and reactivate at once both leave the flag that the row ends with.
+ */
+async function applyStatus({ tenants, accessFlags }: TenantsDeps, tenant: TenantRow): Promise<TenantRow> {
+  let applied = tenant;
+  for (;;) {
+    if (applied.status === 'suspended') await accessFlags.block(applied.shard, applied._id);
+    else await accessFlags.unblock(applied.shard, applied._id);
+    const latest = (await tenants.find(applied._id)) ?? applied;
+    if (latest.status === applied.status) return latest;
+    applied = latest;
+  }
+}
+
+/** A change of status is an event of its own; of the settings the event has the names. */
+async function emitChange(
+  { events }: TenantsDeps,
+  actor: Actor,
+  { status, ...settings }: TenantChanges,
+): Promise<void> {
+  const fields = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const change = status === 'suspended' ? 'tenant.suspended' : 'tenant.activated';
+  await events.emit(actor, status === undefined ? 'tenant.updated' : change, actor.tenantId, { fields });
+}
+
+const createTenant = defineAdminEndpoint({
+  method: 'POST',
+  path: '/tenants',
+  tag: 'Tenants',
+  summary: 'Create a tenant',
+  body: jsonBody('NewTenant', newTenantSchema),
+  answers: { 201: json('The tenant.', tenantSchema) },
+  examples: {
+    school: { body: { name: 'Lakeside School', credits: 250_000 }, status: 201, answer: TENANT_EXAMPLE },
+  },
+  async handle({ body, actorIn }, deps: TenantsDeps) {
+    const { name, credits = 0 } = body;
+    const tenant = await insertTenant(deps, { name, credits, settings: toTenantChanges(body) }, deps.clock.now());
+    await deps.events.emit(actorIn(tenant._id), 'tenant.created', tenant._id, { credits });
+    return created(await toResource(deps, tenant));
+  },
+});
+
+const listTenants = defineAdminEndpoint({
+  method: 'GET',
+  path: '/tenants',
+  tag: 'Tenants',
+  summary: 'List tenants',
+  query: listQuery,
+  answers: { 200: json('A page of tenants.', tenantListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(TENANT_EXAMPLE) } },
+  async handle({ query }, deps: TenantsDeps) {
+    const rows = await deps.tenants.list(query);
+    const data = await Promise.all(rows.slice(0, query.limit).map((row) => toResource(deps, row)));
+    const page = toListPage(rows, query.limit, (row) => ({ id: row._id }));
+    return ok({ ...page, data });
+  },
+});
+
+const getTenant = defineAdminEndpoint({
+  method: 'GET',
+  path: '/tenants/:tenantId',
+  tag: 'Tenants',
+  summary: 'Retrieve a tenant',
+  answers: { 200: json('The tenant.', tenantSchema) },
+  examples: { one: { status: 200, answer: TENANT_EXAMPLE } },
+  async handle({ params }, deps: TenantsDeps) {
+    return ok(await toResource(deps, await findTenant(deps.tenants, params.tenantId)));
+  },
+});
+
+const updateTenant = defineAdminEndpoint({
+  method: 'PATCH',
+  path: '/tenants/:tenantId',
+  tag: 'Tenants',
+  summary: 'Update a tenant',
+  description: 'A field that the body omits stays. A suspended tenant is refused everywhere within a second.',
+  body: jsonBody('TenantChanges', tenantChangesSchema),
+  answers: { 200: json('The updated tenant.', tenantSchema) },
+  examples: {
+    limits: {
+      summary: 'Other limits',
+      body: { rpm: 120, monthly_token_budget: 1_000_000 },
+      status: 200,
+      answer: { ...TENANT_EXAMPLE, rpm: 120, monthly_token_budget: 1_000_000 },
+    },
+    suspend: {
+      summary: 'Suspend',
+      body: { status: 'suspended' },
+      status: 200,
+      answer: { ...TENANT_EXAMPLE, status: 'suspended' },
+    },
+  },
+  async handle({ params, body, actorIn }, deps: TenantsDeps) {
+    const { tenantId } = params;
+    const changes = toTenantChanges(body);
+    const updated = found(await deps.tenants.update(tenantId, changes), 'tenantId');
+    if (changes.status === undefined) await deps.accessFlags.announce(tenantId);
+    const tenant = changes.status === undefined ? updated : await applyStatus(deps, updated);
+    await emitChange(deps, actorIn(tenantId), changes);
+    return ok(await toResource(deps, tenant));
+  },
+});
+
+/** Tenants (docs/spec/contract.md section 7). */
+export const tenantsEndpoints = { listTenants, createTenant, getTenant, updateTenant };

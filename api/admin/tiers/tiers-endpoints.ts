@@ -1,0 +1,144 @@
+import Joi from 'joi';
+
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
+import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { ProviderRepository } from '../../../shared/infra/mongo/routing/provider-repository.ts';
+import type { TierContent, TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { tierBodySchema, toTierContent } from './tier-settings.ts';
+import {
+  TIER_EXAMPLE,
+  TIER_VERSION_EXAMPLE,
+  tierListSchema,
+  tierSchema,
+  tierVersionListSchema,
+  toTierResource,
+  toTierVersionResource,
+} from './tiers-resource.ts';
+
+export interface TiersDeps {
+  tiers: TierRepository;
+  providers: Pick<ProviderRepository, 'all'>;
+  clock: Clock;
+}
+
+/** Throws `not_found`. */
+function knownTier(name: string): Tier {
+  const tier = TIERS.find((known) => known === name);
+  if (tier === undefined)
+    throw new ServiceError('not_found', `There is no such tier; the tiers are ${TIERS.join(', ')}.`);
+  return tier;
+}
+
+/** The index of the first target whose provider does not exist; -1: all exist. */
+async function unknownProviderIn({ providers }: TiersDeps, { targets }: TierContent): Promise<number> {
+  const names = new Set((await providers.all()).map((row) => row._id));
+  return targets.findIndex((target) => !names.has(target.provider));
+}
+
+const listTiers = defineAdminEndpoint({
+  method: 'GET',
+  path: '/tiers',
+  tag: 'Routing',
+  summary: 'List tiers',
+  query: listQuery,
+  answers: { 200: json('A page of tiers.', tierListSchema) },
+  examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(TIER_EXAMPLE) } },
+  async handle({ query }, { tiers }: TiersDeps) {
+    const all = await Promise.all(TIERS.map(async (tier) => toTierResource(tier, await tiers.current(tier))));
+    const page = pageOf(all, query, ({ id }) => id);
+    return ok(toListPage(page, query.limit, (tier) => tier));
+  },
+});
+
+const getTier = defineAdminEndpoint({
+  method: 'GET',
+  path: '/tiers/:tier',
+  tag: 'Routing',
+  summary: 'Retrieve a tier',
+  answers: { 200: json('The tier.', tierSchema) },
+  examples: { one: { status: 200, answer: TIER_EXAMPLE } },
+  async handle({ params }, { tiers }: TiersDeps) {
+    const tier = knownTier(params.tier);
+    return ok(toTierResource(tier, await tiers.current(tier)));
+  },
+});
+
+const putTier = defineAdminEndpoint({
+  method: 'PUT',
+  path: '/tiers/:tier',
+  tag: 'Routing',
+  summary: 'Replace a tier',
+  description: 'Creates a new version, which applies to new requests at once.',
+  body: jsonBody('TierSettings', tierBodySchema),
+  answers: { 200: json('The tier.', tierSchema) },
+  examples: {
+    one_target: {
+      body: { rates: TIER_EXAMPLE.rates, targets: [{ provider: 'openai', model: 'gpt-5-mini' }] },
+      status: 200,
+      answer: TIER_EXAMPLE,
+    },
+  },
+  async handle({ params, body }, deps: TiersDeps) {
+    const tier = knownTier(params.tier);
+    const content = toTierContent(body);
+    const index = await unknownProviderIn(deps, content);
+    if (index !== -1) {
+      const param = `targets[${index}].provider`;
+      throw new ServiceError('invalid_request', `\`${param}\` must be the name of a provider.`, { param });
+    }
+    return ok(toTierResource(tier, await deps.tiers.put(tier, content, deps.clock.now())));
+  },
+});
+
+const listTierVersions = defineAdminEndpoint({
+  method: 'GET',
+  path: '/tiers/:tier/versions',
+  tag: 'Routing',
+  summary: 'List versions of a tier',
+  query: listQuery,
+  answers: { 200: json('A page of versions.', tierVersionListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(TIER_VERSION_EXAMPLE) } },
+  async handle({ params, query }, { tiers }: TiersDeps) {
+    const rows = await tiers.versions(knownTier(params.tier), query);
+    return ok(toListPage(rows, query.limit, toTierVersionResource));
+  },
+});
+
+const rollbackSchema = Joi.object<{ version: number }, true>({
+  version: Joi.number().integer().min(1).required().description('The version to return to.'),
+}).required();
+
+const rollBackTier = defineAdminEndpoint({
+  method: 'POST',
+  path: '/tiers/:tier/rollback',
+  tag: 'Routing',
+  summary: 'Roll back a tier',
+  description: 'Creates a new version with the content of an earlier one.',
+  body: jsonBody('TierRollback', rollbackSchema),
+  answers: { 200: json('The tier.', tierSchema) },
+  errors: ['conflict'],
+  examples: { first: { body: { version: 1 }, status: 200, answer: TIER_EXAMPLE } },
+  async handle({ params, body }, deps: TiersDeps) {
+    const tier = knownTier(params.tier);
+    const old = await deps.tiers.version(tier, body.version);
+    if (old === undefined) throw new ServiceError('not_found', 'The tier has no such version.', { param: 'version' });
+    const { promptRateMicro, completionRateMicro, targets } = old;
+    const index = await unknownProviderIn(deps, old);
+    if (index !== -1) {
+      throw new ServiceError(
+        'conflict',
+        `Version ${old.version} uses the provider ${String(targets[index]?.provider)}, which no longer exists; create it first.`,
+      );
+    }
+    const content = { promptRateMicro, completionRateMicro, targets };
+    return ok(toTierResource(tier, await deps.tiers.put(tier, content, deps.clock.now())));
+  },
+});
+
+/** Tiers: their rates and providers (docs/spec/contract.md section 7). */
+export const tiersEndpoints = { listTiers, getTier, putTier, listTierVersions, rollBackTier };

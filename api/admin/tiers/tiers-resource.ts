@@ -1,0 +1,110 @@
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
+import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import { DEFAULT_RATES } from '../../../shared/domain/routing/routing.ts';
+import type { TierContent, TierRow, TierVersionRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
+import {
+  constant,
+  integer,
+  listOf,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+  time,
+} from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
+
+const contentFields = {
+  rates: object({ prompt: number('Credits a token.'), completion: number('Credits a token.') }),
+  targets: listOf(
+    object({
+      provider: text(),
+      model: text(),
+      weight: number('The share among targets of one priority.'),
+      priority: integer('A lower one is tried first.', 0),
+      context_window: integer('Tokens.', 1),
+    }),
+  ),
+};
+
+function contentOf({ promptRateMicro, completionRateMicro, targets }: TierContent) {
+  return {
+    rates: { prompt: toCredits(promptRateMicro), completion: toCredits(completionRateMicro) },
+    targets: targets.map(({ provider, model, weight, priority, contextWindow }) => ({
+      provider,
+      model,
+      weight,
+      priority,
+      context_window: contextWindow,
+    })),
+  };
+}
+
+const tierFields = {
+  id: oneOf(TIERS),
+  object: constant('tier'),
+  version: integer('0 until the tier is first set.', 0),
+  ...contentFields,
+  updated_at: nullable(time('Time of the latest change')),
+};
+export const tierSchema = named('Tier', object(tierFields));
+export const tierListSchema = named('TierList', pageSchema(tierSchema));
+
+/** A tier that was never set is version 0: it has the default rates and no targets. */
+export function toTierResource(tier: Tier, row: TierRow | undefined) {
+  const { promptMicro, completionMicro } = DEFAULT_RATES[tier];
+  const content = row ?? { promptRateMicro: promptMicro, completionRateMicro: completionMicro, targets: [] };
+  return {
+    id: tier,
+    object: 'tier',
+    version: row?.version ?? 0,
+    ...contentOf(content),
+    updated_at: toSecondsOrNull(row?.updatedAt),
+  } satisfies FieldsOf<typeof tierFields>;
+}
+
+const versionFields = {
+  id: text(),
+  object: constant('tier.version'),
+  created_at: time(),
+  tier: oneOf(TIERS),
+  version: integer(undefined, 1),
+  ...contentFields,
+};
+export const tierVersionListSchema = named('TierVersionList', pageSchema(named('TierVersion', object(versionFields))));
+
+export function toTierVersionResource(row: TierVersionRow) {
+  return {
+    id: row._id,
+    object: 'tier.version',
+    created_at: toSeconds(row.updatedAt),
+    tier: row.tier,
+    version: row.version,
+    ...contentOf(row),
+  } satisfies FieldsOf<typeof versionFields>;
+}
+
+const CONTENT_EXAMPLE = {
+  rates: { prompt: 1, completion: 1 },
+  targets: [{ provider: 'openai', model: 'gpt-5-mini', weight: 1, priority: 1, context_window: 128_000 }],
+};
+export const TIER_EXAMPLE: ReturnType<typeof toTierResource> = {
+  id: 'mobius',
+  object: 'tier',
+  version: 3,
+  ...CONTENT_EXAMPLE,
+  updated_at: 1_795_255_200,
+};
+export const TIER_VERSION_EXAMPLE: ReturnType<typeof toTierVersionResource> = {
+  id: 'mobius:3',
+  object: 'tier.version',
+  created_at: 1_795_255_200,
+  tier: 'mobius',
+  version: 3,
+  ...CONTENT_EXAMPLE,
+};

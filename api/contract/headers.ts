@@ -1,0 +1,82 @@
+import { constant, integer, text } from './json-schema.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+export interface Header {
+  description: string;
+  schema: JsonSchema;
+}
+
+function rateLimit(what: 'Requests' | 'Tokens', limit: string) {
+  return {
+    [`X-RateLimit-Limit-${what}`]: { description: limit, schema: integer(undefined, 0) },
+    [`X-RateLimit-Remaining-${what}`]: {
+      description: 'What remains of it in the current window.',
+      schema: integer(undefined, 0),
+    },
+    [`X-RateLimit-Reset-${what}`]: {
+      description: 'Seconds until the window is empty; 0 when it is.',
+      schema: integer(undefined, 0),
+    },
+  };
+}
+
+/** On every answer, whatever it is (docs/spec/contract.md section 2). */
+export const UNIFORM_HEADERS: Readonly<Record<string, Header>> = {
+  'X-Request-Id': {
+    description: 'The id of the request; the same as `error.request_id`.',
+    schema: { type: 'string', pattern: '^req_[0-9A-Za-z]{24}$' },
+  },
+  ...rateLimit(
+    'Requests',
+    "The key's requests per minute; without a valid key the failed authentications per minute of the address.",
+  ),
+};
+
+/** On every answer to a valid key. */
+export const TOKEN_HEADERS: Readonly<Record<string, Header>> = rateLimit('Tokens', "The key's tokens per minute.");
+
+/** On some answers. */
+export const RESPONSE_HEADERS = {
+  'Retry-After': {
+    description: 'Seconds after which the same call is admitted if nothing else changes.',
+    schema: integer(undefined, 1),
+  },
+  Location: { description: 'Where the accepted resource can be retrieved.', schema: text() },
+  'Preference-Applied': { description: 'The caller does not wait for the answer.', schema: constant('respond-async') },
+  'Idempotent-Replayed': {
+    description: 'The answer of an earlier call with the same `Idempotency-Key`.',
+    schema: constant('true'),
+  },
+  'X-Ignored-Fields': {
+    description: 'Unknown fields of the body, which are ignored; percent-encoded and separated by commas.',
+    schema: text(),
+  },
+  'Content-Disposition': { description: 'The name of the file.', schema: text() },
+  'Repr-Digest': { description: 'The SHA-256 of the file (RFC 9530).', schema: text() },
+  ETag: { description: 'Changes with the content.', schema: text() },
+} as const satisfies Record<string, Header>;
+export type ResponseHeaderName = keyof typeof RESPONSE_HEADERS;
+
+/** Headers of requests that mean something to an endpoint. */
+export const REQUEST_HEADERS = {
+  'Idempotency-Key': {
+    description:
+      'Makes the call safe to repeat for 24 hours: the same body gets the answer of the first call, another body 422. Per tenant, mode and family of paths.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  Prefer: {
+    description:
+      '`respond-async`: the answer is 202 at once; the completion is retrieved or streamed later (RFC 7240).',
+    schema: text(),
+  },
+  'Last-Event-ID': {
+    description: 'The number of the last event received; not together with `starting_after`.',
+    schema: { type: 'string', pattern: '^\\d{1,15}$' },
+  },
+} as const satisfies Record<string, Header>;
+export type RequestHeaderName = keyof typeof REQUEST_HEADERS;
+
+/** Headers of an answer, as the document names them. */
+export function headersOf(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}

@@ -1,0 +1,122 @@
+/** A schema's own name and content, beside the reference that stands for it. */
+const NAMED = Symbol('named schema');
+
+/** A schema of JSON Schema 2020-12, as OpenAPI 3.1 has them. */
+export type JsonSchema = Readonly<Record<string, unknown>> & { readonly [NAMED]?: NamedSchema };
+
+interface NamedSchema {
+  name: string;
+  schema: JsonSchema;
+}
+
+/**
+ * A schema that the document lists among its components. The result is a reference to it, which carries the schema
+ * itself along, so that whoever refers to a schema also brings it into the document.
+ */
+export function named(name: string, schema: JsonSchema): JsonSchema {
+  return { $ref: `#/components/schemas/${name}`, [NAMED]: { name, schema } };
+}
+
+/** The schemas that a value refers to, and those that they refer to, by name. */
+export function namedSchemasIn(value: unknown, found: Map<string, JsonSchema> = new Map()): Map<string, JsonSchema> {
+  if (typeof value !== 'object' || value === null) return found;
+  const definition = (value as JsonSchema)[NAMED];
+  if (definition !== undefined && !found.has(definition.name)) {
+    found.set(definition.name, definition.schema);
+    namedSchemasIn(definition.schema, found);
+  }
+  for (const part of Object.values(value)) namedSchemasIn(part, found);
+  return found;
+}
+
+/** What an answer must have, by the fields of its schema: one that lacks a field does not compile. */
+export type FieldsOf<Fields> = Readonly<Record<keyof Fields, unknown>>;
+
+/** Every field is there in every answer, unless it is named in `optional`. */
+export function object(properties: Readonly<Record<string, JsonSchema>>, optional: readonly string[] = []): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
+}
+
+export function text(description?: string): JsonSchema {
+  return { type: 'string', ...(description === undefined ? {} : { description }) };
+}
+
+export function integer(description?: string, minimum?: number): JsonSchema {
+  return {
+    type: 'integer',
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+export function number(description?: string): JsonSchema {
+  return { type: 'number', ...(description === undefined ? {} : { description }) };
+}
+
+export function boolean(description?: string): JsonSchema {
+  return { type: 'boolean', ...(description === undefined ? {} : { description }) };
+}
+
+/** The one value that the field has: `object: 'list'`. */
+export function constant(value: string | boolean): JsonSchema {
+  return { type: typeof value, const: value };
+}
+
+export function oneOf(values: readonly string[], description?: string): JsonSchema {
+  return { type: 'string', enum: values, ...(description === undefined ? {} : { description }) };
+}
+
+/** One of a type's values: a record that lacks one does not compile. */
+export function oneOfType<Value extends string>(
+  values: Readonly<Record<Value, true>>,
+  description?: string,
+): JsonSchema {
+  return oneOf(Object.keys(values), description);
+}
+
+export function listOf(items: JsonSchema, description?: string): JsonSchema {
+  return { type: 'array', items, ...(description === undefined ? {} : { description }) };
+}
+
+/** Unix seconds. */
+export function time(description?: string): JsonSchema {
+  return { type: 'integer', minimum: 0, description: `${description ?? 'Time of creation'}, in Unix seconds.` };
+}
+
+/** An id (docs/spec/contract.md section 2): its prefix and 24 base62 characters. */
+export function id(prefix: string, description?: string): JsonSchema {
+  return {
+    type: 'string',
+    pattern: `^${prefix}_[0-9A-Za-z]{24}$`,
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+/** The schema or null. */
+export function nullable(schema: JsonSchema): JsonSchema {
+  const { type, ...others } = schema;
+  if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
+  const values = others['enum'];
+  return {
+    ...others,
+    type: [type, 'null'],
+    ...(Array.isArray(values) ? { enum: [...(values as unknown[]), null] } : {}),
+  };
+}
+
+/** A page of a list (docs/spec/contract.md section 2). */
+export function pageSchema(items: JsonSchema, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  return object({
+    object: constant('list'),
+    data: listOf(items),
+    has_more: boolean('Whether there are items behind the last one.'),
+    first_id: nullable(text('Null where the page is empty.')),
+    last_id: nullable(text('`after` of the next page.')),
+    ...more,
+  });
+}
+
+export function deletedSchema(kind: string, idSchema: JsonSchema): JsonSchema {
+  return object({ id: idSchema, object: constant(kind), deleted: constant(true) });
+}

@@ -1,0 +1,109 @@
+import type { Request } from 'express';
+
+import { TIERS } from '../../shared/contracts/chat-request.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import { id, oneOf, text } from './json-schema.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+interface PathParameter {
+  description: string;
+  schema: JsonSchema;
+  example: string;
+  /** The message of `not_found` where nothing has this value. */
+  unknown: string;
+  /** What cannot be an id is as unknown as one that does not exist, and never reaches a database. Absent: any text. */
+  pattern?: RegExp;
+}
+
+function idOf(prefix: string, noun: string, example: string): PathParameter {
+  const schema = id(prefix);
+  return {
+    description: `The ${noun}.`,
+    schema,
+    example: `${prefix}_${example}`,
+    unknown: `There is no ${noun} with this id.`,
+    pattern: new RegExp(`^${prefix}_[0-9A-Za-z]{24}$`),
+  };
+}
+
+/** Every `:name` that a path may have. */
+export const PATH_PARAMETERS = {
+  requestId: idOf('req', 'request', '4fK2mZ8sQ1xY7bN3vC6tR9wE'),
+  batchId: idOf('batch', 'batch', '1aB2cD3eF4gH5iJ6kL7mN8oP'),
+  keyId: idOf('key', 'API key', '9dJ3nR5wT7yU1pL8sA2fG4hK'),
+  entityId: {
+    description: "The caller's own id of the entity, percent-encoded.",
+    schema: { ...text(), minLength: 1, maxLength: 256 },
+    example: 'pupil-7',
+    unknown: 'There is no entity with this entity_id.',
+  },
+  webhookId: idOf('whk', 'webhook', '2bV6cX8zM4nQ1wE5rT9yU7iO'),
+  deliveryId: idOf('dlv', 'delivery', '7gH1jK3lP5oI9uY2tR6eW4qZ'),
+  exportId: idOf('exp', 'export', '1aB2cD3eF4gH5iJ6kL7mN8oP'),
+  deletionId: idOf('del', 'deletion', '1aB2cD3eF4gH5iJ6kL7mN8oP'),
+  checkoutId: idOf('cs', 'checkout', '3sD5fG7hJ9kL1qW2eR4tY6uI'),
+  tenantId: idOf('ten', 'tenant', '5kJ8hG2fD4sA6pO9iU3yT7rE'),
+  provider: {
+    description: "The provider's name.",
+    schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' },
+    example: 'openai',
+    unknown: 'There is no provider with this name.',
+  },
+  tier: {
+    description: 'The model tier.',
+    schema: oneOf(TIERS),
+    example: 'mobius',
+    unknown: 'There is no tier with this name.',
+  },
+} as const satisfies Readonly<Record<string, PathParameter>>;
+
+export type PathParam = keyof typeof PATH_PARAMETERS;
+
+/** The names of a path's parameters. */
+export type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+function isPathParam(name: string): name is PathParam {
+  return Object.hasOwn(PATH_PARAMETERS, name);
+}
+
+/** The names of a path's parameters, in order. Throws on one that the table lacks. */
+export function paramsOf(path: string): PathParam[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    if (!isPathParam(name)) throw new Error(`The table of path parameters lacks :${name}`);
+    return name;
+  });
+}
+
+/** A value in a request's path, decoded. Throws `not_found` for one that cannot be an id. */
+export function readParam(req: Request, name: PathParam): string {
+  const value = req.params[name];
+  if (typeof value !== 'string') throw new Error(`The path has no :${name}`);
+  const { pattern, unknown }: PathParameter = PATH_PARAMETERS[name];
+  if (pattern?.test(value) === false) throw new ServiceError('not_found', unknown);
+  return value;
+}
+
+/** All of them, by name. */
+export function readParams(path: string, req: Request): Record<string, string> {
+  return Object.fromEntries(paramsOf(path).map((name) => [name, readParam(req, name)]));
+}
+
+/** What the path names. Throws `not_found` where there is none. */
+export function found<T>(value: T | undefined, param: PathParam): T {
+  if (value === undefined) throw new ServiceError('not_found', PATH_PARAMETERS[param].unknown);
+  return value;
+}
+
+/** As the wire writes names: `requestId` is `request_id`. */
+export function wireName(param: string): string {
+  return param.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** As OpenAPI writes paths: `/chat/{request_id}`. */
+export function templateOf(path: string): string {
+  return path.replaceAll(/:(\w+)/g, (_whole, name: string) => `{${wireName(name)}}`);
+}

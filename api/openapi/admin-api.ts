@@ -1,0 +1,42 @@
+import { ADMIN_ENDPOINTS } from '../admin/admin-endpoints.ts';
+import type { AdminEndpoint } from '../contract/define-endpoint.ts';
+import { RESPONSE_HEADERS, UNIFORM_HEADERS } from '../contract/headers.ts';
+import type { Api } from './api.ts';
+import { describeApi } from './document.ts';
+import type { OpenApiDocument } from './document.ts';
+import { errorsOfAdminEndpoint } from './error-responses.ts';
+
+const DESCRIPTION = `The administration of Parley, on a port of its own.
+
+Every call needs the administrator's token: \`Authorization: Bearer <ADMIN_TOKEN>\`. Every answer has \`X-Request-Id\`. Every error has the same form, and its \`message\` says what to change.`;
+
+/** Describes the administration; the same every time. */
+export function createAdminDocument(): OpenApiDocument {
+  const api: Api<AdminEndpoint> = {
+    title: 'Parley administration',
+    summary: 'Tenants, keys, credits, prices and routing.',
+    description: DESCRIPTION,
+    server: '/admin/v1',
+    tags: {
+      Tenants: 'Tenants, their limits and defaults.',
+      Keys: 'API keys of any tenant.',
+      Credits: 'Grants and adjustments.',
+      Packages: 'The price list.',
+      Routing: 'Providers, tiers and circuit breakers.',
+      Queues: 'What waits and runs.',
+      Settlement: 'What is finished and not booked yet.',
+    },
+    endpoints: ADMIN_ENDPOINTS,
+    headers: { ...UNIFORM_HEADERS, ...RESPONSE_HEADERS },
+    headersOfStatus: () => ['X-Request-Id'],
+    errorsOf: errorsOfAdminEndpoint,
+    isIdempotent: () => false,
+    securityOf: () => [{ AdminToken: [] }],
+    securitySchemes: {
+      AdminToken: { type: 'http', scheme: 'bearer', description: 'The value of `ADMIN_TOKEN`.' },
+    },
+    otherPaths: {},
+    webhooks: {},
+  };
+  return describeApi(api);
+}

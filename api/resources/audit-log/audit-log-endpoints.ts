@@ -1,0 +1,67 @@
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { constant, named, object, pageSchema, text, time } from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+
+export interface AuditLogDeps {
+  audit: Pick<AuditRepository, 'list'>;
+}
+
+const fields = {
+  id: text(),
+  object: constant('audit_log.entry'),
+  created_at: time('Time of the event'),
+  actor: text('The id of the API key, `administrator`, or `payment`.'),
+  action: text('What was done: `key.revoked`.'),
+  target: text('The id of the resource.'),
+  request_id: text('The request that did it.'),
+  details: { type: 'object', description: 'Details for an auditor.' },
+};
+
+function toEntry(row: AuditRow) {
+  return {
+    id: row._id,
+    object: 'audit_log.entry',
+    created_at: toSeconds(row.createdAt),
+    actor: row.actor,
+    action: row.action,
+    target: row.target,
+    request_id: row.requestId,
+    details: row.details,
+  } satisfies FieldsOf<typeof fields>;
+}
+
+const EXAMPLE: ReturnType<typeof toEntry> = {
+  id: 'aud_6tR8eW1qA3sD5fG7hJ9kL2zX',
+  object: 'audit_log.entry',
+  created_at: 1_795_255_200,
+  actor: PATH_PARAMETERS.keyId.example,
+  action: 'key.rotated',
+  target: PATH_PARAMETERS.keyId.example,
+  request_id: PATH_PARAMETERS.requestId.example,
+  details: { grace_seconds: 3_600 },
+};
+
+const listAuditLog = defineEndpoint({
+  method: 'GET',
+  path: '/compliance/audit_log',
+  scopes: ['compliance'],
+  tag: 'Compliance',
+  summary: 'List audit events',
+  description: 'On keys, entities, credits, webhooks and the tenant. An entry is never changed or deleted.',
+  query: listQuery,
+  answers: {
+    200: json('A page of entries.', named('AuditLogList', pageSchema(named('AuditLogEntry', object(fields))))),
+  },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(EXAMPLE) } },
+  async handle({ principal, query }, { audit }: AuditLogDeps) {
+    return ok(toListPage(await audit.list(principal.tenantId, query), query.limit, toEntry));
+  },
+});
+
+/** What was done in the tenant's account, and by whom (docs/spec/contract.md section 6). */
+export const auditLogEndpoints = { listAuditLog };

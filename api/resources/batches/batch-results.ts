@@ -1,0 +1,113 @@
+import type { Response } from 'express';
+
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { decodeEntry } from '../../../shared/contracts/events.ts';
+import { toErrorObject } from '../../../shared/errors/error-body.ts';
+import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
+import { errorObjectSchema } from '../../contract/error-schemas.ts';
+import { id, named, nullable, object, text } from '../../contract/json-schema.ts';
+import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
+import { answerHead } from '../../relay/answer.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import { outcomeOf } from '../../relay/outcome.ts';
+import type { Outcome } from '../../relay/outcome.ts';
+import { untilDrained } from '../../relay/until-drained.ts';
+import { completionSchema } from '../chat/completion-schemas.ts';
+
+const resultSchema = named(
+  'BatchResult',
+  object(
+    {
+      custom_id: nullable(text('Null where the request had none that could be read.')),
+      request_id: id('req'),
+      response: completionSchema,
+      error: errorObjectSchema,
+    },
+    ['response', 'error'],
+  ),
+);
+
+const RESULT_EXAMPLE = {
+  custom_id: 'sum',
+  request_id: PATH_PARAMETERS.requestId.example,
+  response: {
+    id: PATH_PARAMETERS.requestId.example,
+    object: 'chat.completion',
+    created: 1_795_255_202,
+    model: 'mobius',
+    choices: [{ index: 0, message: { role: 'assistant', content: '5' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 13, completion_tokens: 1, total_tokens: 14 },
+  },
+};
+
+/** Lines that are in memory at a time. */
+const PAGE_LINES = 100;
+
+function endOf({ requestId, error, fields = {}, entries = [] }: BatchLineRow): Outcome {
+  if (error !== undefined) return { error: toErrorObject(error, requestId) };
+  const head = answerHead({
+    requestId,
+    acceptedAt: Number(fields['acceptedAt']),
+    tier: fields['tier'] ?? '',
+    // A field that a record does not have is empty text.
+    metadataJson: fields['metadata'] === '' ? undefined : fields['metadata'],
+  });
+  const stream = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
+  const outcome = outcomeOf(head, stream);
+  if (outcome === undefined) throw new Error(`The line of ${requestId} has ended without an end`);
+  return outcome;
+}
+
+/** One line of the results: `{custom_id, request_id, response | error}` (docs/spec/contract.md section 3). */
+function toResultLine(line: BatchLineRow): string {
+  const end = endOf(line);
+  const outcome = 'error' in end ? `"error":${JSON.stringify(end.error)}` : `"response":${end.responseJson}`;
+  return `{"custom_id":${JSON.stringify(line.customId)},"request_id":"${line.requestId}",${outcome}}\n`;
+}
+
+/**
+ * Sends what has ended of a batch as NDJSON, in the order of its lines, no faster than the client reads. Throws before
+ * the first byte what can be an HTTP error; a fault after it cuts the connection.
+ */
+async function sendResults(
+  res: Response,
+  { _id: batchId, tenantId, total }: BatchRow,
+  { batches, drainMs }: { batches: Pick<BatchRepository, 'results'>; drainMs: number },
+): Promise<void> {
+  const pageAfter = (after: number) => batches.results(tenantId, batchId, after, PAGE_LINES);
+  let page = await pageAfter(-1);
+  res.type('application/x-ndjson');
+  for (let next = PAGE_LINES; ; next += PAGE_LINES) {
+    for (const line of page) {
+      if (!res.write(toResultLine(line)) && !(await untilDrained(res, drainMs))) return;
+    }
+    if (next >= total || res.destroyed) break;
+    page = await pageAfter(next - 1);
+  }
+  res.end();
+  dropUnread(res, drainMs);
+}
+
+const DAYS_KEPT = (BATCH_LIMITS.keptMs - BATCH_LIMITS.lifeMs) / 86_400_000;
+
+export const getBatchResults = defineEndpoint({
+  method: 'GET',
+  path: '/batches/:batchId/results',
+  scopes: ['chat'],
+  tag: 'Batches',
+  summary: 'Retrieve the results of a batch',
+  description: `One result a line, in the order of the requests, with \`response\` or \`error\`. Results can be read while other requests are in progress. They are kept for ${DAYS_KEPT} days.`,
+  answers: { 200: { description: 'Lines of JSON.', content: { 'application/x-ndjson': resultSchema } } },
+  examples: { ended: { status: 200, answer: `${JSON.stringify(RESULT_EXAMPLE)}\n` } },
+  async handle(
+    { res, principal, params },
+    { batches, relayTimes }: { batches: Pick<BatchRepository, 'find' | 'results'>; relayTimes: RelayTimes },
+  ) {
+    const batch = found(await batches.find(principal.tenantId, params.batchId), 'batchId');
+    await sendResults(res, batch, { batches, drainMs: relayTimes.drainMs ?? DRAIN_MS });
+    return SENT;
+  },
+});

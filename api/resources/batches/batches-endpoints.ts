@@ -1,0 +1,128 @@
+import Joi from 'joi';
+
+import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
+import { chatBodySchema } from '../../../shared/contracts/chat-request.ts';
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import type { TenantEvents } from '../../tenant-events.ts';
+import { getBatchResults } from './batch-results.ts';
+import { BATCH_EXAMPLE, batchListSchema, batchSchema, toBatchResource } from './batches-resource.ts';
+import { batchFieldsSchema } from './read-batch.ts';
+import { startReceived } from './receive-batch.ts';
+import { batchItemSchema } from './to-line.ts';
+
+export interface BatchesDeps {
+  batches: BatchRepository;
+  events: TenantEvents;
+  relayTimes: RelayTimes;
+  clock: Clock;
+}
+
+/** A request whose body is valid; what is wrong with one is in its own result. */
+const itemSchema = batchItemSchema.keys({ body: chatBodySchema });
+const bodySchema = batchFieldsSchema.keys({
+  requests: Joi.array().items(itemSchema).min(1).max(BATCH_LIMITS.linesMax).required(),
+});
+
+const ITEMS = [
+  { custom_id: 'greeting', body: { messages: [{ role: 'user', content: 'Say hello.' }] } },
+  { custom_id: 'sum', body: { messages: [{ role: 'user', content: 'What is 2 + 3?' }], max_tokens: 50 } },
+];
+const LINES = ITEMS.map((item) => `${JSON.stringify(item)}\n`).join('');
+const ACCEPTED = { ...BATCH_EXAMPLE, request_counts: { total: 2, completed: 0, failed: 0 }, started_at: null };
+const MEBIBYTES_MAX = BATCH_LIMITS.bytesMax / 1024 / 1024;
+
+const createBatch = defineEndpoint({
+  method: 'POST',
+  path: '/batches',
+  scopes: ['chat'],
+  tag: 'Batches',
+  summary: 'Create a batch',
+  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; only what concerns the batch as a whole refuses it.`,
+  body: {
+    kind: 'batch',
+    name: 'NewBatch',
+    schema: bodySchema,
+    others: { 'application/x-ndjson': { name: 'BatchItem', schema: itemSchema } },
+    // The body was read and stored while it arrived (receive-batch.ts).
+    read: () => undefined,
+  },
+  answers: { 202: json('The batch; its state is at `Location`.', batchSchema, ['Location']) },
+  examples: {
+    inline: {
+      summary: 'As JSON',
+      body: { requests: ITEMS, metadata: BATCH_EXAMPLE.metadata },
+      status: 202,
+      answer: ACCEPTED,
+    },
+    lines: {
+      summary: 'As lines',
+      body: LINES,
+      contentType: 'application/x-ndjson',
+      status: 202,
+      answer: { ...ACCEPTED, metadata: null },
+    },
+  },
+  async handle({ res, actor }, { events }: BatchesDeps) {
+    const row = await startReceived(res);
+    await events.emit(actor, 'batch.created', row._id, { requests: row.total });
+    return accepted(toBatchResource(row), `/platform/v1/batches/${row._id}`);
+  },
+});
+
+const listBatches = defineEndpoint({
+  method: 'GET',
+  path: '/batches',
+  scopes: ['chat'],
+  tag: 'Batches',
+  summary: 'List batches',
+  query: listQuery,
+  answers: { 200: json('A page of batches.', batchListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BATCH_EXAMPLE) } },
+  async handle({ principal, query }, { batches }: BatchesDeps) {
+    return ok(toListPage(await batches.list(principal.tenantId, query), query.limit, toBatchResource));
+  },
+});
+
+const getBatch = defineEndpoint({
+  method: 'GET',
+  path: '/batches/:batchId',
+  scopes: ['chat'],
+  tag: 'Batches',
+  summary: 'Retrieve a batch',
+  answers: { 200: json('The batch.', batchSchema) },
+  examples: { one: { status: 200, answer: BATCH_EXAMPLE } },
+  async handle({ principal, params }, { batches }: BatchesDeps) {
+    return ok(toBatchResource(found(await batches.find(principal.tenantId, params.batchId), 'batchId')));
+  },
+});
+
+const cancelBatch = defineEndpoint({
+  method: 'POST',
+  path: '/batches/:batchId/cancel',
+  scopes: ['chat'],
+  tag: 'Batches',
+  summary: 'Cancel a batch',
+  description: 'Requests in progress run to their end; the others are not sent. A batch that has ended stays as it is.',
+  answers: { 200: json('The batch.', batchSchema) },
+  examples: {
+    running: {
+      status: 200,
+      answer: { ...BATCH_EXAMPLE, status: 'cancelling', cancelled_at: 1_795_255_260 },
+    },
+  },
+  async handle({ principal, params, actor }, { batches, events, clock }: BatchesDeps) {
+    const { batchId } = params;
+    const cancelled = found(await batches.cancel(principal.tenantId, batchId, clock.now()), 'batchId');
+    if (cancelled.isChanged) await events.emit(actor, 'batch.cancelled', batchId);
+    return ok(toBatchResource(cancelled.batch));
+  },
+});
+
+/** Many requests at once (docs/spec/contract.md section 3). */
+export const batchesEndpoints = { createBatch, listBatches, getBatch, cancelBatch, getBatchResults };

@@ -1,0 +1,138 @@
+import Joi from 'joi';
+
+import { listQuerySchema, pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
+import type { ListQuery } from '../../../shared/contracts/list-page.ts';
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import type { LedgerRepository, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import type { QueryRule } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import {
+  CHECKOUT_EXAMPLE,
+  checkoutSchema,
+  PACKAGE_EXAMPLE,
+  packageListSchema,
+  PURCHASE_EXAMPLE,
+  purchaseListSchema,
+  toCheckoutResource,
+  toPackageResource,
+  toPurchaseResource,
+  toTransactionResource,
+  TRANSACTION_EXAMPLE,
+  TRANSACTION_TYPES,
+  transactionListSchema,
+} from './billing-resource.ts';
+import { getBilling } from './billing-status.ts';
+import { createCheckout } from './create-checkout.ts';
+import type { CreateCheckoutDeps } from './create-checkout.ts';
+
+export interface BillingDeps extends CreateCheckoutDeps {
+  purchases: Pick<PurchaseRepository, 'list'>;
+  ledger: Pick<LedgerRepository, 'list'>;
+}
+
+const listBillingPackages = defineEndpoint({
+  method: 'GET',
+  path: '/billing/packages',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'List credit packages',
+  query: listQuery,
+  answers: { 200: json('A page of packages, and the price of free amounts.', packageListSchema) },
+  examples: {
+    all: {
+      query: { order: 'asc' },
+      status: 200,
+      answer: exampleList(PACKAGE_EXAMPLE, { currency: 'usd', price_per_million_credits: 500 }),
+    },
+  },
+  async handle({ query }, { prices, clock }: BillingDeps) {
+    const { packages, currency, pricePerMillion } = await prices.current();
+    const now = clock.now();
+    const sold = packages.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
+    const page = toListPage(
+      pageOf(sold, query, ({ id }) => id),
+      query.limit,
+      (row) => toPackageResource(row, currency),
+    );
+    return ok({ ...page, currency, price_per_million_credits: pricePerMillion });
+  },
+});
+
+const getCheckout = defineEndpoint({
+  method: 'GET',
+  path: '/billing/checkout/:checkoutId',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'Retrieve a checkout',
+  answers: { 200: json('The checkout.', checkoutSchema) },
+  examples: { one: { status: 200, answer: CHECKOUT_EXAMPLE } },
+  async handle({ principal, params }, { checkouts, clock }: BillingDeps) {
+    const checkout = found(await checkouts.find(principal.tenantId, params.checkoutId), 'checkoutId');
+    return ok(toCheckoutResource(checkout, clock.now()));
+  },
+});
+
+const listPurchases = defineEndpoint({
+  method: 'GET',
+  path: '/billing/purchases',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'List purchases',
+  query: listQuery,
+  answers: { 200: json('A page of purchases.', purchaseListSchema) },
+  examples: { newest: { query: { limit: 5 }, status: 200, answer: exampleList(PURCHASE_EXAMPLE) } },
+  async handle({ principal, query }, { purchases }: BillingDeps) {
+    return ok(toListPage(await purchases.list(principal.tenantId, query), query.limit, toPurchaseResource));
+  },
+});
+
+const transactionsQuerySchema = Joi.object<{ type?: LedgerType }, true>({
+  type: Joi.string()
+    .valid(...TRANSACTION_TYPES)
+    .description('Entries of this type only.'),
+}).unknown();
+
+/** `type` beside the parameters of every list. */
+const transactionsQuery: QueryRule<{ list: ListQuery; type: LedgerType | undefined }> = {
+  schemas: [transactionsQuerySchema, listQuerySchema],
+  read(query) {
+    const list = parseListQuery(query);
+    checkAgainst(transactionsQuerySchema, query);
+    return { list, type: query.type };
+  },
+};
+
+const listTransactions = defineEndpoint({
+  method: 'GET',
+  path: '/billing/transactions',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'List transactions',
+  query: transactionsQuery,
+  answers: { 200: json('A page of the ledger.', transactionListSchema) },
+  examples: {
+    usage: {
+      summary: 'What requests cost',
+      query: { type: 'usage' },
+      status: 200,
+      answer: exampleList(TRANSACTION_EXAMPLE),
+    },
+  },
+  async handle({ principal, query }, { ledger }: BillingDeps) {
+    const rows = await ledger.list(principal.tenantId, query.type, query.list);
+    return ok(toListPage(rows, query.list.limit, toTransactionResource));
+  },
+});
+
+/** Credits: balance, packages, purchases, every booking (docs/spec/contract.md section 6). */
+export const billingEndpoints = {
+  getBilling,
+  listBillingPackages,
+  createCheckout,
+  getCheckout,
+  listPurchases,
+  listTransactions,
+};

@@ -1,0 +1,86 @@
+import { monthOf, toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
+import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { constant, integer, named, nullable, number, object, time } from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { json } from '../../contract/operation.ts';
+
+export interface BillingStatusDeps {
+  accounts: Pick<AccountRepository, 'read'>;
+  accountStore: Pick<AccountStore, 'read'>;
+  clock: Clock;
+}
+
+const fields = {
+  object: constant('billing.status'),
+  balance: number('Credits; below zero where an answer cost more than was left.'),
+  held: number('Credits held by requests in progress.'),
+  available: number('The balance less what is held.'),
+  currency: constant('credits'),
+  budget: object({
+    limit: nullable(integer('Tokens a calendar month; null: no budget.', 1)),
+    used: integer(undefined, 0),
+    remaining: nullable(integer(undefined, 0)),
+    resets_at: time('Beginning of the next month (UTC)'),
+  }),
+};
+
+/** The start of the calendar month (UTC) after the one that a time falls into. */
+function nextMonthStart(timeMs: number): number {
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** The figures of Redis, by which requests are admitted; the book from MongoDB while Redis has not loaded it. */
+async function readStatus(
+  { accounts, accountStore }: BillingStatusDeps,
+  { tenantId, shard, monthlyTokenBudget: limit }: Principal,
+  now: number,
+) {
+  const month = monthOf(now);
+  const figures = await accountStore.read(shard, tenantId, month);
+  const book = figures.bookMicro === undefined ? await accounts.read(tenantId) : undefined;
+  const balanceMicro = (figures.bookMicro ?? book?.balanceMicro ?? 0) - figures.pendingMicro;
+  const used = figures.budgetUsedTokens + (book?.tokensByMonth[month] ?? 0);
+  return {
+    object: 'billing.status',
+    balance: toCredits(balanceMicro),
+    held: toCredits(figures.heldMicro),
+    available: toCredits(balanceMicro - figures.heldMicro),
+    currency: 'credits',
+    budget: {
+      limit,
+      used,
+      remaining: limit === null ? null : Math.max(0, limit - used),
+      resets_at: nextMonthStart(now) / 1000,
+    },
+  } satisfies FieldsOf<typeof fields>;
+}
+
+export const getBilling = defineEndpoint({
+  method: 'GET',
+  path: '/billing',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'Retrieve balance and budget',
+  answers: { 200: json('The figures by which requests are admitted.', named('BillingStatus', object(fields))) },
+  examples: {
+    now: {
+      status: 200,
+      answer: {
+        object: 'billing.status',
+        balance: 249_977,
+        held: 0,
+        available: 249_977,
+        currency: 'credits',
+        budget: { limit: null, used: 23, remaining: null, resets_at: 1_796_083_200 },
+      },
+    },
+  },
+  async handle({ principal }, deps: BillingStatusDeps) {
+    return ok(await readStatus(deps, principal, deps.clock.now()));
+  },
+});

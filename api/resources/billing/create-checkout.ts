@@ -1,0 +1,148 @@
+import type { Request } from 'express';
+import Joi from 'joi';
+
+import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { AMOUNT_MAX, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type {
+  CheckoutRepository,
+  CheckoutRow,
+  Order,
+} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { PriceList, PriceRepository } from '../../../shared/infra/mongo/accounts/price-repository.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { created, defineEndpoint } from '../../contract/define-endpoint.ts';
+import { creditsSchema } from '../../contract/number-schemas.ts';
+import { json, jsonBody } from '../../contract/operation.ts';
+import type { Payment } from '../../payments/payment.ts';
+import type { Actor, TenantEvents } from '../../tenant-events.ts';
+import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
+import { assertRoomFor, letPay, openCheckout } from './open-checkout.ts';
+import { readBalance } from './read-balance.ts';
+import type { BalanceDeps } from './read-balance.ts';
+
+const URL_CHARACTERS_MAX = 2_048;
+
+/** Printable ASCII only: it is sent in a header. */
+const URL_CHARACTERS = /^[\x21-\x7e]+$/;
+
+const pageUrl: Joi.CustomValidator<string> = (value, helpers) => {
+  const url = URL_CHARACTERS.test(value) ? URL.parse(value) : null;
+  const isPage = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+  return isPage ? value : helpers.message({ custom: '{{#label}} must be an http or https URL without credentials' });
+};
+const urlSchema = Joi.string()
+  .max(URL_CHARACTERS_MAX)
+  .custom(pageUrl)
+  .meta({ format: 'uri', rule: 'An http or https URL in ASCII, without a user name or password.' })
+  .required();
+
+/** Exactly one of `package_id` and `credits`. */
+interface CheckoutBody {
+  package_id?: string;
+  credits?: number;
+  success_url: string;
+  cancel_url: string;
+}
+
+const bodySchema = Joi.object<CheckoutBody, true>({
+  package_id: Joi.string()
+    .custom(codePoints(64))
+    .description('A package of `GET /billing/packages`; or name `credits`.'),
+  credits: creditsSchema.min(1).description('A free amount of credits; or name `package_id`.'),
+  success_url: urlSchema.description('Where the buyer goes after paying.'),
+  cancel_url: urlSchema.description('Where the buyer goes without paying.'),
+})
+  .xor('package_id', 'credits')
+  .required();
+
+function refuse(param: string, message: string): never {
+  throw new ServiceError('invalid_request', message, { param });
+}
+
+function orderPackage({ packages, currency }: PriceList, packageId: string, now: number): Order {
+  const wanted = packages.find(({ id }) => id === packageId);
+  if (wanted === undefined) {
+    throw new ServiceError('not_found', 'There is no package with this id; see GET /billing/packages.', {
+      param: 'package_id',
+    });
+  }
+  if (wanted.expiresAt !== undefined && wanted.expiresAt <= now) {
+    refuse('package_id', 'This package is not sold any more; see GET /billing/packages.');
+  }
+  return { packageId, creditsMicro: wanted.creditsMicro, amount: wanted.amount, currency };
+}
+
+function orderCredits({ pricePerMillion, currency }: PriceList, credits: number): Order {
+  if (pricePerMillion === null) refuse('credits', 'Credits are sold in packages only; send a `package_id`.');
+  const creditsMicro = toMicro(credits);
+  const amount = priceOf(creditsMicro, pricePerMillion);
+  if (amount > AMOUNT_MAX) {
+    refuse('credits', `\`credits\` must cost at most ${AMOUNT_MAX} minor units of ${currency}.`);
+  }
+  return { creditsMicro, amount, currency };
+}
+
+/** What a checkout buys, at the price of this moment. Throws a ServiceError. */
+function toOrder(prices: PriceList, { package_id: packageId, credits }: CheckoutBody, now: number): Order {
+  if (packageId !== undefined) return orderPackage(prices, packageId, now);
+  return orderCredits(prices, credits ?? 0);
+}
+
+export interface CreateCheckoutDeps extends BalanceDeps {
+  checkouts: CheckoutRepository;
+  prices: Pick<PriceRepository, 'current'>;
+  /** Undefined: nothing is sold here. */
+  payment: Payment | undefined;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+/** How the caller reaches this service; Express believes a trusted proxy's headers only. */
+function originOf(req: Request): string {
+  return `${req.protocol}://${req.host}`;
+}
+
+async function emitCreated({ events }: CreateCheckoutDeps, actor: Actor, checkout: CheckoutRow): Promise<void> {
+  const { _id: checkoutId, creditsMicro, amount, currency } = checkout;
+  await events.emit(actor, 'checkout.created', checkoutId, { credits: toCredits(creditsMicro), amount, currency });
+}
+
+export const createCheckout = defineEndpoint({
+  method: 'POST',
+  path: '/billing/checkout',
+  scopes: ['billing'],
+  tag: 'Billing',
+  summary: 'Create a checkout',
+  description: 'The buyer pays at `url`. A service that takes no payments answers 409.',
+  body: jsonBody('NewCheckout', bodySchema),
+  answers: { 201: json('The checkout.', checkoutSchema) },
+  errors: ['not_found'],
+  examples: {
+    credits: { summary: 'A free amount', body: ORDER_EXAMPLE, status: 201, answer: CHECKOUT_EXAMPLE },
+  },
+  async handle({ req, res, principal, body, actor }, deps: CreateCheckoutDeps) {
+    const { checkouts, payment, prices, clock } = deps;
+    if (payment === undefined) {
+      throw new ServiceError('conflict', 'This service takes no payments; ask its administrator for credits.');
+    }
+    const { tenantId, keyId, shard } = principal;
+    const now = clock.now();
+    const checkoutId = idForNew(res, 'cs');
+    const before = await createdBefore(res, () => checkouts.find(tenantId, checkoutId));
+    if (before !== undefined) {
+      const checkout = await letPay({ checkouts, payment }, before, originOf(req));
+      await emitCreated(deps, actor, checkout);
+      return created(toCheckoutResource(checkout, now));
+    }
+    const order = toOrder(await prices.current(), body, now);
+    const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
+    const buyer = { tenantId, keyId, balanceMicro, origin: originOf(req) };
+    assertRoomFor(order, buyer);
+    const urls = { successUrl: body.success_url, cancelUrl: body.cancel_url };
+    const checkout = await openCheckout({ checkouts, payment }, order, urls, buyer, checkoutId, now);
+    await emitCreated(deps, actor, checkout);
+    return created(toCheckoutResource(checkout, now));
+  },
+});

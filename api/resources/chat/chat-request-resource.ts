@@ -1,0 +1,157 @@
+import type { RequestTrace } from '../../../shared/contracts/request-trace.ts';
+import type { StreamEntry } from '../../../shared/contracts/events.ts';
+import type { RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import { errorObjectSchema } from '../../contract/error-schemas.ts';
+import {
+  constant,
+  id,
+  listOf,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../contract/json-schema.ts';
+import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+import { answerHead, toUsage } from '../../relay/answer.ts';
+import { outcomeOf } from '../../relay/outcome.ts';
+import { completionSchema, usageSchema } from './completion-schemas.ts';
+
+/** Unix seconds with milliseconds behind the point. */
+const moment = (description: string) => nullable(number(`${description}, in Unix seconds with milliseconds.`));
+
+const attemptSchema = object({
+  provider: text(),
+  model: text(),
+  started_at: moment('When the provider was called'),
+  ended_at: moment('When the call ended'),
+  outcome: text('`ok`, why it failed, or `breaker_open`: it was not made.'),
+});
+
+const moderationSchema = object({
+  backend: text(),
+  verdict: oneOf(['passed', 'flagged_input', 'flagged_output', 'unavailable']),
+  categories: listOf(text()),
+});
+
+export const requestSchema = named(
+  'ChatRequestState',
+  object({
+    id: id('req'),
+    object: constant('chat.request'),
+    created_at: time('When it was accepted'),
+    status: oneOf(['queued', 'in_progress', 'completed', 'failed', 'cancelled']),
+    timeline: object({
+      accepted_at: moment('When it was accepted'),
+      queued_at: moment('When it was queued'),
+      started_at: moment('When a worker began'),
+      moderated_at: moment('When moderation had passed the messages'),
+      moderation: nullable(moderationSchema),
+      first_token_at: moment('When the first text came'),
+      finished_at: moment('When it ended'),
+      settled_at: moment('When it was booked'),
+      attempts: listOf(attemptSchema),
+    }),
+    response: {
+      anyOf: [completionSchema, { type: 'null' }],
+      description: 'Null until it has ended with an answer.',
+    },
+    error: { anyOf: [errorObjectSchema, { type: 'null' }], description: 'Null unless it has failed.' },
+    usage: { anyOf: [usageSchema, { type: 'null' }], description: 'Null until it has ended.' },
+  }),
+);
+
+/** Unix seconds, with milliseconds behind the point: a timeline of whole seconds would say nothing. */
+function seconds(timeMs: number | undefined): number | null {
+  return timeMs === undefined ? null : timeMs / 1000;
+}
+
+function statusOf({ state, status }: RequestRecord): string {
+  if (state === 'accepted') return 'queued';
+  return state === 'running' ? 'in_progress' : (status ?? 'completed');
+}
+
+function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, settledAt: number | undefined) {
+  return {
+    accepted_at: seconds(record.acceptedAt),
+    queued_at: seconds(record.acceptedAt),
+    started_at: seconds(record.startedAt),
+    moderated_at: seconds(trace?.moderatedAt),
+    moderation: trace?.moderation ?? null,
+    first_token_at: seconds(record.firstTokenAt),
+    finished_at: seconds(record.finishedAt),
+    settled_at: seconds(settledAt),
+    attempts: (trace?.attempts ?? []).map(({ provider, model, startedAt, endedAt, outcome }) => ({
+      provider,
+      model,
+      started_at: seconds(startedAt),
+      ended_at: seconds(endedAt),
+      outcome,
+    })),
+  };
+}
+
+/** `chat.request` (docs/spec/contract.md section 3). `entries`: the whole stream so far. */
+export function toRequestResource(
+  record: RequestRecord,
+  entries: readonly StreamEntry[],
+  settledAt: number | undefined,
+) {
+  const terminal = entries.at(-1)?.terminal;
+  const outcome = outcomeOf(answerHead(record), entries);
+  return {
+    id: record.requestId,
+    object: 'chat.request',
+    created_at: toSeconds(record.acceptedAt),
+    status: statusOf(record),
+    timeline: timelineOf(record, terminal?.trace, settledAt),
+    response: outcome !== undefined && 'responseJson' in outcome ? (JSON.parse(outcome.responseJson) as object) : null,
+    error: outcome !== undefined && 'error' in outcome ? outcome.error : null,
+    usage: terminal === undefined ? null : toUsage(terminal.usage),
+  };
+}
+
+export const REQUEST_EXAMPLE = {
+  id: PATH_PARAMETERS.requestId.example,
+  object: 'chat.request',
+  created_at: 1_795_255_200,
+  status: 'completed',
+  timeline: {
+    accepted_at: 1_795_255_200.118,
+    queued_at: 1_795_255_200.118,
+    started_at: 1_795_255_200.125,
+    moderated_at: 1_795_255_200.127,
+    moderation: { backend: 'local', verdict: 'passed', categories: [] },
+    first_token_at: 1_795_255_200.431,
+    finished_at: 1_795_255_201.002,
+    settled_at: null,
+    attempts: [
+      {
+        provider: 'openai',
+        model: 'gpt-5-mini',
+        started_at: 1_795_255_200.13,
+        ended_at: 1_795_255_201.001,
+        outcome: 'ok',
+      },
+    ],
+  },
+  response: {
+    id: PATH_PARAMETERS.requestId.example,
+    object: 'chat.completion',
+    created: 1_795_255_200,
+    model: 'mobius',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'A noun names a person, a place or a thing.' },
+        finish_reason: 'stop',
+      },
+    ],
+    usage: { prompt_tokens: 14, completion_tokens: 9, total_tokens: 23 },
+  },
+  error: null,
+  usage: { prompt_tokens: 14, completion_tokens: 9, total_tokens: 23 },
+};

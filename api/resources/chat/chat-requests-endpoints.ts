@@ -1,0 +1,104 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { Response } from 'express';
+
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { Recall } from '../../admission/recall.ts';
+import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
+import type { Sent } from '../../contract/define-endpoint.ts';
+import { json } from '../../contract/operation.ts';
+import { dropUnread } from '../../relay/drop-unread.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
+import { findRequest, LOOKUP_TEXT } from './find-request.ts';
+import { resumeChatStream } from './resume-chat-stream.ts';
+
+export interface ChatRequestsDeps {
+  records: RecordStore;
+  streams: StreamReader;
+  ledger: LedgerRepository;
+  recall: Recall;
+  clock: Clock;
+  relayTimes: RelayTimes;
+}
+
+/** A worker learns of a cancellation at once, or when it next renews its lease; the answer waits that long. */
+const CANCEL_WAIT_MS = 4_000;
+const CANCEL_POLL_MS = 50;
+
+/** Sends a request as it is. With the answer in it, the resource may be as large as the answer. */
+async function sendRequest(
+  res: Response,
+  principal: Principal,
+  record: RequestRecord,
+  { streams, ledger, relayTimes }: ChatRequestsDeps,
+): Promise<Sent> {
+  const { requestId, state } = record;
+  const entries = await streams.readFrom(principal.shard, requestId, 1);
+  const settledAt =
+    state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
+  res.json(toRequestResource(record, entries, settledAt));
+  dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
+  return SENT;
+}
+
+async function untilDone(
+  { records, clock }: ChatRequestsDeps,
+  principal: Principal,
+  requestId: string,
+): Promise<RequestRecord | undefined> {
+  const until = clock.now() + CANCEL_WAIT_MS;
+  for (;;) {
+    const record = await records.find(principal, requestId);
+    if (record === undefined || record.state === 'done' || clock.now() > until) return record;
+    await delay(CANCEL_POLL_MS);
+  }
+}
+
+const getChatRequest = defineEndpoint({
+  method: 'GET',
+  path: '/chat/:requestId',
+  scopes: ['chat', 'chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'Retrieve a chat request',
+  description: `With its answer, ${LOOKUP_TEXT}`,
+  answers: { 200: json('The request.', requestSchema) },
+  errors: ['gone'],
+  examples: { ended: { status: 200, answer: REQUEST_EXAMPLE } },
+  async handle({ res, principal, params }, deps: ChatRequestsDeps) {
+    const { requestId } = params;
+    const record = await findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
+    return sendRequest(res, principal, record, deps);
+  },
+});
+
+const cancelChatRequest = defineEndpoint({
+  method: 'POST',
+  path: '/chat/:requestId/cancel',
+  scopes: ['chat', 'chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'Cancel a chat request',
+  description:
+    'A request that has ended stays as it is. One that has text ends with `finish_reason: "cancelled"` and is charged for what was generated; one without text is not charged, and a caller who waits for it gets 409 `conflict`.',
+  answers: { 200: json('The request.', requestSchema) },
+  errors: ['gone'],
+  examples: { ended: { summary: 'A request that has ended', status: 200, answer: REQUEST_EXAMPLE } },
+  async handle({ res, principal, params }, deps: ChatRequestsDeps) {
+    const { requestId } = params;
+    const record = await findRequest(deps, principal, requestId, async () => {
+      const known = await deps.records.cancel(principal, requestId);
+      return known ? untilDone(deps, principal, requestId) : undefined;
+    });
+    return sendRequest(res, principal, record, deps);
+  },
+});
+
+/** What became of a chat request (docs/spec/contract.md section 3). */
+export const chatRequestsEndpoints = { resumeChatStream, getChatRequest, cancelChatRequest };

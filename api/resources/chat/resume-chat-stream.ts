@@ -1,0 +1,116 @@
+import Joi from 'joi';
+
+import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
+import type { QueryRule } from '../../contract/operation.ts';
+import { answerHead } from '../../relay/answer.ts';
+import { openForwarder } from '../../relay/forward.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import type { RelayHub } from '../../relay/hub.ts';
+import { chunkSchema, STREAM_EXAMPLE, STREAM_TEXT } from './completion-schemas.ts';
+import { findRequest, LOOKUP_TEXT } from './find-request.ts';
+import type { FindRequestDeps } from './find-request.ts';
+
+const POSITION = /^\d{1,15}$/;
+const POSITION_RULE = '{{#label}} must be the number of an event: a whole number from 0';
+const position = Joi.string()
+  .pattern(POSITION)
+  .meta({ reads: Joi.number().integer().min(0).max(999_999_999_999_999) })
+  .messages({ 'string.base': POSITION_RULE, 'string.empty': POSITION_RULE, 'string.pattern.base': POSITION_RULE });
+
+const resumeQuerySchema = Joi.object<{ starting_after?: string }, true>({
+  starting_after: position.description('The number of the last event that the client has; or send `Last-Event-ID`.'),
+}).unknown();
+
+const resumeQuery: QueryRule<{ starting_after?: string }> = {
+  schemas: [resumeQuerySchema],
+  read(query) {
+    checkAgainst(resumeQuerySchema, query);
+    return query;
+  },
+};
+
+/** The other way to name it. */
+const headerSchema = Joi.object<{ 'Last-Event-ID': string }, true>({ 'Last-Event-ID': position });
+
+/** The number of the last event that the client has; 0 where it names none. Throws `invalid_request`. */
+function positionOf({ starting_after: given }: { starting_after?: string }, header: string | undefined): number {
+  if (header !== undefined && given !== undefined) {
+    throw new ServiceError('invalid_request', 'Send either the header Last-Event-ID or starting_after, not both.', {
+      param: 'starting_after',
+    });
+  }
+  if (header !== undefined) checkAgainst(headerSchema, { 'Last-Event-ID': header });
+  return Number(header ?? given ?? 0);
+}
+
+export interface ResumeDeps extends FindRequestDeps {
+  records: Pick<RecordStore, 'attach'>;
+  hub: RelayHub;
+  requestTimeoutMs: number;
+  relayTimes: RelayTimes;
+}
+
+function assertReached(position: number, { sentSeq }: RequestRecord): void {
+  if (position <= sentSeq) return;
+  throw new ServiceError(
+    'invalid_request',
+    `The stream has ${sentSeq} events so far; it cannot go on after event ${position}.`,
+  );
+}
+
+/** The same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
+export const resumeChatStream = defineEndpoint({
+  method: 'GET',
+  path: '/chat/stream/:requestId',
+  scopes: ['chat.stream'],
+  counts: 'lookup',
+  tag: 'Chat',
+  summary: 'Resume a stream from any event',
+  description: `The same bytes as the first time, while the request is in progress and ${LOOKUP_TEXT}`,
+  query: resumeQuery,
+  headers: ['Last-Event-ID'],
+  answers: {
+    200: {
+      description: `The rest of the stream. ${STREAM_TEXT}`,
+      content: { 'text/event-stream': chunkSchema },
+    },
+    204: { description: 'The client has received the whole stream.' },
+  },
+  errors: ['gone'],
+  examples: {
+    whole: { summary: 'From the start', status: 200, answer: STREAM_EXAMPLE },
+    rest: {
+      summary: 'Behind the first event',
+      query: { starting_after: 1 },
+      status: 200,
+      answer: STREAM_EXAMPLE.slice(STREAM_EXAMPLE.indexOf('id: 2')),
+    },
+  },
+  async handle({ req, res, principal, params, query }, deps: ResumeDeps) {
+    const { records, hub, requestTimeoutMs, relayTimes } = deps;
+    const { requestId } = params;
+    const { shard } = principal;
+    const position = positionOf(query, req.get('Last-Event-ID'));
+    await hub.ensureShard(shard);
+    const channel = hub.channelOf(shard);
+    const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
+    assertReached(position, record);
+    if (record.state === 'done' && position === record.sentSeq) {
+      res.status(204).end();
+      return SENT;
+    }
+    const options = {
+      shard,
+      requestId,
+      existing: true,
+      fromSeq: position + 1,
+      timeoutMs: requestTimeoutMs,
+      ...relayTimes,
+    };
+    await openForwarder(hub, res, options).forward(answerHead(record));
+    return SENT;
+  },
+});

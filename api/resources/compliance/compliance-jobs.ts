@@ -1,0 +1,105 @@
+import Joi from 'joi';
+
+import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
+import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
+import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type {
+  ComplianceJobRepository,
+  ComplianceJobRow,
+} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
+import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { newId } from '../../../shared/lifecycle/ids.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { RelayTimes } from '../../relay/forward.ts';
+import type { Actor, TenantEvents } from '../../tenant-events.ts';
+
+/** What exports and deletions need of the ingress, opened in open-compliance.ts. */
+export interface ComplianceParts {
+  jobs: ComplianceJobRepository;
+  archives: Pick<ExportArchiveRepository, 'read'>;
+  queue: Pick<ComplianceQueue, 'add'>;
+  pseudonyms: Pseudonyms;
+}
+
+export interface ComplianceDeps {
+  compliance: ComplianceParts;
+  events: TenantEvents;
+  relayTimes: RelayTimes;
+  clock: Clock;
+}
+
+/** Whom an export or a deletion is about. */
+export interface SubjectBody {
+  scope: ComplianceScope;
+  entity_id?: string;
+}
+
+export const subjectFields = {
+  scope: Joi.string().valid('tenant', 'entity').required().description('One entity, or all of the tenant.'),
+  entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
+};
+
+/** Throws `invalid_request`. */
+function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefined {
+  if (scope === 'entity' && entityId === undefined) {
+    throw new ServiceError('invalid_request', '`entity_id` is required with scope entity.', { param: 'entity_id' });
+  }
+  if (scope === 'tenant' && entityId !== undefined) {
+    throw new ServiceError('invalid_request', '`entity_id` must be left out with scope tenant.', {
+      param: 'entity_id',
+    });
+  }
+  return entityId;
+}
+
+/** A job that is not stored yet. Throws `invalid_request`. */
+export function newJob(
+  kind: ComplianceKind,
+  body: SubjectBody,
+  { tenantId }: Principal,
+  now: number,
+): ComplianceJobRow {
+  const entityId = entityOf(body);
+  return {
+    _id: newId(kind === 'export' ? 'exp' : 'del'),
+    tenantId,
+    kind,
+    scope: body.scope,
+    ...(entityId === undefined ? {} : { entityId }),
+    status: 'queued',
+    claim: 0,
+    claimedUntil: now,
+    createdAt: now,
+  };
+}
+
+/** Stores a job and queues it. */
+export async function startJob(
+  { compliance, events }: ComplianceDeps,
+  job: ComplianceJobRow,
+  actor: Actor,
+): Promise<void> {
+  const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
+  await compliance.jobs.insert(job);
+  // Without a queued job the sweep finds it.
+  await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
+  // The line of a deletion must not keep the id of the entity that it deletes.
+  const about = kind === 'export' ? { entity_id: entityId } : { entity_hash: entityHash };
+  const named = entityId === undefined ? {} : about;
+  await events.emit(actor, `compliance.${kind}_requested`, jobId, { scope, ...named });
+}
+
+/** Throws `not_found`. */
+export async function findJob(
+  { compliance }: ComplianceDeps,
+  { tenantId }: Principal,
+  kind: ComplianceKind,
+  jobId: string,
+): Promise<ComplianceJobRow> {
+  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  return found(job, kind === 'export' ? 'exportId' : 'deletionId');
+}

@@ -1,0 +1,89 @@
+import Joi from 'joi';
+
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { findJob, newJob, startJob, subjectFields } from './compliance-jobs.ts';
+import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
+import {
+  COMPLETE_EXPORT_EXAMPLE,
+  EXPORT_EXAMPLE,
+  exportListSchema,
+  exportSchema,
+  toExportResource,
+} from './compliance-resource.ts';
+import { downloadExport } from './download-export.ts';
+
+/** Each takes a worker's time and, for a week, room in the database. */
+const OPEN_EXPORTS_MAX = 5;
+
+const newExportSchema = Joi.object<SubjectBody, true>(subjectFields).required();
+
+const createExport = defineEndpoint({
+  method: 'POST',
+  path: '/compliance/exports',
+  scopes: ['compliance'],
+  tag: 'Compliance',
+  summary: 'Create an export of data',
+  description: `Of one entity, or of the whole tenant. A tenant has at most ${OPEN_EXPORTS_MAX} exports in progress (409).`,
+  body: jsonBody('NewComplianceExport', newExportSchema),
+  answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
+  examples: {
+    entity: {
+      summary: 'Of one entity',
+      body: { scope: 'entity', entity_id: 'pupil-7' },
+      status: 202,
+      answer: EXPORT_EXAMPLE,
+    },
+    tenant: {
+      summary: 'Of the tenant',
+      body: { scope: 'tenant' },
+      status: 202,
+      answer: { ...EXPORT_EXAMPLE, scope: 'tenant', entity_id: null },
+    },
+  },
+  async handle({ principal, body, actor }, deps: ComplianceDeps) {
+    const job = newJob('export', body, principal, deps.clock.now());
+    if ((await deps.compliance.jobs.countOpen(job.tenantId, 'export')) >= OPEN_EXPORTS_MAX) {
+      throw new ServiceError(
+        'conflict',
+        `The tenant has ${OPEN_EXPORTS_MAX} exports that are not complete; wait for one of them.`,
+        { retryAfterSeconds: 10 },
+      );
+    }
+    await startJob(deps, job, actor);
+    return accepted(toExportResource(job), `/platform/v1/compliance/exports/${job._id}`);
+  },
+});
+
+const listExports = defineEndpoint({
+  method: 'GET',
+  path: '/compliance/exports',
+  scopes: ['compliance'],
+  tag: 'Compliance',
+  summary: 'List exports',
+  query: listQuery,
+  answers: { 200: json('A page of exports.', exportListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_EXPORT_EXAMPLE) } },
+  async handle({ principal, query }, { compliance }: ComplianceDeps) {
+    const rows = await compliance.jobs.list(principal.tenantId, 'export', query);
+    return ok(toListPage(rows, query.limit, toExportResource));
+  },
+});
+
+const getExport = defineEndpoint({
+  method: 'GET',
+  path: '/compliance/exports/:exportId',
+  scopes: ['compliance'],
+  tag: 'Compliance',
+  summary: 'Retrieve an export',
+  answers: { 200: json('The export.', exportSchema) },
+  examples: { one: { status: 200, answer: COMPLETE_EXPORT_EXAMPLE } },
+  async handle({ principal, params }, deps: ComplianceDeps) {
+    return ok(toExportResource(await findJob(deps, principal, 'export', params.exportId)));
+  },
+});
+
+/** Exports of a tenant's data (docs/spec/contract.md section 6). */
+export const exportsEndpoints = { createExport, listExports, getExport, downloadExport };

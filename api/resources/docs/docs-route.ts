@@ -1,0 +1,129 @@
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+
+import { Router } from 'express';
+import type { RequestHandler, Response } from 'express';
+
+import { methodNotAllowed } from '../../http/error-handler.ts';
+import type { ServedDocument } from '../../openapi/served-document.ts';
+
+/** Everything comes from this service, and nothing inline is run: a pasted key stays between the page and the API. */
+const DOCS_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Relative addresses throughout, so that it works behind any host and prefix. */
+function renderDocs(title: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" type="image/png" href="favicon-32x32.png">
+<link rel="stylesheet" href="swagger-ui.css">
+</head>
+<body>
+<noscript>This page needs JavaScript; the document itself is at <a href="../openapi.json">openapi.json</a>.</noscript>
+<div id="swagger-ui"></div>
+<script src="swagger-ui-bundle.js"></script>
+<script src="initializer.js"></script>
+</body>
+</html>
+`;
+}
+
+/** `validatorUrl`: Swagger UI would otherwise send the document to a validator on the Internet. */
+const DOCS_INITIALIZER = `SwaggerUIBundle({
+  url: '../openapi.json',
+  dom_id: '#swagger-ui',
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: 'BaseLayout',
+  validatorUrl: null,
+  deepLinking: true,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+});
+`;
+
+/** Of the package, these alone are served. */
+const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
+/** They change with the package's version, which is their ETag: times of files are often those of unpacking. */
+const ASSET_SECONDS = 3_600;
+
+const setSafeHeaders: RequestHandler = (_req, res, next) => {
+  res.setHeader('Content-Security-Policy', DOCS_POLICY);
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  next();
+};
+
+function sendText(res: Response, type: 'html' | 'js', text: string): void {
+  res.setHeader('Cache-Control', 'no-cache');
+  res.type(type).send(text);
+}
+
+/** Wherever npm has put the package. */
+function findPackage(): { root: string; etag: string } {
+  const require = createRequire(import.meta.url);
+  const file = require.resolve('swagger-ui-dist/package.json');
+  // npm installs no package without a version.
+  const { version } = require(file) as { version: string };
+  return { root: dirname(file), etag: `"${version}"` };
+}
+
+/** `GET /docs/`: the document of an API to read and to try out, without anything from outside (decision 0036). */
+export function createDocsRoute({ title, prepare }: { title: string; prepare: RequestHandler }): Router {
+  const { root, etag } = findPackage();
+  const router = Router({ strict: true });
+  const serve = (path: string, handler: RequestHandler) => {
+    router.route(path).get(prepare, setSafeHeaders, handler).all(methodNotAllowed('GET'));
+  };
+
+  // Relative: behind a proxy's prefix it stays there.
+  serve('/docs', (_req, res) => {
+    res.redirect(308, 'docs/');
+  });
+  serve('/docs/', (_req, res) => {
+    sendText(res, 'html', renderDocs(title));
+  });
+  serve('/docs/initializer.js', (_req, res) => {
+    sendText(res, 'js', DOCS_INITIALIZER);
+  });
+  for (const name of ASSETS) {
+    serve(`/docs/${name}`, (_req, res, next) => {
+      res.setHeader('ETag', etag);
+      res.sendFile(name, { root, maxAge: ASSET_SECONDS * 1_000, cacheControl: true }, (error?: unknown) => {
+        if (error !== undefined && !res.headersSent) next(error);
+      });
+    });
+  }
+  return router;
+}
+
+/** A document changes with a new version of the service only; the ETag tells a client that it has the current one. */
+export const DOCUMENT_CACHE = 'public, max-age=300';
+
+/** `GET /openapi.json`: the document of an API, made once. */
+export function createOpenapiRoute(
+  document: () => Promise<ServedDocument>,
+  { cacheControl, prepare }: { cacheControl: string; prepare: RequestHandler },
+): Router {
+  const send: RequestHandler = async (_req, res) => {
+    const { text, etag } = await document();
+    res.setHeader('Cache-Control', cacheControl);
+    res.setHeader('ETag', etag);
+    res.type('json').send(text);
+  };
+  const router = Router();
+  router.route('/openapi.json').get(prepare, send).all(methodNotAllowed('GET'));
+  return router;
+}

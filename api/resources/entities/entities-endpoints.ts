@@ -1,0 +1,229 @@
+import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
+import { HISTORY_MESSAGES_MAX } from '../../../shared/domain/conversation/history.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
+import type { AcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { TenantEvents } from '../../tenant-events.ts';
+import {
+  deletedEntitySchema,
+  deletedHistorySchema,
+  ENTITY_EXAMPLE,
+  entityListSchema,
+  entityMessageListSchema,
+  entitySchema,
+  MESSAGE_EXAMPLE,
+  numberMessages,
+  toEntityResource,
+  toMessageResource,
+} from './entities-resource.ts';
+import {
+  assertSameEntity,
+  entityChangesSchema,
+  entityListQuery,
+  entityFieldsSchema,
+  newEntitySchema,
+  toEntityChanges,
+  toEntityFields,
+} from './entity-fields.ts';
+
+export interface EntitiesDeps {
+  entities: EntityRepository;
+  acceptanceClock: AcceptanceClock;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+/** The moment of a deletion, in the order of acceptance and in time. */
+async function momentOf({ acceptanceClock, clock }: EntitiesDeps, { shard }: Principal) {
+  return { seq: await acceptanceClock.read(shard), now: clock.now() };
+}
+
+const createEntity = defineEndpoint({
+  method: 'POST',
+  path: '/entities',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Create an entity',
+  description: 'A chat request with an unknown `entity_id` creates the entity as well.',
+  body: jsonBody('NewEntity', newEntitySchema),
+  answers: { 201: json('The entity.', entitySchema) },
+  examples: {
+    full: {
+      summary: 'With what applies to its conversations',
+      body: { entity_id: 'pupil-8', subject: 'English', grade: '5', name: 'Mia', metadata: { class: '5b' } },
+      status: 201,
+      answer: { ...ENTITY_EXAMPLE, id: 'pupil-8', entity_id: 'pupil-8' },
+    },
+    bare: {
+      summary: 'The id alone',
+      body: { entity_id: 'pupil-9' },
+      status: 201,
+      answer: {
+        ...ENTITY_EXAMPLE,
+        id: 'pupil-9',
+        entity_id: 'pupil-9',
+        subject: null,
+        grade: null,
+        name: null,
+        metadata: {},
+      },
+    },
+  },
+  async handle({ principal, body }, { entities, clock }: EntitiesDeps) {
+    const { entity_id: entityId } = body;
+    const fields = toEntityFields(body);
+    const now = clock.now();
+    if (!(await entities.insert(principal.tenantId, entityId, fields, now))) {
+      throw new ServiceError('conflict', 'There is an entity with this entity_id; change it with PUT or PATCH.', {
+        param: 'entity_id',
+      });
+    }
+    return created(toEntityResource({ entityId, createdAt: now, ...fields }));
+  },
+});
+
+const listEntities = defineEndpoint({
+  method: 'GET',
+  path: '/entities',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'List entities',
+  query: entityListQuery,
+  answers: { 200: json('A page of entities.', entityListSchema) },
+  examples: { first: { query: { limit: 50, order: 'asc' }, status: 200, answer: exampleList(ENTITY_EXAMPLE) } },
+  async handle({ principal, query }, { entities }: EntitiesDeps) {
+    return ok(toListPage(await entities.list(principal.tenantId, query), query.limit, toEntityResource));
+  },
+});
+
+const putEntity = defineEndpoint({
+  method: 'PUT',
+  path: '/entities/:entityId',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Create or replace an entity',
+  description: 'A field that the body omits is removed; the history stays.',
+  body: jsonBody('EntityFields', entityFieldsSchema),
+  answers: {
+    200: json('The replaced entity.', entitySchema),
+    201: json('The created entity.', entitySchema),
+  },
+  examples: {
+    replace: {
+      body: { subject: 'English', grade: '5', name: 'Mia', metadata: { class: '5b' } },
+      status: 200,
+      answer: ENTITY_EXAMPLE,
+    },
+  },
+  async handle({ principal, params, body }, { entities, clock }: EntitiesDeps) {
+    const { tenantId } = principal;
+    const { entityId } = params;
+    assertSameEntity(entityId, body.entity_id);
+    const outcome = await entities.put(tenantId, entityId, toEntityFields(body), clock.now());
+    const resource = toEntityResource(found(await entities.find(tenantId, entityId), 'entityId'));
+    return outcome === 'created' ? created(resource) : ok(resource);
+  },
+});
+
+const getEntity = defineEndpoint({
+  method: 'GET',
+  path: '/entities/:entityId',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Retrieve an entity',
+  answers: { 200: json('The entity.', entitySchema) },
+  examples: { one: { status: 200, answer: ENTITY_EXAMPLE } },
+  async handle({ principal, params }, { entities }: EntitiesDeps) {
+    return ok(toEntityResource(found(await entities.find(principal.tenantId, params.entityId), 'entityId')));
+  },
+});
+
+const updateEntity = defineEndpoint({
+  method: 'PATCH',
+  path: '/entities/:entityId',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Update an entity',
+  description: '`null` removes a field; a field that the body omits stays.',
+  body: jsonBody('EntityChanges', entityChangesSchema),
+  answers: { 200: json('The updated entity.', entitySchema) },
+  examples: {
+    next_grade: {
+      body: { grade: '6', name: null },
+      status: 200,
+      answer: { ...ENTITY_EXAMPLE, grade: '6', name: null },
+    },
+  },
+  async handle({ principal, params, body }, { entities }: EntitiesDeps) {
+    const entity = await entities.update(principal.tenantId, params.entityId, toEntityChanges(body));
+    return ok(toEntityResource(found(entity, 'entityId')));
+  },
+});
+
+const deleteEntity = defineEndpoint({
+  method: 'DELETE',
+  path: '/entities/:entityId',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Delete an entity with its history',
+  answers: { 200: json('The entity is deleted.', deletedEntitySchema) },
+  examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
+  async handle({ principal, params, actor }, deps: EntitiesDeps) {
+    const { entityId } = params;
+    const isRemoved = await deps.entities.remove(principal.tenantId, entityId, await momentOf(deps, principal));
+    found(isRemoved || undefined, 'entityId');
+    await deps.events.emit(actor, 'entity.deleted', entityId);
+    return ok({ id: entityId, object: 'entity', deleted: true });
+  },
+});
+
+const getEntityHistory = defineEndpoint({
+  method: 'GET',
+  path: '/entities/:entityId/history',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: "List the messages of an entity's history",
+  description: `The ${HISTORY_MESSAGES_MAX} most recent messages.`,
+  query: listQuery,
+  answers: { 200: json('A page of messages.', entityMessageListSchema) },
+  examples: { all: { query: { order: 'asc', limit: 50 }, status: 200, answer: exampleList(MESSAGE_EXAMPLE) } },
+  async handle({ principal, params, query }, { entities }: EntitiesDeps) {
+    const history = found(await entities.history(principal.tenantId, params.entityId), 'entityId');
+    const page = pageOf(numberMessages(history), query, ({ id }) => id);
+    return ok(toListPage(page, query.limit, toMessageResource));
+  },
+});
+
+const deleteEntityHistory = defineEndpoint({
+  method: 'DELETE',
+  path: '/entities/:entityId/history',
+  scopes: ['entities'],
+  tag: 'Entities',
+  summary: 'Delete the history of an entity',
+  answers: { 200: json('The history is deleted.', deletedHistorySchema) },
+  examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity.history', deleted: true } } },
+  async handle({ principal, params, actor }, deps: EntitiesDeps) {
+    const { entityId } = params;
+    const isRemoved = await deps.entities.removeHistory(principal.tenantId, entityId, await momentOf(deps, principal));
+    found(isRemoved || undefined, 'entityId');
+    await deps.events.emit(actor, 'entity.history_deleted', entityId);
+    return ok({ id: entityId, object: 'entity.history', deleted: true });
+  },
+});
+
+/** Those with whom a tenant's conversations are held (docs/spec/contract.md section 6). */
+export const entitiesEndpoints = {
+  createEntity,
+  listEntities,
+  putEntity,
+  getEntity,
+  updateEntity,
+  deleteEntity,
+  getEntityHistory,
+  deleteEntityHistory,
+};

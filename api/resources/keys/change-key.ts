@@ -1,0 +1,43 @@
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { KeyChanges, KeyRepository, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRepository, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { found } from '../../contract/path-parameters.ts';
+import type { TenantEvents } from '../../tenant-events.ts';
+
+export interface ChangeKeyDeps {
+  keys: KeyRepository;
+  tenants: Pick<TenantRepository, 'find'>;
+  accessFlags: AccessFlags;
+  events: TenantEvents;
+  clock: Clock;
+}
+
+/** Throws `not_found`. */
+export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenantId: string): Promise<TenantRow> {
+  return found(await tenants.find(tenantId), 'tenantId');
+}
+
+/** The tenant of the calling key. */
+export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantId }: Principal): Promise<TenantRow> {
+  return findTenant(tenants, tenantId);
+}
+
+/** Changes a key that is not revoked; `decide` says what to change. Throws `not_found` and `conflict`. */
+export async function changeKey(
+  { keys }: Pick<ChangeKeyDeps, 'keys'>,
+  { tenantId }: Principal,
+  keyId: string,
+  now: number,
+  decide: (key: KeyRow) => KeyChanges,
+): Promise<KeyRow> {
+  const key = await keys.change(tenantId, keyId, now, (row) => {
+    if (row.status === 'revoked') {
+      throw new ServiceError('conflict', 'This API key has been revoked; create a new one.');
+    }
+    return decide(row);
+  });
+  return found(key, 'keyId');
+}

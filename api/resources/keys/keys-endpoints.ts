@@ -1,0 +1,171 @@
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import {
+  ACTIVE_KEYS_MAX,
+  applyKeyChanges,
+  createKey as insertKey,
+  isActiveKey,
+} from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
+import { changeKey, ownTenant } from './change-key.ts';
+import type { ChangeKeyDeps } from './change-key.ts';
+import { assertGranted, excessOf, grantOf } from './grant.ts';
+import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
+import {
+  apiKeyListSchema,
+  apiKeySchema,
+  apiKeyWithValueSchema,
+  deletedApiKeySchema,
+  KEY_EXAMPLE,
+  KEY_WITH_VALUE_EXAMPLE,
+  revokedKey,
+  toKeyResource,
+} from './keys-resource.ts';
+import { rotateKey } from './rotate-key.ts';
+import type { RotateKeyDeps } from './rotate-key.ts';
+
+export type KeysDeps = ChangeKeyDeps & RotateKeyDeps;
+
+/** The caller may narrow any key; what a change widens must be within the caller's own. */
+function assertMayChange(caller: Principal, tenant: TenantRow, before: KeyRow, after: KeyRow, now: number): void {
+  const isRevived = !isActiveKey(before, now) && isActiveKey(after, now);
+  const [was, will] = [grantOf(before, tenant), grantOf(after, tenant)];
+  if (isRevived || excessOf(was, will) !== undefined) assertGranted(caller, will);
+}
+
+/** The names of the fields that a change sets. */
+function changedFields(changes: KeyChanges): string[] {
+  return Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+}
+
+const createKey = defineEndpoint({
+  method: 'POST',
+  path: '/keys',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Create an API key',
+  description: `A key never grants more than the key that creates it has: mode, scopes, limits and expiry must be within its own (403). A tenant has at most ${ACTIVE_KEYS_MAX} active keys (409). A replayed answer omits \`value\`.`,
+  body: jsonBody('NewApiKey', newKeySchema),
+  answers: { 201: json('The key, with its value.', apiKeyWithValueSchema) },
+  examples: {
+    plain: {
+      summary: 'With all scopes',
+      body: { name: 'Everything' },
+      status: 201,
+      answer: { ...KEY_WITH_VALUE_EXAMPLE, name: 'Everything', scopes: ['*'], expires_at: null },
+    },
+    limited: {
+      summary: 'For chat alone, for 30 days',
+      body: { name: 'Homework helper', scopes: ['chat', 'chat.stream'], expires_in_seconds: 2_592_000, rpm: 30 },
+      status: 201,
+      answer: KEY_WITH_VALUE_EXAMPLE,
+    },
+  },
+  async handle({ res, principal, body, actor }, deps: KeysDeps) {
+    const now = deps.clock.now();
+    const settings = toKeySettings(body, now);
+    const tenant = await ownTenant(deps, principal);
+    assertGranted(principal, grantOf(settings, tenant));
+    const keyId = idForNew(res, 'key');
+    const before = await createdBefore(res, () => deps.keys.find(tenant._id, keyId));
+    const { key, ...shownOnce } =
+      before === undefined ? await insertKey(deps, tenant._id, settings, now, keyId) : { key: before };
+    await deps.events.emit(actor, 'key.created', keyId, { mode: key.mode, scopes: key.scopes });
+    return created({ ...toKeyResource(key, tenant, now), ...shownOnce });
+  },
+});
+
+const listKeys = defineEndpoint({
+  method: 'GET',
+  path: '/keys',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'List API keys',
+  query: listQuery,
+  answers: { 200: json('A page of keys.', apiKeyListSchema) },
+  examples: {
+    first: { summary: 'The newest ones', query: { limit: 10 }, status: 200, answer: exampleList(KEY_EXAMPLE) },
+  },
+  async handle({ principal, query }, deps: KeysDeps) {
+    const tenant = await ownTenant(deps, principal);
+    const rows = await deps.keys.list(tenant._id, query);
+    const now = deps.clock.now();
+    return ok(toListPage(rows, query.limit, (row) => toKeyResource(row, tenant, now)));
+  },
+});
+
+const getKey = defineEndpoint({
+  method: 'GET',
+  path: '/keys/:keyId',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Retrieve an API key',
+  answers: { 200: json('The key.', apiKeySchema) },
+  examples: { one: { status: 200, answer: KEY_EXAMPLE } },
+  async handle({ principal, params }, deps: KeysDeps) {
+    const tenant = await ownTenant(deps, principal);
+    const key = found(await deps.keys.find(tenant._id, params.keyId), 'keyId');
+    return ok(toKeyResource(key, tenant, deps.clock.now()));
+  },
+});
+
+/** Narrowing and revoking any key of the tenant is open to every key with the scope. */
+const updateKey = defineEndpoint({
+  method: 'PATCH',
+  path: '/keys/:keyId',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Update an API key',
+  description:
+    "`null` removes a setting: no expiry, the tenant's limits. A key keeps its mode; a change that widens it must be within the calling key's own.",
+  body: jsonBody('ApiKeyChanges', keyChangesSchema),
+  answers: { 200: json('The updated key.', apiKeySchema) },
+  errors: ['conflict'],
+  examples: {
+    rename: {
+      summary: 'Another name and limit',
+      body: { name: 'Homework helper', rpm: 30 },
+      status: 200,
+      answer: KEY_EXAMPLE,
+    },
+  },
+  async handle({ principal, params, body, actor }, deps: KeysDeps) {
+    const { keyId } = params;
+    const now = deps.clock.now();
+    const changes = toKeyChanges(body, now);
+    const tenant = await ownTenant(deps, principal);
+    const key = await changeKey(deps, principal, keyId, now, (row) => {
+      assertMayChange(principal, tenant, row, applyKeyChanges(row, changes), now);
+      return changes;
+    });
+    await deps.accessFlags.announce(keyId);
+    await deps.events.emit(actor, 'key.updated', keyId, { fields: changedFields(changes) });
+    return ok(toKeyResource(key, tenant, now));
+  },
+});
+
+const revokeKey = defineEndpoint({
+  method: 'DELETE',
+  path: '/keys/:keyId',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Revoke an API key',
+  description: 'The key stops working everywhere within a second. A revoked key stays in the list.',
+  answers: { 200: json('The key is revoked.', deletedApiKeySchema) },
+  examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
+  async handle({ principal, params, actor }, { keys, accessFlags, events }: KeysDeps) {
+    const { keyId } = params;
+    found(await keys.revoke(principal.tenantId, keyId), 'keyId');
+    await accessFlags.block(principal.shard, keyId);
+    await events.emit(actor, 'key.revoked', keyId);
+    return ok(revokedKey(keyId));
+  },
+});
+
+/** The tenant's API keys (docs/spec/contract.md section 6). */
+export const keysEndpoints = { createKey, listKeys, getKey, updateKey, revokeKey, rotateKey };

@@ -1,0 +1,101 @@
+import Joi from 'joi';
+
+import { createApiKey } from '../../../shared/domain/keys/api-key.ts';
+import type { NewApiKey } from '../../../shared/domain/keys/api-key.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import { isActiveKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
+import { randomBase62 } from '../../../shared/lifecycle/ids.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { countSchema } from '../../contract/number-schemas.ts';
+import { json, optionalJsonBody } from '../../contract/operation.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { changeKey, ownTenant } from './change-key.ts';
+import type { ChangeKeyDeps } from './change-key.ts';
+import { assertGranted, grantOf } from './grant.ts';
+import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from './keys-resource.ts';
+
+/** A week (docs/spec/contract.md section 6). */
+const GRACE_SECONDS_MAX = 604_800;
+/** Each is one more secret that opens the same door. */
+const PREVIOUS_VALUES_MAX = 10;
+
+const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
+  grace_seconds: countSchema(0, GRACE_SECONDS_MAX).description(
+    'How long the previous value keeps working, in seconds; 0 by default.',
+  ),
+}).required();
+
+/**
+ * What a rotation changes: `next` replaces the value, and no earlier value outlives the grace, so a grace of 0 leaves
+ * the new value alone. Throws `conflict` when too many earlier values would still work.
+ */
+function rotationOf(key: KeyRow, next: NewApiKey, graceMs: number, now: number): KeyChanges {
+  const end = now + graceMs;
+  const previous = [...(key.previous ?? []), { hash: key.hash, expiresAt: end }]
+    .map(({ hash, expiresAt }) => ({ hash, expiresAt: Math.min(expiresAt, end) }))
+    .filter(({ expiresAt }) => expiresAt > now);
+  if (previous.length > PREVIOUS_VALUES_MAX) {
+    throw new ServiceError(
+      'conflict',
+      `${PREVIOUS_VALUES_MAX} earlier values of this key still work; wait for the end of their grace or send \`grace_seconds\` 0.`,
+      { param: 'grace_seconds' },
+    );
+  }
+  return { hash: next.hash, redactedValue: next.redactedValue, previous };
+}
+
+export interface RotateKeyDeps extends ChangeKeyDeps {
+  keyPrefix: string;
+  log: Logger;
+}
+
+export const rotateKey = defineEndpoint({
+  method: 'POST',
+  path: '/keys/:keyId/rotate',
+  scopes: ['keys'],
+  tag: 'Keys',
+  summary: 'Rotate an API key',
+  description: 'Needs no body. The previous value keeps working for `grace_seconds`.',
+  body: optionalJsonBody('ApiKeyRotation', rotationSchema),
+  answers: { 200: json('The key, with its value.', apiKeyWithValueSchema) },
+  examples: {
+    at_once: { summary: 'The previous value stops working', body: {}, status: 200, answer: KEY_WITH_VALUE_EXAMPLE },
+    grace: {
+      summary: 'The previous value works for an hour',
+      body: { grace_seconds: 3_600 },
+      status: 200,
+      answer: { ...KEY_WITH_VALUE_EXAMPLE, previous_value_expires_at: 1_795_258_800 },
+    },
+  },
+  async handle({ res, principal, params, body, actor }, deps: RotateKeyDeps) {
+    const { keyId } = params;
+    const { grace_seconds: graceSeconds = 0 } = body;
+    const now = deps.clock.now();
+    const tenant = await ownTenant(deps, principal);
+    const rotatedUnder = contextOf(res).run?.name;
+    let value: string | undefined;
+    const key = await changeKey(deps, principal, keyId, now, (row) => {
+      // Whoever rotates a key holds its value, so it must not allow more than the caller's own.
+      assertGranted(principal, grantOf(row, tenant));
+      if (!isActiveKey(row, now)) {
+        throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');
+      }
+      // An earlier run has rotated it already; its value is not known any more.
+      if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return {};
+      const next = createApiKey(deps.keyPrefix, row.mode, randomBase62(26));
+      ({ value } = next);
+      return { ...rotationOf(row, next, graceSeconds * 1000, now), rotatedUnder };
+    });
+    // The new value can be shown only now: caches that miss the announcement forget the old one by themselves.
+    await deps.accessFlags.announce(keyId).catch((error: unknown) => {
+      deps.log.warn('A rotation could not be announced; old values may be accepted a few seconds longer.', {
+        keyId,
+        error,
+      });
+    });
+    await deps.events.emit(actor, 'key.rotated', keyId, { grace_seconds: graceSeconds });
+    return ok({ ...toKeyResource(key, tenant, now), ...(value === undefined ? {} : { value }) });
+  },
+});

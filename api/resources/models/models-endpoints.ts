@@ -1,0 +1,42 @@
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { constant, listOf, named, object, oneOf, text, time } from '../../contract/json-schema.ts';
+import { json } from '../../contract/operation.ts';
+
+/** OpenAI's list has a date; the tiers came with the first version of the service. */
+const TIERS_SINCE = Date.UTC(2026, 10, 21) / 1000;
+
+const modelListSchema = named(
+  'ModelList',
+  object({
+    object: constant('list'),
+    data: listOf(
+      object({
+        id: oneOf(TIERS),
+        object: constant('model'),
+        created: time('Time since which the tier exists'),
+        owned_by: text(),
+      }),
+    ),
+  }),
+);
+
+const MODELS = {
+  object: 'list',
+  data: TIERS.map((id) => ({ id, object: 'model', created: TIERS_SINCE, owned_by: 'parley' })),
+};
+
+/** The model tiers, in the form of OpenAI's list (docs/spec/contract.md section 3). */
+export const modelsEndpoints = {
+  listModels: defineEndpoint({
+    method: 'GET',
+    path: '/models',
+    scopes: 'any',
+    tag: 'Models',
+    summary: 'List model tiers',
+    description: "In the form of OpenAI's list. Every valid key may read it.",
+    answers: { 200: json('The tiers.', modelListSchema) },
+    examples: { all: { status: 200, answer: MODELS } },
+    handle: () => ok(MODELS),
+  }),
+};

@@ -1,0 +1,119 @@
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { UsageRepository } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json } from '../../contract/operation.ts';
+import { DIMENSIONS, toUsagePage, usageQuery, usageRequestsQuery } from './usage-query.ts';
+import {
+  REQUEST_EXAMPLE,
+  toUsageRequest,
+  toUsageResource,
+  usagePageSchema,
+  usageRequestListSchema,
+} from './usage-resource.ts';
+
+export interface UsageDeps {
+  usage: UsageRepository;
+  clock: Clock;
+}
+
+/** A page with more sums would take megabytes. */
+const RESULTS_MAX = 10_000;
+
+const getUsage = defineEndpoint({
+  method: 'GET',
+  path: '/usage',
+  scopes: ['usage'],
+  tag: 'Usage',
+  summary: 'Retrieve usage by time',
+  description:
+    'By day since the beginning of the month, unless the parameters say otherwise. Unknown parameters are refused.',
+  query: usageQuery,
+  answers: { 200: json('A page of buckets, oldest first.', usagePageSchema) },
+  examples: {
+    this_month: {
+      summary: 'This month by day',
+      status: 200,
+      answer: {
+        object: 'page',
+        data: [{ object: 'bucket', start_time: 1_795_219_200, end_time: 1_795_305_600, results: [] }],
+        has_more: false,
+        next_page: null,
+      },
+    },
+    by_model: {
+      summary: 'By the hour, grouped by tier and mode',
+      query: { bucket_width: '1h', group_by: ['model', 'mode'], limit: 24 },
+      status: 200,
+      answer: {
+        object: 'page',
+        data: [
+          {
+            object: 'bucket',
+            start_time: 1_795_219_200,
+            end_time: 1_795_222_800,
+            results: [
+              {
+                object: 'usage.result',
+                requests: 212,
+                prompt_tokens: 1_204,
+                completion_tokens: 3_377,
+                total_tokens: 4_581,
+                credits: 4_581,
+                estimated_requests: 0,
+                key_id: null,
+                model: 'mobius',
+                entity_id: null,
+                mode: 'live',
+                endpoint: null,
+              },
+            ],
+          },
+        ],
+        has_more: true,
+        next_page: 'MWg6MTc5NTMwNTYwMDAwMA',
+      },
+    },
+  },
+  async handle({ principal, query }, { usage, clock }: UsageDeps) {
+    const page = toUsagePage(query, clock.now());
+    const { width, startMs, pageEndMs: endMs, filter } = page;
+    const groupBy = page.groupBy.map((group) => DIMENSIONS[group]);
+    const wanted = { width, startMs, endMs, groupBy, filter, limit: RESULTS_MAX };
+    const sums = await usage.sums(principal.tenantId, wanted);
+    if (sums.length > RESULTS_MAX) {
+      throw new ServiceError(
+        'invalid_request',
+        `This page has more than ${RESULTS_MAX} results; send a lower \`limit\`, a filter or fewer \`group_by\`.`,
+        { param: 'limit' },
+      );
+    }
+    return ok(toUsageResource(page, sums));
+  },
+});
+
+const listUsageRequests = defineEndpoint({
+  method: 'GET',
+  path: '/usage/requests',
+  scopes: ['usage'],
+  tag: 'Usage',
+  summary: 'List booked requests',
+  query: usageRequestsQuery,
+  answers: { 200: json('A page of requests.', usageRequestListSchema) },
+  examples: {
+    live: {
+      summary: 'Of live keys',
+      query: { mode: ['live'], limit: 20 },
+      status: 200,
+      answer: exampleList(REQUEST_EXAMPLE),
+    },
+  },
+  async handle({ principal, query }, { usage }: UsageDeps) {
+    const rows = await usage.requests(principal.tenantId, query.filter, query.list);
+    return ok(toListPage(rows, query.list.limit, toUsageRequest));
+  },
+});
+
+/** What a tenant has used (docs/spec/contract.md section 6). */
+export const usageEndpoints = { getUsage, listUsageRequests };

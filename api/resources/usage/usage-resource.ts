@@ -1,0 +1,163 @@
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { toCredits } from '../../../shared/domain/pricing/pricing.ts';
+import { BUCKET_MS } from '../../../shared/domain/usage/roll-up.ts';
+import type { UsageSum } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
+import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import {
+  boolean,
+  constant,
+  id,
+  integer,
+  listOf,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+  time,
+} from '../../contract/json-schema.ts';
+import type { FieldsOf } from '../../contract/json-schema.ts';
+import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
+import { toSeconds } from '../../contract/unix-seconds.ts';
+import { GROUPS } from './usage-filters.ts';
+import { DIMENSIONS, toPageCursor } from './usage-query.ts';
+import type { UsagePage } from './usage-query.ts';
+
+const tokenFields = {
+  prompt_tokens: integer(undefined, 0),
+  completion_tokens: integer(undefined, 0),
+  total_tokens: integer(undefined, 0),
+  credits: number('Credits that were charged.'),
+};
+const group = nullable(text('Null where the sums are not grouped by it.'));
+
+const resultSchema = named(
+  'UsageResult',
+  object({
+    object: constant('usage.result'),
+    requests: integer(undefined, 0),
+    ...tokenFields,
+    estimated_requests: integer('Requests whose tokens the provider did not count.', 0),
+    key_id: group,
+    model: group,
+    entity_id: group,
+    mode: group,
+    endpoint: group,
+  }),
+);
+
+export const usagePageSchema = named(
+  'UsagePage',
+  object({
+    object: constant('page'),
+    data: listOf(
+      object({
+        object: constant('bucket'),
+        start_time: time('First moment of the bucket'),
+        end_time: time('First moment after the bucket'),
+        results: listOf(resultSchema, 'Empty where nothing was used.'),
+      }),
+    ),
+    has_more: boolean(),
+    next_page: nullable(text('`page` of the next call.')),
+  }),
+);
+
+/** Dimensions by which the sums are not grouped are null, as is the entity of requests without one. */
+function toResult(sum: UsageSum) {
+  const { requests, promptTokens, completionTokens, costMicro, estimatedRequests } = sum;
+  const groups = GROUPS.map((name) => [name, sum[DIMENSIONS[name]] || null] as const);
+  return {
+    object: 'usage.result',
+    requests,
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    credits: toCredits(costMicro),
+    estimated_requests: estimatedRequests,
+    ...Object.fromEntries(groups),
+  };
+}
+
+/** One page of buckets; a bucket without usage has no results. */
+export function toUsageResource({ width, startMs, pageEndMs, endMs }: UsagePage, sums: readonly UsageSum[]) {
+  const byStart = Map.groupBy(sums, (sum) => sum.startMs);
+  const count = Math.max(0, (pageEndMs - startMs) / BUCKET_MS[width]);
+  const hasMore = pageEndMs < endMs;
+  return {
+    object: 'page',
+    data: Array.from({ length: count }, (_, index) => {
+      const bucket = startMs + index * BUCKET_MS[width];
+      return {
+        object: 'bucket',
+        start_time: bucket / 1000,
+        end_time: (bucket + BUCKET_MS[width]) / 1000,
+        results: (byStart.get(bucket) ?? []).map(toResult),
+      };
+    }),
+    has_more: hasMore,
+    next_page: hasMore ? toPageCursor(width, pageEndMs) : null,
+  };
+}
+
+const requestFields = {
+  id: id('req'),
+  object: constant('usage.request'),
+  created_at: time('Time of acceptance'),
+  settled_at: time('Time of the booking'),
+  key_id: nullable(id('key')),
+  mode: nullable(oneOf(['live', 'test'])),
+  endpoint: nullable(text()),
+  model: nullable(oneOf(TIERS)),
+  entity_id: nullable(text()),
+  ...tokenFields,
+  estimated: boolean('The tokens were estimated, as the provider did not count them.'),
+  finish_reason: nullable(text()),
+};
+export const usageRequestListSchema = named(
+  'UsageRequestList',
+  pageSchema(named('UsageRequest', object(requestFields))),
+);
+
+/** A request as it was booked. */
+export function toUsageRequest(row: LedgerRow) {
+  const { promptTokens = 0, completionTokens = 0 } = row;
+  return {
+    id: row.requestId ?? row._id,
+    object: 'usage.request',
+    created_at: toSeconds(row.acceptedAt ?? row.createdAt),
+    settled_at: toSeconds(row.createdAt),
+    key_id: row.keyId ?? null,
+    mode: row.mode ?? null,
+    endpoint: row.endpoint ?? null,
+    model: row.tier ?? null,
+    entity_id: row.entityId ?? null,
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    // `0 - x`: a plain minus would make -0 of a test key's cost.
+    credits: toCredits(0 - row.amountMicro),
+    estimated: row.estimated ?? false,
+    finish_reason: row.finishReason ?? null,
+  } satisfies FieldsOf<typeof requestFields>;
+}
+
+export const REQUEST_EXAMPLE: ReturnType<typeof toUsageRequest> = {
+  id: PATH_PARAMETERS.requestId.example,
+  object: 'usage.request',
+  created_at: 1_795_255_200,
+  settled_at: 1_795_255_201,
+  key_id: PATH_PARAMETERS.keyId.example,
+  mode: 'live',
+  endpoint: 'chat',
+  model: 'mobius',
+  entity_id: null,
+  prompt_tokens: 14,
+  completion_tokens: 9,
+  total_tokens: 23,
+  credits: 23,
+  estimated: false,
+  finish_reason: 'stop',
+};

@@ -1,0 +1,76 @@
+import Joi from 'joi';
+
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
+import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { countSchema } from '../../contract/number-schemas.ts';
+import { json, optionalJsonBody } from '../../contract/operation.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { findWebhook } from './webhooks-deps.ts';
+import type { WebhooksDeps } from './webhooks-deps.ts';
+import { toWebhookResource, WEBHOOK_WITH_SECRET_EXAMPLE, webhookWithSecretSchema } from './webhooks-resource.ts';
+
+const DAY_SECONDS = 86_400;
+const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
+/** Each adds a signature to every request. */
+const PREVIOUS_SECRETS_MAX = 3;
+
+const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
+  grace_seconds: countSchema(0, GRACE_SECONDS_MAX).description(
+    'How long the previous secret signs as well, in seconds; a day by default.',
+  ),
+}).required();
+
+/**
+ * What a rotation changes: no earlier secret signs beyond the grace, so a grace of 0 leaves the new one alone. Throws
+ * `conflict` when too many earlier ones would still sign.
+ */
+function rotationOf(row: WebhookRow, encryptedSecret: string, graceMs: number, now: number): WebhookChanges {
+  const end = now + graceMs;
+  const previousSecrets = [{ encrypted: row.encryptedSecret, expiresAt: end }, ...(row.previousSecrets ?? [])]
+    .map(({ encrypted, expiresAt }) => ({ encrypted, expiresAt: Math.min(expiresAt, end) }))
+    .filter(({ expiresAt }) => expiresAt > now);
+  if (previousSecrets.length > PREVIOUS_SECRETS_MAX) {
+    throw new ServiceError(
+      'conflict',
+      `${PREVIOUS_SECRETS_MAX} earlier secrets of this webhook still sign; wait for the end of their grace or send \`grace_seconds\` 0.`,
+      { param: 'grace_seconds' },
+    );
+  }
+  return { encryptedSecret, previousSecrets };
+}
+
+export const rotateWebhookSecret = defineEndpoint({
+  method: 'POST',
+  path: '/webhooks/:webhookId/rotate_secret',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Rotate the secret of a webhook',
+  description: 'Needs no body. Both secrets sign for `grace_seconds`.',
+  body: optionalJsonBody('WebhookSecretRotation', rotationSchema),
+  answers: { 200: json('The webhook, with its secret.', webhookWithSecretSchema) },
+  examples: {
+    an_hour: {
+      summary: 'Both sign for an hour',
+      body: { grace_seconds: 3_600 },
+      status: 200,
+      answer: { ...WEBHOOK_WITH_SECRET_EXAMPLE, previous_secret_expires_at: 1_795_258_800 },
+    },
+  },
+  async handle({ res, principal, params, body, actor }, deps: WebhooksDeps) {
+    const { grace_seconds: graceSeconds = DAY_SECONDS } = body;
+    const { repository, cipher } = deps.webhooks;
+    const row = await findWebhook(deps, principal, params.webhookId);
+    const now = deps.clock.now();
+    const rotatedUnder = contextOf(res).run?.name;
+    if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return ok(toWebhookResource(row, now));
+    const secret = newWebhookSecret();
+    const changes = rotationOf(row, cipher.encrypt(secret), graceSeconds * 1000, now);
+    if (!(await repository.replaceSecret(row, { ...changes, rotatedUnder }))) {
+      throw new ServiceError('conflict', 'The secret of this webhook is being rotated by another request; try again.');
+    }
+    await deps.events.emit(actor, 'webhook.secret_rotated', row._id, { grace_seconds: graceSeconds });
+    return ok({ ...toWebhookResource(await findWebhook(deps, principal, row._id), now), secret });
+  },
+});

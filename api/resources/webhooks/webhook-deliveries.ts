@@ -1,0 +1,98 @@
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { DELIVERY_KEPT_DAYS } from '../../../shared/webhooks/event-sink.ts';
+import type { WebhookDeliveryRow } from '../../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import { assertActive, findWebhook } from './webhooks-deps.ts';
+import type { WebhooksDeps } from './webhooks-deps.ts';
+import {
+  ATTEMPTED_DELIVERY_EXAMPLE,
+  DELIVERY_EXAMPLE,
+  deliveryListSchema,
+  deliverySchema,
+  toDeliveryResource,
+} from './webhooks-resource.ts';
+
+const attempted = json('The first attempt is made at once.', deliverySchema, ['Location']);
+
+function acceptDelivery(row: WebhookDeliveryRow) {
+  return accepted(toDeliveryResource(row), `/platform/v1/webhooks/${row.webhookId}/deliveries/${row._id}`);
+}
+
+async function findDelivery({ webhooks }: WebhooksDeps, { tenantId, _id }: WebhookRow, deliveryId: string) {
+  return found(await webhooks.deliveries.find(tenantId, _id, deliveryId), 'deliveryId');
+}
+
+export const testWebhook = defineEndpoint({
+  method: 'POST',
+  path: '/webhooks/:webhookId/test',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Send a ping',
+  description: 'Whatever the webhook has subscribed to; a disabled one is 409.',
+  answers: { 202: attempted },
+  examples: { ping: { status: 202, answer: DELIVERY_EXAMPLE } },
+  async handle({ principal, params }, deps: WebhooksDeps) {
+    const row = await findWebhook(deps, principal, params.webhookId);
+    assertActive(row);
+    return acceptDelivery(await deps.webhooks.events.ping(row, deps.clock.now()));
+  },
+});
+
+export const listDeliveries = defineEndpoint({
+  method: 'GET',
+  path: '/webhooks/:webhookId/deliveries',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'List deliveries of a webhook',
+  description: `Deliveries are kept for ${DELIVERY_KEPT_DAYS} days.`,
+  query: listQuery,
+  answers: { 200: json('A page of deliveries.', deliveryListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(ATTEMPTED_DELIVERY_EXAMPLE) } },
+  async handle({ principal, params, query }, deps: WebhooksDeps) {
+    const { tenantId, _id } = await findWebhook(deps, principal, params.webhookId);
+    const rows = await deps.webhooks.deliveries.list(tenantId, _id, query);
+    return ok(toListPage(rows, query.limit, toDeliveryResource));
+  },
+});
+
+export const getDelivery = defineEndpoint({
+  method: 'GET',
+  path: '/webhooks/:webhookId/deliveries/:deliveryId',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Retrieve a delivery',
+  answers: { 200: json('The delivery.', deliverySchema) },
+  examples: { one: { status: 200, answer: ATTEMPTED_DELIVERY_EXAMPLE } },
+  async handle({ principal, params }, deps: WebhooksDeps) {
+    const row = await findWebhook(deps, principal, params.webhookId);
+    return ok(toDeliveryResource(await findDelivery(deps, row, params.deliveryId)));
+  },
+});
+
+export const redeliver = defineEndpoint({
+  method: 'POST',
+  path: '/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Redeliver an event',
+  description: 'Succeeded or not; a delivery with an attempt in progress is 409.',
+  answers: { 202: attempted },
+  examples: { again: { status: 202, answer: DELIVERY_EXAMPLE } },
+  async handle({ principal, params }, deps: WebhooksDeps) {
+    const { deliveries, queue } = deps.webhooks;
+    const row = await findWebhook(deps, principal, params.webhookId);
+    const delivery = await findDelivery(deps, row, params.deliveryId);
+    assertActive(row);
+    if (!(await deliveries.restart(delivery, deps.clock.now()))) {
+      throw new ServiceError('conflict', 'This delivery is being attempted right now; look at it again shortly.');
+    }
+    // Without a job the sweep finds the delivery.
+    const { tenantId, webhookId } = delivery;
+    await queue.add('webhooks', { tenantId, webhookId }).catch(() => undefined);
+    return acceptDelivery(await findDelivery(deps, row, params.deliveryId));
+  },
+});

@@ -1,0 +1,67 @@
+import Joi from 'joi';
+
+import { codePoints } from '../../../shared/contracts/chat-request.ts';
+import { isWebhookEventType, WEBHOOK_EVENT_TYPES } from '../../../shared/contracts/webhook-events.ts';
+import type { WebhookEventType } from '../../../shared/contracts/webhook-events.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { readWebhookUrl } from '../../../shared/infra/http/webhook-url.ts';
+
+const URL_CHARACTERS_MAX = 2_048;
+const DESCRIPTION_CHARACTERS_MAX = 500;
+
+const fields = {
+  url: Joi.string()
+    .custom(codePoints(URL_CHARACTERS_MAX))
+    .description('Where events are posted to: https, and a host on the public Internet.'),
+  events: Joi.array()
+    .items(Joi.string())
+    .min(1)
+    .max(WEBHOOK_EVENT_TYPES.length)
+    .unique()
+    .description(`Types of events: ${WEBHOOK_EVENT_TYPES.join(', ')}.`),
+  description: Joi.string().allow('').custom(codePoints(DESCRIPTION_CHARACTERS_MAX)).description('For people.'),
+};
+
+/** Whether the types exist is checked by `knownEvents`, whose message lists them. */
+interface NewWebhookBody {
+  url: string;
+  events: string[];
+  description?: string;
+}
+
+/** `POST /webhooks`. */
+export const newWebhookSchema = Joi.object<NewWebhookBody, true>({
+  ...fields,
+  url: fields.url.required(),
+  events: fields.events.required(),
+}).required();
+
+export interface WebhookChangesBody extends Partial<NewWebhookBody> {
+  status?: 'active' | 'disabled';
+}
+
+/** `PATCH /webhooks/{webhook_id}`. */
+export const webhookChangesSchema = Joi.object<WebhookChangesBody, true>({
+  ...fields,
+  status: Joi.string()
+    .valid('active', 'disabled')
+    .description('`active` enables a webhook again that you or the service disabled.'),
+}).required();
+
+/** Throws `invalid_request`. */
+export function knownEvents(events: readonly string[]): WebhookEventType[] {
+  const unknown = events.filter((type) => !isWebhookEventType(type));
+  if (unknown.length === 0) return events.filter((type) => isWebhookEventType(type));
+  const named = unknown.map((type) => `"${type.slice(0, 64)}"`).join(', ');
+  throw new ServiceError(
+    'invalid_request',
+    `\`events\` names types that do not exist: ${named}. There are: ${WEBHOOK_EVENT_TYPES.join(', ')}.`,
+    { param: 'events' },
+  );
+}
+
+/** Throws `invalid_request`. */
+export function assertReceiverUrl(text: string, allowPrivate: boolean): void {
+  const read = readWebhookUrl(text, allowPrivate);
+  if (!read.ok) throw new ServiceError('invalid_request', `\`url\` ${read.fault}.`, { param: 'url' });
+}

@@ -1,0 +1,187 @@
+import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { WEBHOOKS_MAX } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
+import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
+import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
+import { rotateWebhookSecret } from './rotate-webhook-secret.ts';
+import { getDelivery, listDeliveries, redeliver, testWebhook } from './webhook-deliveries.ts';
+import { assertReceiverUrl, knownEvents, newWebhookSchema, webhookChangesSchema } from './webhook-settings.ts';
+import type { WebhookChangesBody } from './webhook-settings.ts';
+import { findWebhook } from './webhooks-deps.ts';
+import type { WebhooksDeps } from './webhooks-deps.ts';
+import {
+  deletedWebhookSchema,
+  toWebhookResource,
+  WEBHOOK_EXAMPLE,
+  WEBHOOK_WITH_SECRET_EXAMPLE,
+  webhookListSchema,
+  webhookSchema,
+  webhookWithSecretSchema,
+} from './webhooks-resource.ts';
+
+/** The settings that a change names. Throws `invalid_request`. */
+function settingsOf({ url, events, description }: WebhookChangesBody, allowPrivate: boolean): WebhookChanges {
+  const types = events === undefined ? undefined : knownEvents(events);
+  if (url !== undefined) assertReceiverUrl(url, allowPrivate);
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(types === undefined ? {} : { events: types }),
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+/** What a change of the status sets beside it; enabling a webhook gives its receiver a fresh start. */
+function statusOf({ status }: WebhookChangesBody, before: WebhookRow): WebhookChanges {
+  if (status === undefined || status === before.status) return {};
+  return status === 'disabled'
+    ? { status, disabledReason: 'request' }
+    : { status, disabledReason: null, failingSince: null, failures: null, slow: null };
+}
+
+const createWebhook = defineEndpoint({
+  method: 'POST',
+  path: '/webhooks',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Create a webhook',
+  description: `A tenant has at most ${WEBHOOKS_MAX} webhooks (409). A replayed answer omits \`secret\`.`,
+  body: jsonBody('NewWebhook', newWebhookSchema),
+  answers: { 201: json('The webhook, with its secret.', webhookWithSecretSchema) },
+  examples: {
+    on_call: {
+      body: {
+        url: WEBHOOK_EXAMPLE.url,
+        events: WEBHOOK_EXAMPLE.events,
+        description: WEBHOOK_EXAMPLE.description,
+      },
+      status: 201,
+      answer: WEBHOOK_WITH_SECRET_EXAMPLE,
+    },
+  },
+  async handle({ res, principal, body, actor }, { webhooks, accessFlags, events, clock }: WebhooksDeps) {
+    const { tenantId } = principal;
+    const { url, description = '' } = body;
+    const types = knownEvents(body.events);
+    assertReceiverUrl(url, webhooks.allowPrivate);
+    const now = clock.now();
+    const webhookId = idForNew(res, 'whk');
+    const before = await createdBefore(res, () => webhooks.repository.find(tenantId, webhookId));
+    const secret = newWebhookSecret();
+    const row: WebhookRow = before ?? {
+      _id: webhookId,
+      tenantId,
+      url,
+      events: types,
+      description,
+      status: 'active',
+      encryptedSecret: webhooks.cipher.encrypt(secret),
+      createdAt: now,
+    };
+    if (before === undefined) await webhooks.repository.insert(row);
+    await accessFlags.announce(tenantId);
+    await events.emit(actor, 'webhook.created', webhookId, { url, events: types });
+    // The secret of an earlier run is not known any more.
+    return created({ ...toWebhookResource(row, now), ...(before === undefined ? { secret } : {}) });
+  },
+});
+
+const listWebhooks = defineEndpoint({
+  method: 'GET',
+  path: '/webhooks',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'List webhooks',
+  query: listQuery,
+  answers: { 200: json('A page of webhooks.', webhookListSchema) },
+  examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(WEBHOOK_EXAMPLE) } },
+  async handle({ principal, query }, { webhooks, clock }: WebhooksDeps) {
+    const rows = await webhooks.repository.list(principal.tenantId, query);
+    const now = clock.now();
+    return ok(toListPage(rows, query.limit, (row) => toWebhookResource(row, now)));
+  },
+});
+
+const getWebhook = defineEndpoint({
+  method: 'GET',
+  path: '/webhooks/:webhookId',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Retrieve a webhook',
+  answers: { 200: json('The webhook.', webhookSchema) },
+  examples: { one: { status: 200, answer: WEBHOOK_EXAMPLE } },
+  async handle({ principal, params }, deps: WebhooksDeps) {
+    return ok(toWebhookResource(await findWebhook(deps, principal, params.webhookId), deps.clock.now()));
+  },
+});
+
+const updateWebhook = defineEndpoint({
+  method: 'PATCH',
+  path: '/webhooks/:webhookId',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Update a webhook',
+  description: 'Disabling a webhook gives up the deliveries that wait for it.',
+  body: jsonBody('WebhookChanges', webhookChangesSchema),
+  answers: { 200: json('The updated webhook.', webhookSchema) },
+  examples: {
+    disable: {
+      summary: 'Disable',
+      body: { status: 'disabled' },
+      status: 200,
+      answer: { ...WEBHOOK_EXAMPLE, status: 'disabled', disabled_reason: 'request' },
+    },
+    events: {
+      summary: 'Other events',
+      body: { events: WEBHOOK_EXAMPLE.events },
+      status: 200,
+      answer: WEBHOOK_EXAMPLE,
+    },
+  },
+  async handle({ principal, params, body, actor }, deps: WebhooksDeps) {
+    const { webhooks, accessFlags, events, clock } = deps;
+    const settings = settingsOf(body, webhooks.allowPrivate);
+    const before = await findWebhook(deps, principal, params.webhookId);
+    const { tenantId, _id } = before;
+    const changed = await webhooks.repository.change(tenantId, _id, { ...settings, ...statusOf(body, before) });
+    const row = found(changed, 'webhookId');
+    await accessFlags.announce(tenantId);
+    if (body.status === 'disabled') await webhooks.deliveries.giveUp(tenantId, _id);
+    await events.emit(actor, 'webhook.updated', _id, { fields: Object.keys(body) });
+    return ok(toWebhookResource(row, clock.now()));
+  },
+});
+
+const deleteWebhook = defineEndpoint({
+  method: 'DELETE',
+  path: '/webhooks/:webhookId',
+  scopes: ['webhooks'],
+  tag: 'Webhooks',
+  summary: 'Delete a webhook',
+  answers: { 200: json('The webhook is deleted.', deletedWebhookSchema) },
+  examples: { one: { status: 200, answer: { id: WEBHOOK_EXAMPLE.id, object: 'webhook', deleted: true } } },
+  async handle({ principal, params, actor }, { webhooks, accessFlags, events }: WebhooksDeps) {
+    const { tenantId } = principal;
+    const { webhookId } = params;
+    found((await webhooks.repository.remove(tenantId, webhookId)) || undefined, 'webhookId');
+    await accessFlags.announce(tenantId);
+    await events.emit(actor, 'webhook.deleted', webhookId);
+    return ok({ id: webhookId, object: 'webhook', deleted: true });
+  },
+});
+
+/** The tenant's webhooks and their deliveries (docs/spec/contract.md section 6). */
+export const webhooksEndpoints = {
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listDeliveries,
+  getDelivery,
+  redeliver,
+};

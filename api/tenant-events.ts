@@ -1,0 +1,96 @@
+import type { ComplianceScope } from '../shared/contracts/compliance.ts';
+import type { KeyMode } from '../shared/contracts/jobs.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+
+/** Who did it: the id of an API key or `administrator`, and in which request. */
+export interface Actor {
+  tenantId: string;
+  id: string;
+  requestId: string;
+}
+
+/** What an auditor wants to know of an act; of these, `entity_id` goes when the entity is deleted. */
+interface AboutEntity {
+  scope: ComplianceScope;
+  entity_id?: string | undefined;
+  entity_hash?: string | undefined;
+}
+
+type Nothing = Readonly<Record<string, never>>;
+type Money = { credits: number; amount: number; currency: string };
+
+/** What is done in a tenant's account, by its name in the audit log, with its details. They hold no secret. */
+interface TenantEventDetails {
+  'tenant.created': { credits: number };
+  'tenant.updated': { fields: string[] };
+  'tenant.suspended': { fields: string[] };
+  'tenant.activated': { fields: string[] };
+  'key.created': { mode: KeyMode; scopes: readonly string[] };
+  'key.updated': { fields: string[] };
+  'key.rotated': { grace_seconds: number };
+  'key.revoked': Nothing;
+  'entity.deleted': Nothing;
+  'entity.history_deleted': Nothing;
+  'webhook.created': { url: string; events: readonly string[] };
+  'webhook.updated': { fields: string[] };
+  'webhook.secret_rotated': { grace_seconds: number };
+  'webhook.deleted': Nothing;
+  'batch.created': { requests: number };
+  'batch.cancelled': Nothing;
+  'checkout.created': Money;
+  'credits.granted': { credits: number; reason: string };
+  'credits.adjusted': { credits: number; reason: string };
+  'compliance.export_requested': AboutEntity;
+  'compliance.export_downloaded': Nothing;
+  'compliance.deletion_requested': AboutEntity;
+}
+
+export type TenantEventType = keyof TenantEventDetails;
+
+/** What happens to its target once, however often a repeated call emits it. */
+export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
+  'key.created',
+  'webhook.created',
+  'batch.created',
+  'checkout.created',
+  'credits.granted',
+  'credits.adjusted',
+]);
+
+/** `target` is the id of what it was done to. */
+export type TenantEvent = {
+  [Type in TenantEventType]: { type: Type; by: Actor; target: string; details: TenantEventDetails[Type] };
+}[TenantEventType];
+
+type EventOf<Type extends TenantEventType> = Extract<TenantEvent, { type: Type }>;
+
+export type TenantEventListener = (event: TenantEvent) => Promise<void>;
+
+/** Hands each event to its listeners: the audit log and the webhooks. */
+export interface TenantEvents {
+  /** Resolves when every listener has taken the event. Never rejects: what is done is done. */
+  emit<Type extends TenantEventType>(
+    by: Actor,
+    type: Type,
+    target: string,
+    ...details: TenantEventDetails[Type] extends Nothing ? [] : [details: TenantEventDetails[Type]]
+  ): Promise<void>;
+}
+
+/** Listeners take an event in turn; one that fails does not keep it from the next. */
+export function createTenantEvents(listeners: readonly TenantEventListener[], log: Logger): TenantEvents {
+  return {
+    async emit(by, type, target, ...[details = {}]) {
+      // `details` has the shape that the signature ties to `type`.
+      const event = { by, type, target, details } as EventOf<typeof type>;
+      for (const listener of listeners) {
+        try {
+          await listener(event);
+        } catch (error) {
+          const { tenantId, requestId } = by;
+          log.error(`A listener failed: ${type} of ${target} by ${by.id}.`, { requestId, tenantId, error });
+        }
+      }
+    },
+  };
+}

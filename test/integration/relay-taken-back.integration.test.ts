@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { LOST } from '../../shared/contracts/events.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { waitFor } from '../support/chat.ts';
+import { openRelayLab } from '../support/relay-lab.ts';
+import type { RelayLab } from '../support/relay-lab.ts';
+import { LEASE_MS, needs, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+
+let relay: RelayLab;
+beforeAll(async () => {
+  relay = await openRelayLab();
+});
+afterAll(async () => {
+  await relay.close();
+});
+
+/** A call that has joined a request which is not queued yet. */
+async function joined() {
+  const { lab, hub } = relay;
+  const request = await lab.admit({ withoutBody: true });
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  await records.attach(request.principal, request.requestId, hub.channelOf(SHARD));
+  return { request, heard: relay.read(request.requestId, { existing: true }) };
+}
+
+describe('a call that has joined a request', () => {
+  it('hears at once that the first call has taken it back', async () => {
+    const { request, heard } = await joined();
+
+    expect(await relay.lab.admissions.void(request.requestId, request.principal, LOST)).toBe('accepted');
+
+    await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end', 1_000);
+    expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
+    heard.reader.close();
+  });
+
+  it('hears within seconds of a tombstone without an end, as a deletion leaves it', async () => {
+    const { request, heard } = await joined();
+
+    await relay.lab.admissions.void(request.requestId, request.principal);
+
+    await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end', 6_000);
+    expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
+    heard.reader.close();
+  });
+});
+
+describe('an outage of Redis that is longer than readers are missed for', () => {
+  it('ends nothing, as long as their ingress may just be coming back', async () => {
+    const { lab } = relay;
+    let isBack = true;
+    const requests = createRequestStore(lab.redis, lab.keyspace, {
+      leaseMs: LEASE_MS,
+      disconnectGraceMs: 30_000,
+      hasReconnectedRecently: () => isBack,
+    });
+    const request = await lab.admit();
+    await lab.run(request, 1);
+    const fields = await lab.redis.hkeys(lab.keys.record(request.requestId));
+    for (const field of fields.filter((name) => name.startsWith('reader:')))
+      await lab.redis.hset(lab.keys.record(request.requestId), field, Date.now() - 60_000);
+
+    expect(await requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
+    isBack = false;
+    expect(await requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it('has the readers say that they are there as soon as the subscriber is back', async () => {
+    const { lab, hub } = relay;
+    const { requestId } = await relay.start();
+    const heard = relay.read(requestId);
+    const field = `reader:${hub.channelOf(SHARD)}`;
+    await lab.redis.hset(lab.keys.record(requestId), field, 1);
+
+    await relay.killSubscriber();
+
+    await waitFor(
+      async () => (Number(await lab.redis.hget(lab.keys.record(requestId), field)) > Date.now() ? true : undefined),
+      'the renewal',
+      2_500,
+    );
+    heard.reader.close();
+  });
+});

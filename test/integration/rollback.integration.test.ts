@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { LOST } from '../../shared/contracts/events.ts';
+import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
+import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
+import { waitFor } from '../support/chat.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { openRelayLab } from '../support/relay-lab.ts';
+import type { RelayLab } from '../support/relay-lab.ts';
+import { endingOf, FAILED, needs, RATE, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+let relay: RelayLab;
+let lab: RequestLab;
+beforeAll(async () => {
+  relay = await openRelayLab();
+  lab = relay.lab;
+});
+afterAll(async () => {
+  await relay.close();
+});
+
+/** What a power cut takes that comes between two writes of the append-only file. */
+async function rollBackTo(before: Record<string, string>): Promise<void> {
+  await lab.redis.unlink(...Object.keys(await lab.snapshot()));
+  for (const [key, value] of Object.entries(before)) await lab.redis.restore(key, 0, Buffer.from(value, 'base64'));
+}
+
+/** Claims as a worker does, whose writes name their claim. */
+async function claim(request: LabRequest, attempt = 1): Promise<AttemptRef> {
+  const { owner } = await lab.run(request, attempt);
+  return { ...request.ref(attempt), owner };
+}
+
+async function textOf({ requestId }: LabRequest): Promise<string> {
+  const entries = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, requestId, 1);
+  return entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
+}
+
+const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
+
+describe('a Redis that comes back without its last second', () => {
+  it('is sent the text again that it has lost, by the next append', async () => {
+    const request = await lab.admit();
+    const ref = await claim(request);
+    await lab.requests.append(ref, 2, ['a', 'b']);
+    const before = await lab.snapshot();
+    await lab.requests.append(ref, 4, ['c', 'd'], { earlier: ['a', 'b'] });
+    await rollBackTo(before);
+
+    expect(await lab.requests.append(ref, 5, ['e'], { earlier: ['a', 'b', 'c', 'd'] })).toBe('ok');
+
+    expect(await textOf(request)).toBe('abcde');
+  });
+
+  it('is sent the text again that it has lost, by the end', async () => {
+    const request = await lab.admit();
+    const ref = await claim(request);
+    const before = await lab.snapshot();
+    await lab.requests.append(ref, 2, ['a', 'b']);
+    await rollBackTo(before);
+
+    const ending = { ...endingOf(request, 'c', { prompt: 1, completion: 3 }), earlier: ['a', 'b'] };
+    expect(await lab.requests.finish(ref, 2, ending)).toBe(true);
+
+    expect(await textOf(request)).toBe('abc');
+    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'sent')).toBe('5');
+  });
+
+  it.each(['append', 'renew', 'finish'] as const)('is told of a claim that it has lost, by %s', async (how) => {
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const ref = await claim(request);
+    await lab.requests.append(ref, 1, ['a']);
+    await rollBackTo(before);
+
+    if (how === 'append') await lab.requests.append(ref, 2, ['b'], { earlier: ['a'] });
+    else if (how === 'renew') expect(await lab.requests.renew(ref, needs(0))).toMatchObject({ outcome: 'ok' });
+    else await lab.requests.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
+
+    expect(await stateOf(request)).toBe(how === 'finish' ? 'done' : 'running');
+    expect(await textOf(request)).toBe(how === 'renew' ? '' : 'ab');
+  });
+
+  it('lets only one of two attempts write that have the same number', async () => {
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const first = await claim(request);
+    await rollBackTo(before);
+    const second = await claim(request);
+
+    expect(await lab.requests.append(first, 1, ['a'])).toBe('superseded');
+    expect(await lab.requests.renew(first, needs(0))).toEqual({ outcome: 'superseded' });
+    expect(await lab.requests.finish(first, 0, endingOf(request, 'a', { prompt: 1, completion: 1 }))).toBe(false);
+    expect(await lab.requests.append(second, 1, ['b'])).toBe('ok');
+    expect(await textOf(request)).toBe('b');
+  });
+
+  it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
+    const journal = createFinishJournal({
+      requests: lab.requests,
+      clock: { now: () => 0 },
+      log: createRecordingLog(),
+    });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const ref = await claim(request);
+    await journal.finish(ref, 0, FAILED);
+    await rollBackTo(before);
+
+    await journal.replay();
+
+    expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'failed']);
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
+  });
+
+  it('charges once what was ended before and is ended again', async () => {
+    const journal = createFinishJournal({
+      requests: lab.requests,
+      clock: { now: () => 0 },
+      log: createRecordingLog(),
+    });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const ref = await claim(request);
+    await lab.requests.append(ref, 1, ['a']);
+    await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
+    await rollBackTo(before);
+
+    await journal.replay();
+    await journal.replay();
+
+    expect(await textOf(request)).toBe('ab');
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
+  });
+});
+
+describe('a reader', () => {
+  /** A request whose text a reader of this ingress has begun to see. */
+  async function begun() {
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const channel = relay.hub.channelOf(SHARD);
+    const ref = await claim(request);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
+    const heard = relay.read(request.requestId);
+    await lab.requests.append(ref, 1, ['a']);
+    await lab.requests.append(ref, 3, ['b', 'c']);
+    await waitFor(() => (heard.texts().length === 3 ? true : undefined), 'the text');
+    return { request, before, ref, heard, channel };
+  }
+  const ended = (heard: { entries: { terminal?: unknown }[] }) =>
+    waitFor(() => heard.entries.find(({ terminal }) => terminal !== undefined)?.terminal, 'the end', 3_000);
+
+  it('hears no increment twice when lost text is sent again and cut elsewhere', async () => {
+    const { request, before, ref, heard, channel } = await begun();
+    await rollBackTo(before);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
+
+    await lab.requests.append(ref, 4, ['d'], { earlier: ['a', 'b', 'c'] });
+
+    await waitFor(() => (heard.texts().length === 4 ? true : undefined), 'the rest');
+    expect(heard.texts()).toEqual(['a', 'b', 'c', 'd']);
+    heard.reader.close();
+  });
+
+  it('is told of an error where another answer has taken the place of the one that it has begun', async () => {
+    const { request, before, heard, channel } = await begun();
+    await rollBackTo(before);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
+    const other = await claim(request);
+
+    await lab.requests.append(other, 4, ['1', '2', '3', '4']);
+
+    expect(await ended(heard)).toEqual(LOST);
+    expect(heard.texts()).toEqual(['a', 'b', 'c']);
+    heard.reader.close();
+  });
+
+  it('hears the end that a later attempt gives an answer whose worker died', async () => {
+    const { request, heard } = await begun();
+    const later = await claim(request, 2);
+
+    await lab.requests.finish(later, 3, FAILED);
+
+    expect(await ended(heard)).toEqual(FAILED.terminal);
+    heard.reader.close();
+  });
+
+  it('is told of an error where its worker died and Redis has less of the answer than it has seen', async () => {
+    const { request, before, heard, channel } = await begun();
+    await rollBackTo(before);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'channels', channel);
+    const later = await claim(request);
+
+    await lab.requests.finish(later, 0, FAILED);
+
+    expect(await ended(heard)).toEqual(LOST);
+    heard.reader.close();
+  });
+});

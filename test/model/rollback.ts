@@ -1,0 +1,208 @@
+/**
+ * One request in a Redis that comes back without its last writes, while its workers and its reader live. Beside the
+ * rules of lifecycle.ts this has what they say again (docs/decisions/0040). Nothing at run time calls it.
+ */
+const CHUNKS = 3;
+
+interface Entry {
+  seq: number;
+  writer: string;
+}
+
+/** What Redis has of the request. A rollback brings an earlier one back. */
+interface Stored {
+  state: 'accepted' | 'running' | 'done';
+  owner: string;
+  sent: number;
+  stream: readonly Entry[];
+  charges: number;
+}
+
+interface Worker {
+  name: string;
+  phase: 'idle' | 'writing' | 'ended' | 'over';
+  /** Events that Redis has acknowledged. */
+  written: number;
+  /** It has said again what it runs or has ended. */
+  hasSpoken: boolean;
+}
+
+export interface RollbackFleet {
+  redis: Stored;
+  /** The states that a rollback may go back to. */
+  history: Stored[];
+  workers: [Worker, Worker];
+  generations: number;
+  /** A second generation could not be helped: its reader may be told of an error. */
+  isLate: boolean;
+  reader: { writer: string | undefined; seen: Entry[]; end: 'none' | 'whole' | 'error' };
+}
+
+/** What protects the promises; a test removes each in turn and must then find a broken promise. */
+export interface RollbackGuards {
+  /** A write is of the claim that Redis knows, not only of its number. */
+  comparesOwner: boolean;
+  /** A write names the event that it follows, and lost text is sent again. */
+  followsEvent: boolean;
+  /** A worker claims again what is accepted once more. */
+  claimsAgain: boolean;
+  /** Ends are repeated after a reconnect. */
+  replaysEnds: boolean;
+  /** A new delivery waits until the others have said what they run and what they ended. */
+  waitsForOthers: boolean;
+  /** A reader ends with an error where another writer's text follows. */
+  comparesWriters: boolean;
+}
+
+export const ROLLBACK_GUARDS: RollbackGuards = {
+  comparesOwner: true,
+  followsEvent: true,
+  claimsAgain: true,
+  replaysEnds: true,
+  waitsForOthers: true,
+  comparesWriters: true,
+};
+
+/** `late`: the second worker takes a delivery while the first has not spoken for longer than anybody waits. */
+export const ROLLBACK_ACTORS = ['first', 'second', 'late', 'reader', 'rollback'] as const;
+export type RollbackActor = (typeof ROLLBACK_ACTORS)[number];
+
+export function createRollbackFleet(): RollbackFleet {
+  const worker = (name: string): Worker => ({ name, phase: 'idle', written: 0, hasSpoken: true });
+  return {
+    redis: { state: 'accepted', owner: '', sent: 0, stream: [], charges: 0 },
+    history: [],
+    workers: [worker('first'), worker('second')],
+    generations: 0,
+    isLate: false,
+    reader: { writer: undefined, seen: [], end: 'none' },
+  };
+}
+
+function owns({ redis }: RollbackFleet, { name }: Worker, guards: RollbackGuards): boolean {
+  return redis.state === 'running' && (!guards.comparesOwner || redis.owner === name);
+}
+
+/** Claims again where Redis has come back without the claim. False: the request is another worker's. */
+function mayWrite(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): boolean {
+  if (fleet.redis.state === 'accepted' && guards.claimsAgain)
+    fleet.redis = { ...fleet.redis, state: 'running', owner: worker.name };
+  return owns(fleet, worker, guards);
+}
+
+function writeUpTo(fleet: RollbackFleet, { name, written }: Worker, seq: number, guards: RollbackGuards): void {
+  const { redis } = fleet;
+  const from = guards.followsEvent ? redis.sent : written;
+  const lost = Array.from({ length: Math.max(0, seq - from) }, (_, index) => ({ seq: from + 1 + index, writer: name }));
+  fleet.redis = { ...redis, sent: seq, stream: [...redis.stream, ...lost] };
+}
+
+function end(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): void {
+  if (!mayWrite(fleet, worker, guards)) return;
+  writeUpTo(fleet, worker, CHUNKS, guards);
+  // The ledger takes the charge of a request once; here it is counted in Redis, as its outbox entry.
+  fleet.redis = { ...fleet.redis, state: 'done', charges: 1 };
+}
+
+function stepWorker(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): void {
+  worker.hasSpoken = true;
+  switch (worker.phase) {
+    case 'idle': {
+      const { redis } = fleet;
+      const isQuiet = fleet.workers.some((other) => !other.hasSpoken);
+      if (redis.state !== 'accepted' || (guards.waitsForOthers && isQuiet)) return;
+      fleet.redis = { ...redis, state: 'running', owner: worker.name };
+      fleet.generations += 1;
+      worker.phase = 'writing';
+      return;
+    }
+    case 'writing':
+      if (!mayWrite(fleet, worker, guards)) worker.phase = 'over';
+      else if (worker.written === CHUNKS) {
+        end(fleet, worker, guards);
+        worker.phase = 'ended';
+      } else {
+        writeUpTo(fleet, worker, worker.written + 1, guards);
+        worker.written += 1;
+      }
+      return;
+    case 'ended':
+      if (guards.replaysEnds && fleet.redis.state !== 'done') end(fleet, worker, guards);
+      return;
+    case 'over':
+  }
+}
+
+function stepReader({ reader, redis }: RollbackFleet, guards: RollbackGuards): void {
+  if (reader.end !== 'none') return;
+  for (const entry of redis.stream) {
+    if (entry.seq <= reader.seen.length) continue;
+    if (guards.comparesWriters && reader.writer !== undefined && entry.writer !== reader.writer) {
+      reader.end = 'error';
+      return;
+    }
+    reader.writer = entry.writer;
+    reader.seen.push(entry);
+  }
+  // The end has its writer and its number, too: it ends the answer that was begun, or none.
+  if (redis.state !== 'done') return;
+  const isAnothers = reader.writer !== undefined && reader.writer !== redis.owner;
+  reader.end = guards.comparesWriters && isAnothers ? 'error' : 'whole';
+}
+
+function remember(fleet: RollbackFleet): void {
+  fleet.history.push(fleet.redis);
+}
+
+/** `back`: how many of the last steps are lost. */
+export function stepRollback(fleet: RollbackFleet, actor: RollbackActor, back: number, guards: RollbackGuards): void {
+  const [first, second] = fleet.workers;
+  const { generations } = fleet;
+  switch (actor) {
+    case 'first':
+    case 'second':
+      remember(fleet);
+      stepWorker(fleet, actor === 'first' ? first : second, guards);
+      return;
+    case 'late':
+      remember(fleet);
+      stepWorker(fleet, second, { ...guards, waitsForOthers: false });
+      fleet.isLate ||= generations > 0 && fleet.generations > generations;
+      return;
+    case 'reader':
+      stepReader(fleet, guards);
+      return;
+    case 'rollback': {
+      const earlier = fleet.history.at(-1 - back) ?? fleet.history[0];
+      if (earlier === undefined) return;
+      fleet.redis = earlier;
+      fleet.history = fleet.history.slice(0, fleet.history.indexOf(earlier));
+      for (const worker of fleet.workers) worker.hasSpoken = worker.phase === 'idle' || worker.phase === 'over';
+    }
+  }
+}
+
+/** Lets everything that can still happen happen; returns the broken promises in words. */
+export function brokenByRollback(fleet: RollbackFleet, guards: RollbackGuards): string[] {
+  for (let round = 0; round < 4 * CHUNKS; round += 1) {
+    for (const worker of fleet.workers) stepWorker(fleet, worker, guards);
+    stepReader(fleet, guards);
+  }
+  const { redis, reader, generations, isLate } = fleet;
+  const broken: string[] = [];
+  const say = (isBroken: boolean, what: string) => {
+    if (isBroken) broken.push(what);
+  };
+  const isOneText = (entries: readonly Entry[]) =>
+    entries.length === CHUNKS && new Set(entries.map(({ writer }) => writer)).size === 1;
+  const isWhole = (entries: readonly Entry[]) =>
+    entries.length === CHUNKS && entries.every(({ seq, writer }, index) => seq === index + 1 && writer === redis.owner);
+  say(redis.state !== 'done', 'the request never ended');
+  say(redis.charges !== 1, 'text was not charged');
+  say(!isWhole(redis.stream), 'the stream has a hole or two writers');
+  say(reader.end === 'none', 'the reader was never told of the end');
+  say(reader.end === 'whole' && !isOneText(reader.seen), 'the reader was given another text');
+  say(reader.end === 'error' && !isLate, 'a reader whose worker lives was told of an error');
+  say(generations > 1 && !isLate, 'the answer was generated twice although its worker lives');
+  return broken;
+}

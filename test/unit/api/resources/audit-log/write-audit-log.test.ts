@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { createWriteAuditLog } from '../../../../../api/resources/audit-log/write-audit-log.ts';
+import type { TenantEvent } from '../../../../../api/tenant-events.ts';
+import type { AuditEntry } from '../../../../../shared/infra/mongo/tenants/audit-repository.ts';
+import { createRecordingLog } from '../../../../support/recording-log.ts';
+
+const clock = { now: () => 1_000 };
+
+const SUSPENDED: TenantEvent = {
+  type: 'tenant.suspended',
+  by: { tenantId: 'ten_1', id: 'administrator', requestId: 'req_1' },
+  target: 'ten_1',
+  details: { fields: [] },
+};
+
+describe('the audit log', () => {
+  it('has who has done what, when and in which request', async () => {
+    const entries: AuditEntry[] = [];
+    const audit = { append: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)) };
+
+    await createWriteAuditLog({ audit, clock, log: createRecordingLog() })(SUSPENDED);
+
+    expect(entries).toEqual([
+      {
+        tenantId: 'ten_1',
+        createdAt: 1_000,
+        actor: 'administrator',
+        action: 'tenant.suspended',
+        target: 'ten_1',
+        requestId: 'req_1',
+        details: { fields: [] },
+      },
+    ]);
+  });
+
+  it('does not undo what is done when a line cannot be written: the operator hears of it', async () => {
+    const log = createRecordingLog();
+    const audit = { append: () => Promise.reject(new Error('away')) };
+
+    await createWriteAuditLog({ audit, clock, log })(SUSPENDED);
+
+    expect(JSON.stringify(log.lines)).toContain('tenant.suspended of ten_1 by administrator');
+  });
+});
