@@ -52,7 +52,7 @@ async function end(batchId: string, ...ends: Ended[]): Promise<void> {
   const lines = await work.waiting(tenant.tenantId, batchId, -1, 10_000);
   const requestIds = new Map(lines.map(({ index, requestId }) => [index, requestId]));
   const named = ends.map((one) => ({ ...one, requestId: requestIds.get(one.index) ?? '' }));
-  expect(await work.end(tenant.tenantId, batchId, named)).toBe(ends.length);
+  await work.end(tenant.tenantId, batchId, named);
 }
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
