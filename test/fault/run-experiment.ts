@@ -7,7 +7,7 @@ import type { LabPlace } from './lab/open-lab.ts';
 
 export interface Outcome {
   name: string;
-  /** I1-I8, then the experiment's own. */
+  /** I1-I9, then the experiment's own. */
   verdicts: Verdict[];
   figures: Record<string, number | string>;
   evidence: Evidence | undefined;

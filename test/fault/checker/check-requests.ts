@@ -1,6 +1,6 @@
 import { CANARIES } from './canaries.ts';
 import type { ClientRequest, Evidence, LedgerLine, ProviderCount, Reading } from './evidence.ts';
-import { hasLeft, isAccepted, isRefused, isTerminal, textOf } from './requests-by-id.ts';
+import { hasLeft, isAccepted, isRefused, isTerminal, startsLate, textOf } from './requests-by-id.ts';
 import type { JoinedRequest } from './requests-by-id.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -128,10 +128,4 @@ export function checkTexts({ requests }: Evidence): Verdict {
     return isRight ? [] : [`${nameOf(request)} has text that repeats, lacks or adds something`];
   });
   return { name: 'I5', faults };
-}
-
-/** A reading that began behind the start, and nothing before it. */
-function startsLate({ readings }: ClientRequest): boolean {
-  const first = readings.find(({ events }) => events.length > 0)?.events[0];
-  return first !== undefined && first.seq !== 1;
 }

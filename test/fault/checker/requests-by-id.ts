@@ -40,6 +40,12 @@ export function textOf({ readings }: ClientRequest): string {
   return readings.map(({ text }) => text).join('');
 }
 
+/** A reading that began behind the start, and nothing before it. */
+export function startsLate({ readings }: ClientRequest): boolean {
+  const first = readings.find(({ events }) => events.length > 0)?.events[0];
+  return first !== undefined && first.seq !== 1;
+}
+
 function groupBy<T>(items: readonly T[], idOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

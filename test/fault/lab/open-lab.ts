@@ -9,10 +9,12 @@ import { assertReady, callJson } from '../../../scripts/harness/http.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import { createCaller } from '../client/caller.ts';
 import type { Tenant } from '../client/caller.ts';
+import { checkReconciliation } from './check-reconciliation.ts';
 import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
 import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
 import { liveBytes } from './live-memory.ts';
+import { withAnswers } from './provider-answers.ts';
 import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
 import { startVictim } from './victim.ts';
 import type { Victim } from './victim.ts';
@@ -203,7 +205,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     async gather() {
       await lab.untilEnded();
       await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
-      const provider = await providerCounts();
+      const provider = await withAnswers(providerUrl, await providerCounts(), options.provider ?? '');
       const queues = await inspector.queues();
       const accounts = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
       const records = options.keepsRecords === false ? undefined : await inspector.records();
@@ -211,6 +213,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       caller.leaveAll();
       await Promise.all(running(ingresses).map((victim) => victim.stop()));
       await Promise.all(running(workers).map((victim) => victim.stop()));
+      const reconciliation = await checkReconciliation({ ...env, MONGODB_URI: mongo.url }, signal);
       return {
         requests: caller.requests,
         provider,
@@ -221,6 +224,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
           balanceMicro: book.balances.get(account.tenantId) ?? 0,
         })),
         records,
+        keptAnswers: book.keptAnswers,
+        reconciliation,
         queues,
         exits,
         logs: await readLogs(),

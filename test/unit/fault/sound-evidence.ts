@@ -65,15 +65,17 @@ const refused = streamReading('req_refused', '', {
 /** Two streams that were completed and one request that was refused. */
 export function soundEvidence(): Spoiled {
   const record = { tenantId: 'ten_1', state: 'done', terminals: 1, increments: 1, finishReason: 'stop' };
+  const count = { calls: 1, promptTokens: 10, completionTokens: 8 };
   return {
     requests: [
       streamRequest('Kingfisher-river-river-river', PROMPT, [streamReading('req_a', PROMPT)]),
       streamRequest('Kingfisher-river-river-garden', OTHER, [streamReading('req_b', OTHER)]),
       streamRequest('Kingfisher-river-river-letter', 'Kingfisher-river-river-letter', [refused]),
     ],
-    provider: new Map(
-      ['req_a', 'req_b'].map((id) => [id, { calls: 1, promptTokens: 10, completionTokens: 8 }] as const),
-    ),
+    provider: new Map([
+      ['req_a', { ...count, answer: { text: PROMPT, isWhole: true } }],
+      ['req_b', { ...count, answer: { text: OTHER, isWhole: true } }],
+    ]),
     ledger: [
       { ...usageLine(''), type: 'grant', amountMicro: 100_000_000, requestId: undefined },
       usageLine('req_a'),
@@ -89,9 +91,11 @@ export function soundEvidence(): Spoiled {
       },
     ],
     records: [
-      { ...record, requestId: 'req_a' },
-      { ...record, requestId: 'req_b' },
+      { ...record, requestId: 'req_a', text: PROMPT },
+      { ...record, requestId: 'req_b', text: OTHER },
     ],
+    keptAnswers: [{ requestId: 'req_b', text: OTHER, finishReason: 'stop' }],
+    reconciliation: { exitCode: 0, output: 'shard 0: 1 tenants, no drift' },
     queues: { wait: 0, active: 0, outbox: 0 },
     exits: [
       { name: 'worker-1', how: 'SIGKILL', planned: 'SIGKILL' },
