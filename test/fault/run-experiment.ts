@@ -26,10 +26,10 @@ export async function runExperiment(
   try {
     const lab = await openLab(place, experiment.lab);
     try {
-      const { verdicts, figures = {}, judge } = await experiment.run(lab, size, minutes);
-      const evidence = await lab.gather();
+      const { verdicts, forgotten = [], figures = {}, judge, measure } = await experiment.run(lab, size, minutes);
+      const evidence = { ...(await lab.gather()), forgotten: new Set(forgotten) };
       outcome.evidence = evidence;
-      outcome.figures = figures;
+      outcome.figures = { ...figures, ...measure?.(evidence) };
       outcome.verdicts = [...checkEvidence(evidence), ...verdicts, ...(judge?.(evidence) ?? [])];
     } finally {
       await lab.close();

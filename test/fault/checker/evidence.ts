@@ -8,6 +8,11 @@ export interface Evidence {
   accounts: readonly AccountState[];
   /** The request records in Redis; undefined where the experiment lets them expire. */
   records: readonly RequestState[] | undefined;
+  /**
+   * Request ids whose acceptance Redis has lost with its last second: it has no record, and what their callers were
+   * told had failed has no charge.
+   */
+  forgotten?: ReadonlySet<string>;
   /** The answers that MongoDB keeps for a day. */
   keptAnswers: readonly StoredText[];
   /** What `npm run reconcile -- --check` says at rest. */

@@ -35,6 +35,11 @@ export function isTerminal({ finishReason, errorCode }: Reading): boolean {
   return finishReason !== undefined || errorCode !== undefined;
 }
 
+/** Ended by an event of the stream or by an error status. */
+export function hasFailed({ readings }: ClientRequest): boolean {
+  return readings.some(({ errorCode }) => errorCode !== undefined);
+}
+
 /** The text that the client has, over all its connections. */
 export function textOf({ readings }: ClientRequest): string {
   return readings.map(({ text }) => text).join('');

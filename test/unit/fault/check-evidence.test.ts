@@ -1,24 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { checkEvidence } from '../../fault/checker/check-evidence.ts';
 import type { ClientRequest, Reading } from '../../fault/checker/evidence.ts';
-import { soundEvidence, streamReading, usageLine } from './sound-evidence.ts';
+import { brokenBy, soundEvidence, spoilReading, streamReading, usageLine } from './sound-evidence.ts';
 import type { Spoiled } from './sound-evidence.ts';
-
-/** The invariants that find something, in their order. */
-function brokenBy(spoil: (evidence: Spoiled) => void): string[] {
-  const evidence = soundEvidence();
-  spoil(evidence);
-  return checkEvidence(evidence).flatMap(({ name, faults }) => (faults.length === 0 ? [] : [name]));
-}
-
-/** Changes the only reading of the first request. */
-function spoilReading(evidence: Spoiled, change: Partial<Reading>): void {
-  const [first, ...others] = evidence.requests;
-  if (first === undefined) throw new Error('There is no request');
-  const readings = first.readings.map((reading) => ({ ...reading, ...change }));
-  evidence.requests = [{ ...first, readings }, ...others];
-}
 
 function readingsOf(evidence: Spoiled): readonly Reading[] {
   return evidence.requests[0]?.readings ?? [];
@@ -277,44 +261,26 @@ describe('I6, I7, I8', () => {
   });
 });
 
-describe('I9', () => {
-  const change = (text: string, more: object = {}) => ({ text, ...more });
-
-  it.each([
-    ['lacks its end', change('Kingfisher-river-river-river says')],
-    ['is of two answers', change('Kingfisher-river-river-river says that the sky is green', { finishReason: 'error' })],
-  ])('finds a stream in Redis that %s', (_, change) => {
-    const broken = brokenBy((evidence) => {
-      evidence.records = evidence.records?.map((record, index) => (index === 0 ? { ...record, ...change } : record));
+describe('what Redis has lost with its last second', () => {
+  const forget = (told: Partial<Reading>) =>
+    brokenBy((evidence) => {
+      evidence.records = evidence.records?.slice(1);
+      evidence.ledger = evidence.ledger.filter(({ requestId }) => requestId !== 'req_a');
+      evidence.accounts = evidence.accounts.map((account) => ({
+        ...account,
+        balanceMicro: 82_000_000,
+        bookMicro: 82_000_000,
+      }));
+      evidence.forgotten = new Set(['req_a']);
+      spoilReading(evidence, told);
     });
-    expect(broken).toEqual(['I9']);
-  });
 
-  it('finds a kept answer that is another one’s', () => {
-    const broken = brokenBy((evidence) => {
-      evidence.keptAnswers = evidence.keptAnswers.map((answer) => ({ ...answer, requestId: 'req_a' }));
-    });
-    expect(broken).toEqual(['I9']);
-  });
-
-  it('finds text that a client has read and the stream has not, where the answer is not known beforehand', () => {
-    const broken = brokenBy((evidence) => {
-      evidence.provider = new Map([...evidence.provider].map(([id, { answer: _, ...count }]) => [id, count]));
-      evidence.records = evidence.records?.map((record, index) =>
-        index === 0 ? { ...record, text: 'Kingfisher-river-river-river says' } : record,
-      );
-    });
-    expect(broken).toEqual(['I9']);
-  });
-
-  it('takes an answer that ended early for its beginning', () => {
-    const broken = brokenBy((evidence) => {
-      const text = 'Kingfisher-river-river-river says';
-      spoilReading(evidence, { text, finishReason: 'length' });
-      evidence.records = evidence.records?.map((record, index) =>
-        index === 0 ? { ...record, text, finishReason: 'length' } : record,
-      );
-    });
-    expect(broken).toEqual([]);
+  it('needs neither record nor charge where its caller was told, and a charge where it was answered', () => {
+    const events = [
+      { seq: 1, data: '{}', at: 2 },
+      { seq: 2, data: '{"choices":[{"finish_reason":"error"}]}', at: 3 },
+    ];
+    expect(forget({ events, errorCode: 'model_unavailable', finishReason: 'error', isDone: false })).toEqual([]);
+    expect(forget({})).toEqual(['I2']);
   });
 });

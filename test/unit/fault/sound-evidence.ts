@@ -1,3 +1,4 @@
+import { checkEvidence } from '../../fault/checker/check-evidence.ts';
 import type { ClientRequest, Evidence, LedgerLine, Reading } from '../../fault/checker/evidence.ts';
 
 /** An experiment in which nothing went wrong; tests spoil one thing at a time. */
@@ -105,4 +106,19 @@ export function soundEvidence(): Spoiled {
     secrets: [{ name: 'ADMIN_TOKEN', value: 'an-administrator-token-of-tests-0123456789' }],
     rates: { mobius: { prompt: 1_000_000, completion: 1_000_000 } },
   };
+}
+
+/** The invariants that find something, in their order. */
+export function brokenBy(spoil: (evidence: Spoiled) => void): string[] {
+  const evidence = soundEvidence();
+  spoil(evidence);
+  return checkEvidence(evidence).flatMap(({ name, faults }) => (faults.length === 0 ? [] : [name]));
+}
+
+/** Changes the only reading of the first request. */
+export function spoilReading(evidence: Spoiled, change: Partial<Reading>): void {
+  const [first, ...others] = evidence.requests;
+  if (first === undefined) throw new Error('There is no request');
+  const readings = first.readings.map((reading) => ({ ...reading, ...change }));
+  evidence.requests = [{ ...first, readings }, ...others];
 }
