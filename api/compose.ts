@@ -40,6 +40,7 @@ import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.
 import { createBodyStore, createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';
@@ -98,6 +99,10 @@ export async function composeIngress(
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
   const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
@@ -135,7 +140,7 @@ export async function composeIngress(
   closer.defer('relay', () => {
     hub.close();
   });
-  const metrics = createIngressMetrics(hub.size);
+  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
   const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
@@ -228,6 +233,7 @@ export async function composeIngress(
         accounts,
         accountStore,
         routing,
+        isFull: memory.isFull,
         takeBack: enqueue.takeBack,
         pseudonyms: compliance.pseudonyms,
         clock,

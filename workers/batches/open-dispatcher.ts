@@ -36,6 +36,7 @@ export interface OpenDispatcherDeps {
   queues: ChatQueues;
   routing: RoutingCache;
   admissions: AdmissionStore;
+  isFull: () => boolean;
   accountStore: AccountStore;
   leases: LeaderLease;
   /** The name under which `leases` are held. */
@@ -75,6 +76,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     accounts: createAccountRepository(mongo),
     accountStore: deps.accountStore,
     routing: deps.routing,
+    isFull: deps.isFull,
     takeBack: enqueue.takeBack,
     pseudonyms: deps.pseudonyms,
     clock,
