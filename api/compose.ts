@@ -85,6 +85,8 @@ export interface IngressComposeOptions {
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
+/** A report adds up thousands of rows; no chat request waits for it. */
+const REPORT_CALL_MS = 3_000;
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
@@ -107,6 +109,8 @@ export async function composeIngress(
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
+  const reports = await connectMongo(config.mongodbUri, { callTimeoutMs: REPORT_CALL_MS });
+  closer.defer('mongo for reports', () => reports.close());
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
@@ -188,7 +192,7 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
-    usage: createUsageRepository(mongo),
+    usage: createUsageRepository(reports),
     entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     events,

@@ -20,7 +20,7 @@ type Nothing = Readonly<Record<string, never>>;
 type Money = { credits: number; amount: number; currency: string };
 
 /** What is done in a tenant's account, by its name in the audit log, with its details. They hold no secret. */
-export interface TenantEventDetails {
+interface TenantEventDetails {
   'tenant.created': { credits: number };
   'tenant.updated': { fields: string[] };
   'tenant.suspended': { fields: string[] };

@@ -38,6 +38,7 @@ const TASKS = {
   bench: (args) => script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
   reconcile: (args) => script('scripts/reconcile.ts', args),
+  citations: (args) => script('scripts/check-citations.ts', args),
   drive: (args) => script('scripts/drive/main.ts', args),
   build,
   check,
@@ -230,6 +231,9 @@ async function check() {
       return code;
     }
   }
+  console.log('\ncheck: citations and links');
+  const code = await script('scripts/check-citations.ts', []);
+  if (code !== 0) return code;
   console.log('\ncheck: all passed');
   return 0;
 }

@@ -28,7 +28,7 @@ export const SENT: Sent = { status: 'sent' };
 export type Outcome<Status extends number = number> = Reply<Status> | Sent;
 
 /** A call behind the guards, before its parts are read. */
-export interface RawCall {
+interface RawCall {
   req: Request;
   res: Response;
   requestId: string;

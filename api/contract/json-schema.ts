@@ -4,7 +4,7 @@ const NAMED = Symbol('named schema');
 /** A schema of JSON Schema 2020-12, as OpenAPI 3.1 has them. */
 export type JsonSchema = Readonly<Record<string, unknown>> & { readonly [NAMED]?: NamedSchema };
 
-export interface NamedSchema {
+interface NamedSchema {
   name: string;
   schema: JsonSchema;
 }

@@ -44,7 +44,7 @@ export function exampleList<Item extends { id: string }>(item: Item, more: objec
 }
 
 /** A query string as Express parses it. */
-export type RawQuery = Readonly<Record<string, unknown>>;
+type RawQuery = Readonly<Record<string, unknown>>;
 
 /** How a query string is read, and the schemas of its parameters for the document. */
 export interface QueryRule<T> {

@@ -28,7 +28,7 @@ const CHAT_BODY = {
   family: 'chat',
   valuesMax: CHAT_LIMITS.bodyValuesMax,
 } as const;
-export const JSON_BODY_BYTES_MAX = 64 * 1024;
+const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
 const BODY_READERS: Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> = {

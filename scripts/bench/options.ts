@@ -19,7 +19,7 @@ export interface BenchOptions {
   rows: number;
 }
 
-export type OtherBench = 'batch' | 'usage' | 'reconcile';
+type OtherBench = 'batch' | 'usage' | 'reconcile';
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]

@@ -70,7 +70,7 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
 };
 
 /** The body of an operation's first example. */
-export function bodyOf({ examples }: Operation): object {
+function bodyOf({ examples }: Operation): object {
   const [first] = Object.values(examples);
   return typeof first?.body === 'object' && first.body !== null ? first.body : {};
 }

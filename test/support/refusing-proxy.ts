@@ -4,13 +4,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import mongoose from 'mongoose';
 
 /** What MongoDB says instead of doing a command. */
-export interface Refusal {
+interface Refusal {
   code: number;
   codeName: string;
 }
 
 /** `text`: the command's document as JSON. */
-export type RefusalOf = (command: string, text: string) => Refusal | undefined;
+type RefusalOf = (command: string, text: string) => Refusal | undefined;
 
 /** A MongoDB proxy that answers commands with an error of the server: full, not allowed to, interrupted. */
 export interface RefusingProxy {

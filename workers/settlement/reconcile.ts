@@ -45,7 +45,7 @@ interface Reconciled {
   left: Drift;
 }
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   repair: boolean;
   /** Adds up whole ledgers, instead of what was booked since the last time. */
   full?: boolean;

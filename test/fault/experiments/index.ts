@@ -17,6 +17,7 @@ import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
+import { providerOutage } from './e21-provider-outage.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -42,6 +43,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   badInputs,
   steadyLoad,
   redisFull,
+  providerOutage,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

@@ -12,13 +12,13 @@ import { createRebuildUsage } from './rebuild-usage.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 
 /** One tenant's account and usage held against its ledger. */
-export interface CheckedBook extends Omit<AccountComparison, 'correct'> {
+interface CheckedBook extends Omit<AccountComparison, 'correct'> {
   usageDriftTokens: number;
   /** As it is after the check, and after the repair where there was one. */
   book: Book;
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Sets right what differs; also moves the tenant's checkpoint. Without it nothing is written. */
   repair: boolean;
   /** Adds up the whole ledger, whatever the checkpoint says, and looks at every day. */

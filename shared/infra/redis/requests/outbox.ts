@@ -26,7 +26,7 @@ export interface Outbox {
   backlog(shard: number): Promise<Backlog>;
 }
 
-export interface Requeued {
+interface Requeued {
   requeued: number;
   /** Dead letters that cannot be read, so that they stay. */
   left: number;

@@ -11,20 +11,9 @@ import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts'
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
 export { statusOf } from './running-request.ts';
-export type {
-  AttemptRef,
-  Claim,
-  ClaimedRequest,
-  Ending,
-  FinalStatus,
-  Held,
-  Needed,
-  Renewal,
-  Unreadable,
-  WriteOutcome,
-} from './running-request.ts';
+export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
-export interface AppendMore {
+interface AppendMore {
   /** What the provider was asked: kept for whoever has to end the request. */
   promptTokens?: number;
   /** Increments that this attempt has appended before. */
