@@ -24,8 +24,7 @@ import { createProviderRepository } from '../shared/infra/mongo/routing/provider
 import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
@@ -49,8 +48,7 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
-import { createCountLookup, createCountRequest } from './admission/count-request.ts';
-import { createRefusalCounter } from './admission/count-refusal.ts';
+import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createRecall } from './admission/recall.ts';
@@ -58,15 +56,14 @@ import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openBatches } from './resources/batches/open-batches.ts';
-import { openCompliance } from './resources/compliance/open-compliance.ts';
+import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { createAuthenticate } from './http/authenticate.ts';
-import { openPayment, pricesUnset } from './payments/open-payment.ts';
+import { openPayment, pricesUnset, createPaymentRoute } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
-import { createPaymentRoute } from './payments/payment-route.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { createTenantEvents } from './tenant-events.ts';
-import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
+import { openWebhooks } from './resources/webhooks/webhooks-deps.ts';
 
 export interface Ingress {
   app: Express;

@@ -6,7 +6,7 @@ import { SSE_PING, createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './terminal-error.ts';
+import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.ts';
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;

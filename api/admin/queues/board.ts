@@ -5,7 +5,7 @@ import type { Express, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import type { LaneQueue } from '../queues/lane.ts';
+import type { LaneQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 import mongoose from 'mongoose';
 
-import { storeFault } from '../../../../api/http/store-fault.ts';
+import { storeFault } from '../../../../api/http/error-handler.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
 function named(name: string, message = 'failed'): Error {

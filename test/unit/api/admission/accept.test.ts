@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { ignoredFieldsHeader } from '../../../../api/admission/ignored-fields.ts';
+import { ignoredFieldsHeader } from '../../../../api/admission/accept.ts';
 
 describe('X-Ignored-Fields', () => {
   it('lists the names, percent-encoded, so that none can add a header or a name', () => {

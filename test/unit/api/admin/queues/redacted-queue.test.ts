@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { keepIds, keepName, keepReason } from '../../../../../api/admin/queues-board/redact.ts';
+import { keepIds, keepName, keepReason } from '../../../../../api/admin/queues/redacted-queue.ts';
 
 const ID = 'req_0123456789abcdefABCDEFGH';
 
