@@ -41,7 +41,7 @@ import { createChunkChannel } from '../shared/infra/redis/requests/request-chann
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
+import { createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
@@ -146,7 +146,7 @@ export async function composeIngress(
   const stopping = new AbortController();
 
   const admissionStore = createAdmissionStore(redis, keyspace, {
-    laneLimit: config.queue.maxWaiting,
+    queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
     retentionMs,
   });
@@ -270,11 +270,11 @@ export async function composeIngress(
     accessFlags,
     events,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    laneStatistics: createLaneStatistics(redis, keyspace),
+    queueStatistics: createQueueStatistics(redis, keyspace),
     shardDirectory,
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
-    queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
+    queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
     accounts,
