@@ -40,6 +40,7 @@ import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.
 import { createBodyStore, createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';
@@ -84,6 +85,8 @@ export interface IngressComposeOptions {
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
+/** A report adds up thousands of rows; no chat request waits for it. */
+const REPORT_CALL_MS = 3_000;
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
@@ -98,10 +101,16 @@ export async function composeIngress(
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
   const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
+  const reports = await connectMongo(config.mongodbUri, { callTimeoutMs: REPORT_CALL_MS });
+  closer.defer('mongo for reports', () => reports.close());
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
@@ -135,7 +144,7 @@ export async function composeIngress(
   closer.defer('relay', () => {
     hub.close();
   });
-  const metrics = createIngressMetrics(hub.size);
+  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
   const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
@@ -183,7 +192,7 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
-    usage: createUsageRepository(mongo),
+    usage: createUsageRepository(reports),
     entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     events,
@@ -228,6 +237,7 @@ export async function composeIngress(
         accounts,
         accountStore,
         routing,
+        isFull: memory.isFull,
         takeBack: enqueue.takeBack,
         pseudonyms: compliance.pseudonyms,
         clock,

@@ -19,6 +19,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchReconnects } from '../shared/infra/redis/timing.ts';
@@ -82,6 +83,10 @@ export async function composeWorker(
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
 
   const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
@@ -183,6 +188,7 @@ export async function composeWorker(
     requests,
     retentionMs,
     hasReconnectedRecently,
+    isExhausted: memory.isExhausted,
     leases,
     runPipeline,
     log,
@@ -254,8 +260,12 @@ export async function composeWorker(
       queues,
       routing,
       admissions,
+      isFull: memory.isFull,
       accountStore,
       leases,
+      workerId,
+      breakers,
+      telemetry,
       events,
       hasReconnectedRecently,
       requestTimeoutMs,

@@ -1,4 +1,5 @@
 import type { Terminal } from '../../shared/contracts/events.ts';
+import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /**
@@ -9,6 +10,12 @@ export const DEADLINE_MARGIN_MS = 20_000;
 
 export function relayTimeout(): ServiceError {
   return new ServiceError('timeout', 'The request did not end within its time limit.');
+}
+
+/** The same as the last event of a stream that has begun. */
+export function timedOut(): Terminal {
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  return { finishReason: 'error', usage, error: toErrorDetail(relayTimeout()) };
 }
 
 /** The HTTP error for a request that ended without an answer; undefined when there is one to send. */

@@ -5,6 +5,14 @@ import type { Lab, LabOptions } from './lab/lab.ts';
 /** `full`: the counts of the list of experiments; `small`: about a tenth of them, for `npm test`. */
 export type Size = 'full' | 'small';
 
+/** How long the experiments last that take as long as they are told. */
+export interface Durations {
+  /** E17. */
+  minutes: number;
+  /** E21: the provider's outage; it stands for one of 10 minutes. */
+  outageSeconds: number;
+}
+
 /** What only this experiment can say, beside the invariants. */
 interface Findings {
   verdicts: Verdict[];
@@ -28,6 +36,5 @@ export interface Experiment {
   needsOwnMongo?: boolean;
   /** It takes longer than all others together: it runs when it is named. */
   isLong?: boolean;
-  /** `minutes`: for how long, where it is long. */
-  run(lab: Lab, size: Size, minutes: number): Promise<Findings>;
+  run(lab: Lab, size: Size, durations: Durations): Promise<Findings>;
 }

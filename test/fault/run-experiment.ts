@@ -1,7 +1,7 @@
 import { checkEvidence } from './checker/check-evidence.ts';
 import type { Evidence } from './checker/evidence.ts';
 import type { Verdict } from './checker/verdict.ts';
-import type { Experiment, Size } from './experiment.ts';
+import type { Durations, Experiment, Size } from './experiment.ts';
 import { openLab } from './lab/open-lab.ts';
 import type { LabPlace } from './lab/open-lab.ts';
 
@@ -14,19 +14,22 @@ export interface Outcome {
   seconds: number;
 }
 
+/** For `npm test`, which runs nothing that takes long. */
+const SMALL: Durations = { minutes: 0, outageSeconds: 20 };
+
 /** Runs one experiment against processes of its own and judges what is left. Nothing runs any more when it resolves. */
 export async function runExperiment(
   experiment: Experiment,
   place: LabPlace,
   size: Size,
-  minutes = 0,
+  durations: Durations = SMALL,
 ): Promise<Outcome> {
   const startedAt = performance.now();
   const outcome: Outcome = { name: experiment.name, verdicts: [], figures: {}, evidence: undefined, seconds: 0 };
   try {
     const lab = await openLab(place, experiment.lab);
     try {
-      const { verdicts, forgotten = [], figures = {}, judge, measure } = await experiment.run(lab, size, minutes);
+      const { verdicts, forgotten = [], figures = {}, judge, measure } = await experiment.run(lab, size, durations);
       const evidence = { ...(await lab.gather()), forgotten: new Set(forgotten) };
       outcome.evidence = evidence;
       outcome.figures = { ...figures, ...measure?.(evidence) };

@@ -39,6 +39,7 @@ const waitSchema = oneOfType<BatchWait>(
     test_tokens: true,
     account: true,
     queue: true,
+    provider: true,
   },
   'What keeps the next request from being sent.',
 );

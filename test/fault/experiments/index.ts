@@ -18,7 +18,9 @@ import { windowEdges } from './e14-window-edges.ts';
 import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
+import { redisFull } from './e18-redis-full.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
+import { providerOutage } from './e21-provider-outage.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -46,7 +48,9 @@ export const EXPERIMENTS: readonly Experiment[] = [
   fuzzing,
   badInputs,
   steadyLoad,
+  redisFull,
   mongoRefuses,
+  providerOutage,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

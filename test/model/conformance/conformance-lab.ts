@@ -104,6 +104,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     requests,
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => false,
+    isExhausted: () => false,
     leases: createLeaderLease(redis, keyspace, 'process'),
     runPipeline: (delivery) => {
       taken.push(delivery);
