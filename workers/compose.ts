@@ -45,6 +45,8 @@ import { createReconcileHourly, createReconciler } from './settlement/reconcile.
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
 import { createSweep } from './settlement/sweep.ts';
+import { createPublishNotices } from './webhooks/publish-notices.ts';
+import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 export interface WorkerProcess {
@@ -118,7 +120,7 @@ export async function composeWorker(
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, publishBooked } = await startWebhooks({
+  const { events, publishBooked, publishNotices } = await startWebhooks({
     config,
     mongo,
     redis,
@@ -273,6 +275,11 @@ export async function composeWorker(
       pseudonyms,
       clock: systemClock,
       log,
+    }),
+    publishNotices: createPublishNotices({
+      notices: createNoticeStore(redis, keyspace),
+      leases,
+      publish: publishNotices,
     }),
     measureOutbox: async (shard) => {
       telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));

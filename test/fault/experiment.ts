@@ -16,10 +16,14 @@ export interface Durations {
 /** What only this experiment can say, beside the invariants. */
 interface Findings {
   verdicts: Verdict[];
+  /** Requests that Redis was made to forget; see Evidence. */
+  forgotten?: readonly string[];
   /** Figures for the reader, by name. */
   figures?: Record<string, number | string>;
   /** Verdicts that need what is left at rest. */
   judge?: (evidence: Evidence) => Verdict[];
+  /** Figures of what is left at rest. */
+  measure?: (evidence: Evidence) => Record<string, number | string>;
 }
 
 /** One line of the list of fault experiments. */

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readNumber } from '../../scripts/harness/read-number.ts';
 
 export interface FaultOptions {
-  /** Upper case; none: all. */
+  /** As `known` has them; none: all. */
   names: string[];
   rounds: number;
   /** How long E17 runs. */
@@ -29,11 +29,11 @@ export function parseFaultOptions(args: string[], known: readonly string[]): Fau
       outage: { type: 'string', default: '60' },
     },
   });
-  const names = positionals.map((name) => name.toUpperCase());
-  const strange = names.find((name) => !known.includes(name));
+  const named = (given: string) => known.find((name) => name.toUpperCase() === given.toUpperCase());
+  const strange = positionals.find((given) => named(given) === undefined);
   if (strange !== undefined) throw new Error(`There is no experiment "${strange}"; there are ${known.join(', ')}.`);
   return {
-    names,
+    names: positionals.flatMap((given) => named(given) ?? []),
     rounds: readNumber('rounds', values.rounds, ROUNDS_MAX),
     minutes: readNumber('minutes', values.minutes, MINUTES_MAX),
     outageSeconds: readNumber('outage', values.outage, OUTAGE_SECONDS_MAX),

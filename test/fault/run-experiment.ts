@@ -7,7 +7,7 @@ import type { LabPlace } from './lab/open-lab.ts';
 
 export interface Outcome {
   name: string;
-  /** I1-I8, then the experiment's own. */
+  /** I1-I9, then the experiment's own. */
   verdicts: Verdict[];
   figures: Record<string, number | string>;
   evidence: Evidence | undefined;
@@ -29,10 +29,10 @@ export async function runExperiment(
   try {
     const lab = await openLab(place, experiment.lab);
     try {
-      const { verdicts, figures = {}, judge } = await experiment.run(lab, size, durations);
-      const evidence = await lab.gather();
+      const { verdicts, forgotten = [], figures = {}, judge, measure } = await experiment.run(lab, size, durations);
+      const evidence = { ...(await lab.gather()), forgotten: new Set(forgotten) };
       outcome.evidence = evidence;
-      outcome.figures = figures;
+      outcome.figures = { ...figures, ...measure?.(evidence) };
       outcome.verdicts = [...checkEvidence(evidence), ...verdicts, ...(judge?.(evidence) ?? [])];
     } finally {
       await lab.close();

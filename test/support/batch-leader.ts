@@ -51,6 +51,7 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
       },
     },
     workerId: LEADER_ID,
+    isFull: () => false,
     breakers: { isClosed: () => true, isPassable: () => true },
     telemetry: createEventBus<WorkerEvents>(() => undefined),
     accountStore: createAccountStore(redis, keyspace),

@@ -69,6 +69,8 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
     outbox: `${tag}:outbox`,
+    /** Ends of requests that webhooks hear of although nothing is booked. */
+    notices: `${tag}:notices`,
     /** Settlement records that cannot be booked. */
     deadLetters: `${tag}:outbox:dead`,
     /** What the last reconciliation left wrong, by part. */
