@@ -52,7 +52,7 @@ export interface Connections {
   memory: MemoryWatch;
   cipher: CredentialCipher;
   mongo: MongoConnection;
-  /** The driver has one time limit a connection: these two are for longer calls. */
+  /** The driver has one time limit per connection. These two are for longer calls. */
   reports: MongoConnection;
   bulk: MongoConnection;
 }
