@@ -5,11 +5,11 @@ import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-/** Brings answers back that Redis has let go and MongoDB keeps: readers have one way to read, from Redis. */
+/** Restores answers to Redis that only MongoDB still has, so that readers read from Redis alone. */
 export interface Recall {
   /** True: the request is in Redis again. */
   byId(principal: Pick<Principal, 'tenantId' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Before admission: a key that Redis no longer knows must not run its request a second time. */
+  /** Runs before admission: a key that Redis has forgotten must not run its request a second time. */
   byName(principal: Pick<Principal, 'tenantId' | 'shard'>, name: string): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface RecallDeps {
 }
 
 export function createRecall({ answers, cache, retentionMs, clock, log }: RecallDeps): Recall {
-  /** With MongoDB away what Redis knows has to do. */
+  /** While MongoDB is away, only answers in Redis are found. */
   async function orNothing(look: Promise<KeptAnswer | undefined>): Promise<KeptAnswer | undefined> {
     return look.catch((error: unknown) => {
       log.warn('Kept answers cannot be read.', { error });

@@ -6,10 +6,10 @@ import { toErrorObject } from '../../shared/errors/error-body.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { addressHeaders } from '../admission/limit-headers.ts';
 
-/** How long a client may go on sending what nobody reads, so that it can read the refusal before the connection ends. */
+/** How long a client may go on sending, so that it can read the refusal before the connection ends. */
 const LINGER_MS = 1_000;
 
-/** What Node has to say of a request that never reached the app. Every other fault of its parser is a plain 400. */
+/** Faults for which Node's parser has a status of its own. Every other fault is a 400. */
 const REFUSALS: Record<string, { status: number; message: string }> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large; send fewer or shorter ones.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large; send none.' },
@@ -44,7 +44,7 @@ export function refuseMalformed(server: Server): void {
     underWay.set(req.socket, res);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Its parser complains of everything that comes after the first fault, too.
+    // The parser reports everything that follows the first fault, too.
     if (refused.has(socket)) return;
     refused.add(socket);
     const answer = underWay.get(socket);

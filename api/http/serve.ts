@@ -42,9 +42,9 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
   }
 }
 
-/** How often connections are looked for whose last answer has been sent. */
+/** How often the server looks for connections whose last answer has been sent. */
 const IDLE_CHECK_MS = 50;
-/** For the answers that say that the grace is over. */
+/** Time to send the answers that say that the grace is over. */
 const LAST_WORDS_MS = 300;
 
 /**

@@ -18,13 +18,13 @@ export interface Booking {
   /** Signed micro-credits. */
   amountMicro: number;
   reason: string;
-  /** The same for calls that are to book once together. */
+  /** Calls with the same id book once. */
   transactionId?: string;
 }
 
 /**
- * Books an amount and brings the new book to Redis. Safe to repeat only with a `transactionId`, so whatever can fail is
- * tried before anything is booked, and what fails after that does not make the caller try again.
+ * Books an amount and writes the new book to Redis. Only a call with a `transactionId` is safe to repeat. So every step
+ * that can fail runs before the booking, and a failure after it does not ask the caller to try again.
  */
 export async function bookCredits(
   deps: BookCreditsDeps,

@@ -35,7 +35,7 @@ export interface TestPaymentDeps {
   clock: Clock;
 }
 
-/** The form has one short field, and it is read from strangers. */
+/** The form has one short field, and anyone can send it. */
 const FORM_BYTES_MAX = 1_024;
 
 function readForm(): RequestHandler {
@@ -67,7 +67,7 @@ function sendPage(res: Response, checkout: CheckoutRow, status: CheckoutStatus, 
   res.status(code).type('html').send(renderTestPayment(checkout, status));
 }
 
-/** The page on which a test payment is paid or cancelled, once; whoever knows the unguessable id may. */
+/** The page that pays or cancels a test payment, once. Its unguessable id is the permission. */
 export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPaymentDeps): Router {
   async function find(req: Request): Promise<CheckoutRow> {
     const checkout = await checkouts.findAny(readParam(req, 'checkoutId'));
@@ -75,7 +75,7 @@ export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPa
     throw new ServiceError('not_found', 'There is no checkout with this id.');
   }
 
-  /** A second press of the same button ends where the first one did. */
+  /** Pressing the same button twice has the result of pressing it once. */
   async function act(checkout: CheckoutRow, action: 'pay' | 'cancel', requestId: string): Promise<boolean> {
     const checkoutId = checkout._id;
     if (action === 'pay') await bookPayment.complete({ checkoutId, onlyOpen: true }, requestId);

@@ -11,7 +11,7 @@ export interface PublishTenantEventsDeps {
   log: Logger;
 }
 
-/** The webhook events that a tenant event stands for; most stand for none. */
+/** The webhook events of a tenant event; most have none. */
 function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): RaisedEvent[] {
   const { tenantId, requestId } = by;
   switch (type) {
