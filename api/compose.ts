@@ -2,6 +2,7 @@ import type { Express } from 'express';
 
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
+import { openRecovery } from '../shared/admission/open-recovery.ts';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
@@ -9,6 +10,7 @@ import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
 import { createAnswerRepository } from '../shared/infra/mongo/requests/answer-repository.ts';
+import { createRequestIntents } from '../shared/infra/mongo/requests/request-intents.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createAuditRepository } from '../shared/infra/mongo/tenants/audit-repository.ts';
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
@@ -52,6 +54,7 @@ import { createCountLookup, createCountRequest } from './admission/count-request
 import { createRefusalCounter } from './admission/count-refusal.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createKeepIntent } from './admission/keep-intent.ts';
 import { createRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
@@ -146,7 +149,15 @@ export async function composeIngress(
   });
   const accountStore = createAccountStore(redis, keyspace, inTime);
   const accounts = createAccountRepository(mongo);
+  const intents = createRequestIntents(mongo);
+  const { pseudonyms } = compliance;
+  const { recover } = openRecovery({
+    ...{ mongo, redis, keyspace, queues, store: admissionStore, accountStore, routing, pseudonyms, requestTimeoutMs },
+    ...{ limit: inTime, clock, log },
+  });
   const recall = createRecall({
+    intents,
+    recover,
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
     retentionMs,
@@ -229,7 +240,7 @@ export async function composeIngress(
         accountStore,
         routing,
         takeBack: enqueue.takeBack,
-        pseudonyms: compliance.pseudonyms,
+        pseudonyms,
         clock,
         log,
       }),
@@ -237,6 +248,7 @@ export async function composeIngress(
       hub,
       records,
       recall,
+      keepIntent: createKeepIntent({ intents, clock, log }),
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
       events: telemetry,
     }),

@@ -1,9 +1,11 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { QueueName } from '../shared/contracts/jobs.ts';
+import { openRecovery } from '../shared/admission/open-recovery.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createRequestIntents } from '../shared/infra/mongo/requests/request-intents.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
@@ -21,7 +23,7 @@ import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/timing.ts';
+import { unlimited, watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -43,6 +45,7 @@ import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
+import { createRecoverLost } from './settlement/recover-lost.ts';
 import { createSweep } from './settlement/sweep.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
@@ -177,7 +180,16 @@ export async function composeWorker(
     events: telemetry,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
+  const queues = createChatQueues(redis, keyspace, (error) => {
+    log.warn('The queue reported an error.', { error });
+  });
+  closer.defer('queues', () => queues.close());
+  const recovery = openRecovery({
+    ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+    ...{ limit: unlimited, clock: systemClock, log },
+  });
   const sweep = createSweep({
+    recoverLost: createRecoverLost({ ...recovery, intents: createRequestIntents(mongo), clock: systemClock, log }),
     inflight: createInflight(redis, keyspace),
     admissions,
     requests,
@@ -187,10 +199,6 @@ export async function composeWorker(
     runPipeline,
     log,
   });
-  const queues = createChatQueues(redis, keyspace, (error) => {
-    log.warn('The queue reported an error.', { error });
-  });
-  closer.defer('queues', () => queues.close());
   startCompliance({
     mongo,
     redis,

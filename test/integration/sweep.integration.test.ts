@@ -40,6 +40,7 @@ function newSweep(processId: string): Sweep {
     inflight: lab.inflight,
     admissions: lab.admissions,
     requests: lab.requests,
+    recoverLost: () => Promise.resolve(),
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => hasReconnectedRecently,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),

@@ -12,6 +12,8 @@ export interface SweepDeps {
   requests: Pick<RequestStore, 'finish'>;
   leases: LeaderLease;
   runPipeline: RunPipeline;
+  /** Brings back what Redis has lost: before the rest, which ends what has no body. */
+  recoverLost: (shard: number) => Promise<void>;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
   /** Redis came back a moment ago: leases have run out whose workers live. */
@@ -41,7 +43,8 @@ export interface Sweep {
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, retentionMs, hasReconnectedRecently, log } = deps;
+  const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, hasReconnectedRecently, log } =
+    deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -101,6 +104,11 @@ export function createSweep(deps: SweepDeps): Sweep {
   return {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
+      if (!(await leases.hold(shard, TASK))) return;
+      // With MongoDB away the rest goes on.
+      await recoverLost(shard).catch((error: unknown) => {
+        log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
+      });
       // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
