@@ -4,6 +4,8 @@ import type { Connection } from 'mongoose';
 import type { RequestEnvelope } from '../../../contracts/jobs.ts';
 import { KEPT_MS } from '../../../contracts/kept-answer.ts';
 import { collection, count, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { groupWrites } from '../group-writes.ts';
 
 /** A request that was accepted and may not be lost with Redis's last second; `_id` is its id. */
 export interface RequestIntentRow {
@@ -44,6 +46,9 @@ export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 
 /** A document of MongoDB has at most 16 MB. */
 const BYTES_MAX = 15 * 1024 * 1024;
 
+/** In one write. */
+const ROWS_MAX = 100;
+
 /** By then Redis has written it to its disk, if it lives. */
 const FIRST_LOOK_MS = 5_000;
 
@@ -81,6 +86,14 @@ function toIntent(row: RequestIntentRow | null): RequestIntent | undefined {
 
 export function createRequestIntents(connection: Connection): RequestIntents {
   const intents = requestIntentModel(connection);
+  const insert = groupWrites<RequestIntentRow>(async (rows) => {
+    try {
+      await intents.insertMany([...rows], { ordered: false, lean: true });
+    } catch (error) {
+      // The answer to an insert can be lost, and the driver tries again.
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }, ROWS_MAX);
   /** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
@@ -90,13 +103,13 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       if (Buffer.byteLength(envelopeJson) > BYTES_MAX) return false;
       const name = kept?.idempotency?.name;
       const row = {
-        ...{ tenantId, shard, envelopeJson, acceptedAt },
+        ...{ _id: requestId, tenantId, shard, envelopeJson, acceptedAt },
         lookAt: now + FIRST_LOOK_MS,
         expiresAt: new Date(acceptedAt + KEPT_MS),
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(name === undefined ? {} : { idempotencyName: name }),
       };
-      await intents.updateOne({ _id: requestId }, { $setOnInsert: row }, { upsert: true });
+      await insert(row);
       return true;
     },
 
