@@ -2,16 +2,14 @@ import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
-import { createErrorHandler, methodNotAllowed, notFound } from './http/error-handler.ts';
+import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
 import { assignRequestId } from './http/request-context.ts';
-import { requireHost } from './http/require-host.ts';
+import { requireHost } from './http/require-host-and-https.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
-import { storeFault } from './http/store-fault.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
-import { servedAdminDocument } from './openapi/served-document.ts';
-import { createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
-import { BOARD_PATH, createQueuesBoard } from './admin/queues-board/board.ts';
+import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
+import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
 export type AdminDeps = AdminEndpointDeps & {

@@ -2,28 +2,24 @@ import cors from 'cors';
 import express, { Router } from 'express';
 import type { Express, RequestHandler, Response } from 'express';
 
+import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
-import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
 import { createIdentify } from './http/authenticate.ts';
-import { createErrorHandler, notFound } from './http/error-handler.ts';
-import { createMeasure } from './http/measure.ts';
+import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
-import { requireHost } from './http/require-host.ts';
-import { requireHttps } from './http/require-https.ts';
+import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
-import { storeFault } from './http/store-fault.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
-import { servedDocument } from './openapi/served-document.ts';
-import { createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
+import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
@@ -67,6 +63,20 @@ const describeAddress: RequestHandler = (_req, res, next) => {
   setAddressHeaders(res);
   next();
 };
+
+/** Counts and times every answer by its route's pattern; paths of no route share one label. */
+function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' | 'duration'>): RequestHandler {
+  return (req, res, next) => {
+    const stop = duration.startTimer();
+    res.once('close', () => {
+      // Express types `route` as any; it is set once a route has matched.
+      const { path = 'none' } = (req.route as { path?: string } | undefined) ?? {};
+      requests.inc({ route: path, status: res.statusCode });
+      stop({ route: path });
+    });
+    next();
+  };
+}
 
 /** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
 function createHealthRoute(readiness: Readiness): Router {

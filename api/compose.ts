@@ -2,15 +2,12 @@ import type { Express } from 'express';
 
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
-import { openRecovery } from '../shared/admission/open-recovery.ts';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
-import { createAnswerRepository } from '../shared/infra/mongo/requests/answer-repository.ts';
-import { createRequestIntents } from '../shared/infra/mongo/requests/request-intents.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createAuditRepository } from '../shared/infra/mongo/tenants/audit-repository.ts';
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
@@ -26,8 +23,7 @@ import { createProviderRepository } from '../shared/infra/mongo/routing/provider
 import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
-import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
-import { createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
 import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
@@ -37,11 +33,12 @@ import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createAnswerCache, createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
+import { createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createBodyStore, createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
 import { inTime } from '../shared/infra/redis/timing.ts';
@@ -50,25 +47,22 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
-import { createCountLookup, createCountRequest } from './admission/count-request.ts';
-import { createRefusalCounter } from './admission/count-refusal.ts';
+import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
-import { createKeepIntent } from './admission/keep-intent.ts';
-import { createRecall } from './admission/recall.ts';
+import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openBatches } from './resources/batches/open-batches.ts';
-import { openCompliance } from './resources/compliance/open-compliance.ts';
+import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { createAuthenticate } from './http/authenticate.ts';
-import { openPayment, pricesUnset } from './payments/open-payment.ts';
+import { openPayment, pricesUnset, createPaymentRoute } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
-import { createPaymentRoute } from './payments/payment-route.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { createTenantEvents } from './tenant-events.ts';
-import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
+import { openWebhooks } from './resources/webhooks/webhooks-deps.ts';
 
 export interface Ingress {
   app: Express;
@@ -87,6 +81,8 @@ export interface IngressComposeOptions {
 
 /** A caller waits for these calls. */
 const MONGO_CALL_MS = 1_000;
+/** A report adds up thousands of rows; no chat request waits for it. */
+const REPORT_CALL_MS = 3_000;
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
@@ -101,10 +97,16 @@ export async function composeIngress(
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
   const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri, { callTimeoutMs: MONGO_CALL_MS });
   closer.defer('mongo', () => mongo.close());
+  const reports = await connectMongo(config.mongodbUri, { callTimeoutMs: REPORT_CALL_MS });
+  closer.defer('mongo for reports', () => reports.close());
 
   const cipher = createCredentialCipher(config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
@@ -138,7 +140,7 @@ export async function composeIngress(
   closer.defer('relay', () => {
     hub.close();
   });
-  const metrics = createIngressMetrics(hub.size);
+  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
   const telemetry = createIngressEvents(metrics, log);
   const stopping = new AbortController();
 
@@ -149,20 +151,10 @@ export async function composeIngress(
   });
   const accountStore = createAccountStore(redis, keyspace, inTime);
   const accounts = createAccountRepository(mongo);
-  const intents = createRequestIntents(mongo);
   const { pseudonyms } = compliance;
-  const { recover } = openRecovery({
+  const { recall, keepIntent } = openRecall({
     ...{ mongo, redis, keyspace, queues, store: admissionStore, accountStore, routing, pseudonyms, requestTimeoutMs },
-    ...{ limit: inTime, clock, log },
-  });
-  const recall = createRecall({
-    intents,
-    recover,
-    answers: createAnswerRepository(mongo),
-    cache: createAnswerCache(redis, keyspace),
-    retentionMs,
-    clock,
-    log,
+    ...{ isFull: memory.isFull, retentionMs, clock, log },
   });
   const enqueue = createEnqueue({
     queues,
@@ -194,7 +186,7 @@ export async function composeIngress(
     keyPrefix: config.keyPrefix,
     accessFlags,
     audit,
-    usage: createUsageRepository(mongo),
+    usage: createUsageRepository(reports),
     entities: createEntityRepository(mongo),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     events,
@@ -239,6 +231,7 @@ export async function composeIngress(
         accounts,
         accountStore,
         routing,
+        isFull: memory.isFull,
         takeBack: enqueue.takeBack,
         pseudonyms,
         clock,
@@ -248,7 +241,7 @@ export async function composeIngress(
       hub,
       records,
       recall,
-      keepIntent: createKeepIntent({ intents, clock, log }),
+      keepIntent,
       retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
       events: telemetry,
     }),

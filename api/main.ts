@@ -1,7 +1,7 @@
 import { environment } from '../shared/config/environment.ts';
 import { runProcess } from '../shared/lifecycle/run-process.ts';
 import { composeIngress } from './compose.ts';
-import { servedDocument } from './openapi/served-document.ts';
+import { servedDocument } from './resources/docs/docs-route.ts';
 import { serve } from './http/serve.ts';
 
 /** Of the grace, what is kept for closing the stores; of a short one, half. */

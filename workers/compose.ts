@@ -1,11 +1,9 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { QueueName } from '../shared/contracts/jobs.ts';
-import { openRecovery } from '../shared/admission/open-recovery.ts';
 import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
-import { createRequestIntents } from '../shared/infra/mongo/requests/request-intents.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
@@ -21,9 +19,10 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { unlimited, watchReconnects } from '../shared/infra/redis/timing.ts';
+import { watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -45,8 +44,10 @@ import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
-import { createRecoverLost } from './settlement/recover-lost.ts';
+import { openRecoverLost } from './settlement/recover-lost.ts';
 import { createSweep } from './settlement/sweep.ts';
+import { createPublishNotices } from './webhooks/publish-notices.ts';
+import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
 
 export interface WorkerProcess {
@@ -85,6 +86,10 @@ export async function composeWorker(
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
 
   const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
 
   await prepareDatabase(config.mongodbUri);
   const mongo = await connectMongo(config.mongodbUri);
@@ -116,7 +121,7 @@ export async function composeWorker(
   });
   closer.defer('breakers', () => breakers.stop());
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, publishBooked } = await startWebhooks({
+  const { events, publishBooked, publishNotices } = await startWebhooks({
     config,
     mongo,
     redis,
@@ -184,20 +189,14 @@ export async function composeWorker(
     log.warn('The queue reported an error.', { error });
   });
   closer.defer('queues', () => queues.close());
-  const recovery = openRecovery({
-    ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
-    ...{ limit: unlimited, clock: systemClock, log },
-  });
   const sweep = createSweep({
-    recoverLost: createRecoverLost({ ...recovery, intents: createRequestIntents(mongo), clock: systemClock, log }),
+    ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
+    recoverLost: openRecoverLost({
+      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ isFull: memory.isFull, clock: systemClock, log },
+    }),
     inflight: createInflight(redis, keyspace),
-    admissions,
-    requests,
-    retentionMs,
-    hasReconnectedRecently,
-    leases,
-    runPipeline,
-    log,
+    isExhausted: memory.isExhausted,
   });
   startCompliance({
     mongo,
@@ -262,8 +261,12 @@ export async function composeWorker(
       queues,
       routing,
       admissions,
+      isFull: memory.isFull,
       accountStore,
       leases,
+      workerId,
+      breakers,
+      telemetry,
       events,
       hasReconnectedRecently,
       requestTimeoutMs,
@@ -271,6 +274,11 @@ export async function composeWorker(
       pseudonyms,
       clock: systemClock,
       log,
+    }),
+    publishNotices: createPublishNotices({
+      notices: createNoticeStore(redis, keyspace),
+      leases,
+      publish: publishNotices,
     }),
     measureOutbox: async (shard) => {
       telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));

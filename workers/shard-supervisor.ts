@@ -18,6 +18,7 @@ export interface ShardSupervisorDeps {
   openWorkers: (shard: number, shards: number) => InferenceWorker[];
   dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;
+  publishNotices: (shard: number) => Promise<void>;
   measureOutbox: (shard: number) => Promise<void>;
   log: Logger;
 }
@@ -35,6 +36,7 @@ export interface ShardSupervisor {
 /** A new tenant may be on a shard nobody serves yet. */
 const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
+const NOTICES_MS = 500;
 /** After a round of batches that failed. */
 const DISPATCH_AGAIN_MS = 1_000;
 /** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
@@ -51,13 +53,15 @@ interface ShardTasks {
   dispatching: Repeating;
   sweeping: Repeating;
   settling: Repeating;
+  publishing: Repeating;
   watching: Repeating;
   reconciling: Repeating;
 }
 
 /** Serves every shard that has tenants: its queue, its settlement, its sweep. */
 export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSupervisor {
-  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, measureOutbox, log } = deps;
+  const { directory, settler, sweep, dispatcher, reconcile, listen, openWorkers, publishNotices, measureOutbox, log } =
+    deps;
   const shards = new Map<number, ShardTasks>();
   let directoryWatch: Repeating | undefined;
 
@@ -84,6 +88,11 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
         () => sweep.sweepShard(shard),
         () => SWEEP_MS,
         warn('The sweep', shard),
+      ),
+      publishing: repeat(
+        () => publishNotices(shard),
+        () => NOTICES_MS,
+        warn('Publishing events of ended requests', shard),
       ),
       watching: repeat(
         () => measureOutbox(shard),

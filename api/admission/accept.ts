@@ -10,15 +10,29 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
-import { contextOf, principalOf } from '../http/request-context.ts';
+import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { idempotencyOf } from './idempotency.ts';
-import { ignoredFieldsHeader } from './ignored-fields.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
+
+/** docs/spec/contract.md section 2. */
+const BYTES_MAX = 512;
+
+/** The value of `X-Ignored-Fields`: the names, percent-encoded, as many as there is room for. */
+export function ignoredFieldsHeader(names: readonly string[]): string {
+  let value = '';
+  for (const name of names) {
+    // A lone surrogate has no UTF-8 form: it is written as the replacement character.
+    const next = (value === '' ? '' : `${value}, `) + encodeURIComponent(name.toWellFormed());
+    if (next.length > BYTES_MAX) break;
+    value = next;
+  }
+  return value;
+}
 
 export interface AdmissionEvents {
   'admission.decided': [verdict: string];
@@ -116,16 +130,15 @@ export function createAccept(deps: AcceptDeps) {
     body: ParsedChatBody,
     openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> => {
-    const context = contextOf(res);
+    const { requestId } = contextOf(res);
     const principal = principalOf(res);
-    const { requestId } = context;
     const { shard } = principal;
     const idempotency =
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
     const ignored = ignoredFieldsHeader(body.ignoredFields);
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
-    // Where Redis gives no answer there is no counting either: the refusal must not ask it again.
-    context.counted = true;
+    // The admission script counts the request.
+    claimCount(res);
     await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;

@@ -17,8 +17,8 @@ export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */
   principal?: Principal;
-  /** Whether the request has been counted against the key's rpm; each is counted once. */
-  counted: boolean;
+  /** A handler has claimed to count the request; see `claimCount`. */
+  countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
   /** Takes back what the reader of the body has stored; for a request that turns out not to run. Safe to repeat. */
@@ -30,7 +30,7 @@ const contexts = new WeakMap<Response, RequestContext>();
 /** First in the chain: gives the request its id, which is also the `X-Request-Id` of whatever answer follows. */
 export const assignRequestId: RequestHandler = (_req, res, next) => {
   const requestId = newId('req');
-  contexts.set(res, { requestId, counted: false });
+  contexts.set(res, { requestId, countIsClaimed: false });
   res.setHeader('X-Request-Id', requestId);
   next();
 };
@@ -46,6 +46,17 @@ export function principalOf(res: Response): Principal {
   const { principal } = contextOf(res);
   if (principal === undefined) throw new Error('authenticate must run before this handler');
   return principal;
+}
+
+/**
+ * Whether the caller has to count this request against its key: true once for each request. The claim comes before the
+ * count, so that a refusal does not ask a Redis that has just failed to answer.
+ */
+export function claimCount(res: Response): boolean {
+  const context = contextOf(res);
+  const isFirst = !context.countIsClaimed;
+  context.countIsClaimed = true;
+  return isFirst;
 }
 
 /** The id of what the request creates: every run under one `Idempotency-Key` has the same, so that it exists once. */

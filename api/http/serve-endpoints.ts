@@ -9,7 +9,7 @@ import type { BodyKind, Method, Operation } from '../contract/operation.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { readJsonBody } from './read-json-body.ts';
 import { contextOf, principalOf } from './request-context.ts';
-import { requireScope } from './require-scope.ts';
+import { requireScope } from './authenticate.ts';
 
 export interface Guards {
   authenticate: RequestHandler;

@@ -31,7 +31,7 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
-    // See middleware/require-host.ts.
+    // `requireHost` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
   if (tls === undefined) return createServer(options, app);

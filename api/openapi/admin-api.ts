@@ -1,9 +1,9 @@
 import { ADMIN_ENDPOINTS } from '../admin/admin-endpoints.ts';
 import type { AdminEndpoint } from '../contract/define-endpoint.ts';
 import { RESPONSE_HEADERS, UNIFORM_HEADERS } from '../contract/headers.ts';
-import type { Api } from './api.ts';
-import { describeApi } from './document.ts';
+import type { Api } from './describe-operation.ts';
 import type { OpenApiDocument } from './document.ts';
+import { describeApi } from './document.ts';
 import { errorsOfAdminEndpoint } from './error-responses.ts';
 
 const DESCRIPTION = `The administration of Parley, on a port of its own.

@@ -1,12 +1,37 @@
+import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { headersOf, REQUEST_HEADERS } from '../contract/headers.ts';
-import type { RequestHeaderName } from '../contract/headers.ts';
+import type { Header, RequestHeaderName } from '../contract/headers.ts';
 import { named } from '../contract/json-schema.ts';
 import type { JsonSchema } from '../contract/json-schema.ts';
 import type { Answer, Example, Operation } from '../contract/operation.ts';
 import { paramsOf } from '../contract/path-parameters.ts';
-import type { Api } from './api.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import { fromJoi } from './from-joi.ts';
+
+/** An API to be described: the public one, or the administration. */
+export interface Api<Each extends Operation> {
+  title: string;
+  summary: string;
+  description: string;
+  /** The path below which the endpoints are. */
+  server: string;
+  /** Groups of endpoints, in the order of the document, with what they are about. */
+  tags: Readonly<Record<string, string>>;
+  /** By operation id. */
+  endpoints: Readonly<Record<string, Each>>;
+  /** Headers of answers, by name. */
+  headers: Readonly<Record<string, Header>>;
+  /** Those that every answer of a status has. */
+  headersOfStatus: (status: number) => readonly string[];
+  errorsOf: (endpoint: Each) => readonly ErrorCode[];
+  /** Whether an `Idempotency-Key` has an effect. */
+  isIdempotent: (endpoint: Each) => boolean;
+  securityOf: (endpoint: Each) => readonly object[];
+  securitySchemes: Readonly<Record<string, object>>;
+  /** Paths beside the endpoints. */
+  otherPaths: Readonly<Record<string, object>>;
+  webhooks: Readonly<Record<string, object>>;
+}
 
 type Named<T> = Readonly<Record<string, T>>;
 

@@ -1,12 +1,12 @@
+import type { Operation } from '../contract/operation.ts';
 import { errorSchema } from '../contract/error-schemas.ts';
 import { REQUEST_HEADERS } from '../contract/headers.ts';
 import { namedSchemasIn } from '../contract/json-schema.ts';
-import type { Operation } from '../contract/operation.ts';
 import { PATH_PARAMETERS, templateOf, wireName } from '../contract/path-parameters.ts';
 import { ERRORS } from '../../shared/errors/codes.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
-import type { Api } from './api.ts';
 import { describeOperation } from './describe-operation.ts';
+import type { Api } from './describe-operation.ts';
 import { describeErrorGroup, groupByStatus, nameOfGroup } from './error-responses.ts';
 import type { ErrorGroup } from './error-responses.ts';
 

@@ -1,9 +1,15 @@
+import type { Router } from 'express';
+
 import type { Config } from '../../shared/config/load-config.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { PriceList } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
-import { createTestPayment } from './test-page/test-payment.ts';
+import { createTestPayment, createTestPaymentRoute } from './test-page/test-payment.ts';
+import type { CheckoutRepository } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
+import { createStripeWebhookRoute } from './stripe/route.ts';
+import { createBookPayment } from './book-payment.ts';
+import type { BookPaymentDeps } from './book-payment.ts';
 
 /**
  * `PAYMENTS`; undefined: nothing is sold. `stripeApiUrl` is for tests. Stripe's package is loaded only where it is
@@ -39,4 +45,15 @@ const TEST_PRICES: PriceList = {
 /** What credits cost until an administrator has said so. */
 export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
   return payments === 'test' ? TEST_PRICES : NOTHING;
+}
+
+/** Where the payment's word comes in, without a key: Stripe's callback, or the test page. */
+export function createPaymentRoute(
+  { stripe }: { stripe?: StripePayment },
+  deps: BookPaymentDeps & { checkouts: CheckoutRepository },
+): Router {
+  const bookPayment = createBookPayment(deps);
+  return stripe === undefined
+    ? createTestPaymentRoute({ ...deps, bookPayment })
+    : createStripeWebhookRoute({ ...deps, stripe, bookPayment });
 }

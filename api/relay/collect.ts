@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './terminal-error.ts';
+import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
 
 interface Collected {
   literals: string[];

@@ -6,7 +6,7 @@ import { SSE_PING, createSseWriter } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './terminal-error.ts';
+import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.ts';
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
@@ -23,6 +23,8 @@ const SSE_HEADERS = {
 export interface RelayTimes {
   pingMs?: number;
   drainMs?: number;
+  /** How long after the request's time limit the relay waits for an end. */
+  marginMs?: number;
 }
 
 export interface ForwardOptions extends RelayTimes {
@@ -46,12 +48,15 @@ export interface Forwarder {
 
 /** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs, pingMs = PING_MS, drainMs = DRAIN_MS } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
+  const { pingMs = PING_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(() => undefined);
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
   let pingIsDue = false;
+  /** The number that the next event has. */
+  let nextSeq = fromSeq;
 
   const onAny = (entry: StreamEntry) => {
     if (write === undefined) early.push(entry);
@@ -82,10 +87,11 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (write === undefined) pingIsDue = true;
     else sendPing();
   }, pingMs);
+  // No worker lives that could end the request, so the client hears of its end from here.
   const deadline = setTimeout(() => {
-    if (res.headersSent) res.destroy();
+    if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
     else done.reject(relayTimeout());
-  }, timeoutMs + DEADLINE_MARGIN_MS);
+  }, timeoutMs + marginMs);
 
   function close(): void {
     clearInterval(ping);
@@ -114,6 +120,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
           }
         }
         commit();
+        nextSeq = entry.lastSeq + 1;
         const text = sse.events(entry, fromSeq);
         if (terminal === undefined) {
           writer.write(text);

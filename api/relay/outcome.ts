@@ -1,9 +1,40 @@
-import type { StreamEntry } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import type { ErrorObject } from '../../shared/errors/error-body.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
-import { errorOf } from './terminal-error.ts';
+
+/**
+ * A worker ends a request at its deadline, and the sweep does where no worker is left. Only when even that is missing
+ * does the relay give up, this much later.
+ */
+export const DEADLINE_MARGIN_MS = 20_000;
+
+export function relayTimeout(): ServiceError {
+  return new ServiceError('timeout', 'The request did not end within its time limit.');
+}
+
+/** The same as the last event of a stream that has begun. */
+export function timedOut(): Terminal {
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  return { finishReason: 'error', usage, error: toErrorDetail(relayTimeout()) };
+}
+
+/** The HTTP error for a request that ended without an answer; undefined when there is one to send. */
+export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | undefined {
+  const { error, finishReason } = terminal;
+  if (error !== undefined) {
+    return new ServiceError(error.code, error.message, {
+      ...(error.param === undefined ? {} : { param: error.param }),
+      ...(error.reason === undefined ? {} : { reason: error.reason }),
+      ...(error.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: error.retryAfterSeconds }),
+    });
+  }
+  if (finishReason === 'cancelled' && !hasText)
+    return new ServiceError('conflict', 'The request was cancelled before it had an answer.');
+  return undefined;
+}
 
 /** How a request ended, as its look-up shows it: with an answer, as JSON text, or with an error. */
 export type Outcome = { responseJson: string } | { error: ErrorObject };

@@ -1,6 +1,30 @@
 import type { ServerResponse } from 'node:http';
 
-import { dropUnread } from './drop-unread.ts';
+/**
+ * Ends the connection of a client that takes nothing for `drainMs` (docs/architecture/facts.md section 4); to be called
+ * with the last text of an answer. A client that reads, however slowly, has all the time it needs: Node's limit counts
+ * from the last progress.
+ */
+export function dropUnread(res: ServerResponse, drainMs: number): void {
+  res.setTimeout(drainMs, () => res.destroy());
+}
+
+/**
+ * Resolves when the client has taken what was written; false: its connection is over. A client that takes longer than
+ * `drainMs` is dropped (docs/architecture/facts.md section 4).
+ */
+export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const dropping = setTimeout(() => res.destroy(), drainMs);
+    const settle = () => {
+      clearTimeout(dropping);
+      res.off('drain', settle).off('close', settle);
+      resolve(!res.destroyed);
+    };
+    res.once('drain', settle).once('close', settle);
+    if (res.destroyed) settle();
+  });
+}
 
 /** Writes to a client no faster than it reads. */
 export interface PacedWriter {

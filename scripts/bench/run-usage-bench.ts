@@ -1,7 +1,7 @@
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { BUCKET_MS, rollUp, rollUpIdOf } from '../../shared/domain/usage/roll-up.ts';
 import type { BookedRequest, RollUp } from '../../shared/domain/usage/roll-up.ts';
-import { monthStart } from '../../api/resources/usage/buckets.ts';
+import { monthStart } from '../../api/resources/usage/usage-query.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../shared/infra/mongo/catalogue.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';

@@ -4,6 +4,7 @@ export interface BatchState {
   id: string;
   status: string;
   request_counts: { total: number; completed: number; failed: number };
+  waiting_for: string | null;
 }
 
 interface BatchResult {

@@ -16,6 +16,7 @@ import type {
   AdmissionStore,
   AdmissionTerms,
 } from '../infra/redis/requests/admission-store.ts';
+import { isOutOfMemory } from '../infra/redis/memory-watch.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -24,6 +25,8 @@ export interface AdmissionDeps {
   accounts: AccountRepository;
   accountStore: AccountStore;
   routing: RoutingCache;
+  /** Whether Redis has no room for new requests. */
+  isFull: () => boolean;
   takeBack: (requestId: string, principal: Principal) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
@@ -84,12 +87,23 @@ function toEnvelope(
   };
 }
 
+/** Long enough for some requests to end; the refusal costs Redis nothing, so asking again does no harm. */
+const FULL_RETRY_SECONDS = 2;
+
+/** Redis has no room: the caller may come again when some requests have ended (docs/spec/contract.md section 8). */
+function noRoom(cause?: unknown): ServiceError {
+  return new ServiceError('model_unavailable', 'The service has no room for new requests; try again shortly.', {
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
 /**
  * Admits a request: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue, from when on
  * the tenant's credits are held; the request that an earlier call with the same Idempotency-Key made; or the refusal. Throws `model_unavailable` where a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
-  const { store, accounts, accountStore, routing, takeBack, pseudonyms, clock, log } = deps;
+  const { store, accounts, accountStore, routing, isFull, takeBack, pseudonyms, clock, log } = deps;
 
   async function loadBook({ tenantId, shard }: Principal): Promise<void> {
     try {
@@ -125,6 +139,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
+      // Refused whole, so there is nothing to take back, and a tombstone would take memory.
+      if (isOutOfMemory(cause)) throw noRoom(cause);
       // The answer is lost, not necessarily the admission: it is taken back in the background and never enqueued.
       takeBack(requestId, principal);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
@@ -140,6 +156,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   return async (call) => {
+    if (isFull()) throw noRoom();
     const tier = call.request.model ?? call.principal.defaultModel;
     let admission = await tryOnce(call, tier);
     if (admission.verdict === 'load') {

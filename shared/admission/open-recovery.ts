@@ -18,7 +18,7 @@ import type { RecoverRequest } from './recover-request.ts';
 
 export interface OpenRecoveryDeps extends Pick<
   AdmissionDeps,
-  'store' | 'accountStore' | 'routing' | 'pseudonyms' | 'clock'
+  'store' | 'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock'
 > {
   mongo: MongoConnection;
   redis: RedisClient;

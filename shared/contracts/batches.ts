@@ -1,9 +1,18 @@
 /** `failed`: its lines never arrived whole. The other words are those of docs/spec/contract.md section 3. */
-export type BatchStatus =
-  'validating' | 'in_progress' | 'completed' | 'failed' | 'expired' | 'cancelling' | 'cancelled';
+export const BATCH_STATUSES = [
+  'validating',
+  'in_progress',
+  'completed',
+  'failed',
+  'expired',
+  'cancelling',
+  'cancelled',
+] as const;
+export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
 /** What keeps a batch from sending its next line. */
-export type BatchWait = 'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue';
+export type BatchWait =
+  'tpm' | 'credits' | 'budget' | 'daily_requests' | 'test_tokens' | 'account' | 'queue' | 'provider';
 
 /** docs/spec/contract.md section 3. */
 export const BATCH_LIMITS = {
@@ -16,6 +25,8 @@ export const BATCH_LIMITS = {
   lifeMs: 24 * 3_600_000,
   /** From the batch's making: 30 days after the latest moment at which it can end. */
   keptMs: 31 * 24 * 3_600_000,
+  /** Of a line that fails by its provider while other lines succeed; docs/spec/contract.md section 8, Batches. */
+  triesMax: 5,
   /** Of the key's tokens a minute, so that its other requests are not locked out. */
   tpmShare: 0.8,
 } as const;

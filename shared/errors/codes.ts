@@ -2,114 +2,97 @@ import { CHAT_LIMITS } from '../contracts/chat-request.ts';
 
 /**
  * Every error a caller can see, one row each (docs/spec/interface.md section 7, docs/spec/contract.md section 2).
- * `retry` is for the attempt loop: 'never' ends the request, 'next' lets it try again or take the next target.
  * `meaning` is for the API document: when a caller sees the error.
  */
 export const ERRORS = {
-  missing_api_key: { status: 401, type: 'authentication_error', retry: 'never', meaning: 'No API key was sent.' },
+  missing_api_key: { status: 401, type: 'authentication_error', meaning: 'No API key was sent.' },
   invalid_api_key: {
     status: 401,
     type: 'authentication_error',
-    retry: 'never',
     meaning: 'The API key is unknown, malformed or revoked.',
   },
-  expired_api_key: { status: 401, type: 'authentication_error', retry: 'never', meaning: 'The API key has expired.' },
+  expired_api_key: { status: 401, type: 'authentication_error', meaning: 'The API key has expired.' },
   endpoint_not_allowed: {
     status: 403,
     type: 'permission_error',
-    retry: 'never',
     meaning: "The key's scopes do not cover this endpoint, or the call would grant more than the key has.",
   },
   account_suspended: {
     status: 403,
     type: 'permission_error',
-    retry: 'never',
     meaning: 'An administrator has suspended the account.',
   },
   insufficient_credits: {
     status: 402,
     type: 'billing_error',
-    retry: 'never',
     meaning: 'The credits are used up, or held by requests in progress (`reason: "in_flight"`).',
   },
   budget_exceeded: {
     status: 402,
     type: 'billing_error',
-    retry: 'never',
     meaning: 'The monthly token budget is used up, or held by requests in progress.',
   },
   rpm_exceeded: {
     status: 429,
     type: 'rate_limit_error',
-    retry: 'never',
     meaning: 'A limit of requests is reached; the message names it.',
   },
   tpm_exceeded: {
     status: 429,
     type: 'rate_limit_error',
-    retry: 'never',
     meaning: 'A limit of tokens is reached; the message names it.',
   },
   invalid_request: {
     status: 400,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: 'The request is malformed, or a field is missing or invalid; `param` names the field.',
   },
   message_too_long: {
     status: 400,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: `A message has more than ${CHAT_LIMITS.contentMax.toLocaleString('en')} characters.`,
   },
   too_many_messages: {
     status: 400,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: `\`messages\` has more than ${CHAT_LIMITS.messagesMax} items.`,
   },
   content_policy_violation: {
     status: 400,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: 'Moderation flagged the messages.',
   },
   model_unavailable: {
     status: 503,
     type: 'overloaded_error',
-    retry: 'next',
     meaning: 'No provider or store can serve the request at the moment.',
   },
-  timeout: { status: 504, type: 'timeout_error', retry: 'next', meaning: 'The request reached its time limit.' },
-  not_found: { status: 404, type: 'not_found_error', retry: 'never', meaning: 'No such resource in this tenant.' },
-  gone: { status: 410, type: 'invalid_request_error', retry: 'never', meaning: 'The resource has expired.' },
+  timeout: { status: 504, type: 'timeout_error', meaning: 'The request reached its time limit.' },
+  not_found: { status: 404, type: 'not_found_error', meaning: 'No such resource in this tenant.' },
+  gone: { status: 410, type: 'invalid_request_error', meaning: 'The resource has expired.' },
   method_not_allowed: {
     status: 405,
     type: 'not_found_error',
-    retry: 'never',
     meaning: 'The path does not support this method; the header `Allow` lists those that it supports.',
   },
-  payload_too_large: { status: 413, type: 'invalid_request_error', retry: 'never', meaning: 'The body is too large.' },
+  payload_too_large: { status: 413, type: 'invalid_request_error', meaning: 'The body is too large.' },
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: 'The endpoint does not accept this content type.',
   },
   conflict: {
     status: 409,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: 'The state of the resource does not allow this.',
   },
   idempotency_mismatch: {
     status: 422,
     type: 'invalid_request_error',
-    retry: 'never',
     meaning: 'The `Idempotency-Key` was used with a different body.',
   },
-  internal_error: { status: 500, type: 'api_error', retry: 'never', meaning: 'The service failed.' },
-} as const satisfies Record<string, { status: number; type: string; retry: 'never' | 'next'; meaning: string }>;
+  internal_error: { status: 500, type: 'api_error', meaning: 'The service failed.' },
+} as const satisfies Record<string, { status: number; type: string; meaning: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
 

@@ -32,8 +32,11 @@ const FIELDS = {
   acceptedAt: '1700000000123',
 };
 
+/** How a line ends, whatever its request id is. */
+type Ended = LineEnd extends infer End ? (End extends LineEnd ? Omit<End, 'requestId'> : never) : never;
+
 /** A line that has run, with the increments of its answer in entries as a stream has them. */
-function ran(index: number, deltas: string[], terminal: Terminal = STOP, fields: Record<string, string> = {}): LineEnd {
+function ran(index: number, deltas: string[], terminal: Terminal = STOP, fields: Record<string, string> = {}): Ended {
   const first = { lastSeq: deltas.length, payload: encodeEntry(deltas) };
   const last = { lastSeq: deltas.length + 2, payload: encodeEntry([], terminal) };
   const entries = deltas.length === 0 ? [last] : [first, last];
@@ -44,8 +47,12 @@ async function makeBatch(count: number): Promise<string> {
   return String((await postLines(service, tenant.key, itemsOf(count))).body.id);
 }
 
-async function end(batchId: string, ...ends: LineEnd[]): Promise<void> {
-  await createBatchWorkRepository(service.mongo).end(tenant.tenantId, batchId, ends);
+async function end(batchId: string, ...ends: Ended[]): Promise<void> {
+  const work = createBatchWorkRepository(service.mongo);
+  const lines = await work.waiting(tenant.tenantId, batchId, -1, 10_000);
+  const requestIds = new Map(lines.map(({ index, requestId }) => [index, requestId]));
+  const named = ends.map((one) => ({ ...one, requestId: requestIds.get(one.index) ?? '' }));
+  await work.end(tenant.tenantId, batchId, named);
 }
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
@@ -91,7 +98,7 @@ describe('GET /batches/{id}/results', () => {
     expect((await results(id))[0]?.response).toMatchObject({ metadata: { a: ['b'] } });
   });
 
-  it.each<[string, LineEnd, object]>([
+  it.each<[string, Ended, object]>([
     [
       'a failure after text',
       ran(0, ['Hal'], { ...STOP, finishReason: 'error', error: { code: 'timeout', message: 'It took too long.' } }),
@@ -126,7 +133,10 @@ describe('GET /batches/{id}/results', () => {
     const answer = await createAnswerCache(service.redis, service.keyspace).read(0, requestId);
     if (answer === undefined) throw new Error('The request has not ended');
     const id = await makeBatch(1);
-    await createBatchWorkRepository(service.mongo).renumber(tenant.tenantId, id, 0, requestId);
+    const work = createBatchWorkRepository(service.mongo);
+    const [line] = await work.waiting(tenant.tenantId, id, -1, 1);
+    if (line === undefined) throw new Error('The batch has no line');
+    await work.renumber(tenant.tenantId, id, line, { requestId });
 
     await end(id, { index: 0, status: 'completed', answer });
 

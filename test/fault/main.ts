@@ -24,11 +24,11 @@ function readOptions(): FaultOptions | undefined {
 async function main(): Promise<number> {
   const options = readOptions();
   if (options === undefined) return 1;
-  const { names, rounds, minutes } = options;
+  const { names, rounds, ...durations } = options;
   const experiments = EXPERIMENTS.filter(({ name, isLong = false }) =>
     names.length === 0 ? !isLong : names.includes(name),
   );
-  return runSupervised('fault', print, (task) => runSuite(task, { experiments, rounds, minutes, print }));
+  return runSupervised('fault', print, (task) => runSuite(task, { experiments, rounds, durations, print }));
 }
 
 process.exitCode = await main();

@@ -4,7 +4,7 @@ import type { Outcome } from './run-experiment.ts';
 import type { ClientRequest, Evidence } from './checker/evidence.ts';
 import { isRefused, isTerminal } from './checker/requests-by-id.ts';
 
-const INVARIANTS = ['I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I8'] as const;
+const INVARIANTS = ['I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I8', 'I9'] as const;
 
 const HEADER = [
   ...['experiment', 'own checks', 'requests', 'terminals', 'completed', 'failed', 'cancelled', 'refused', 'left'],

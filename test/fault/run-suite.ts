@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../scripts/harness/program.ts';
 import type { SupervisedTask } from '../../scripts/harness/run-supervised.ts';
 import { renderFaults } from './checker/verdict.ts';
-import type { Experiment } from './experiment.ts';
+import type { Durations, Experiment } from './experiment.ts';
 import { renderReport } from './report.ts';
 import { hasPassed, runExperiment } from './run-experiment.ts';
 import type { Outcome } from './run-experiment.ts';
@@ -15,20 +15,20 @@ const FAILED_DIR = join(ROOT, '.data', 'fault-logs');
 export interface Suite {
   experiments: readonly Experiment[];
   rounds: number;
-  minutes: number;
+  durations: Durations;
   print: (line: string) => void;
 }
 
 /** Returns the exit code. */
 export async function runSuite({ supervisor, dataDir }: SupervisedTask, suite: Suite): Promise<number> {
-  const { experiments, rounds, minutes, print } = suite;
+  const { experiments, rounds, durations, print } = suite;
   const outcomes: Outcome[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const { name: experimentName, ...experiment } of experiments) {
       const name = rounds === 1 ? experimentName : `${experimentName}#${round}`;
       print(`${name}: ${experiment.title} ...`);
       const place = { dataDir: join(dataDir, name), signal: supervisor.signal };
-      const outcome = await runExperiment({ ...experiment, name }, place, 'full', minutes);
+      const outcome = await runExperiment({ ...experiment, name }, place, 'full', durations);
       outcomes.push(outcome);
       print(`${name}: ${hasPassed(outcome) ? 'passed' : 'FAILED'} in ${outcome.seconds.toFixed(0)} s`);
       if (!hasPassed(outcome)) await explain(outcome, place.dataDir, print);

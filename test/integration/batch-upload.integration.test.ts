@@ -165,6 +165,28 @@ describe('an upload', () => {
     expect((await models.batches.findOne({}).lean())?.status).toBe('in_progress');
   });
 
+  it('that broke off is not listed as a batch', async () => {
+    const list = () => createBatchRepository(mongo).list('ten_1', { limit: 20, order: 'desc' });
+    const { upload } = open();
+    await addMany(upload, 600);
+    expect(await list()).toHaveLength(1);
+    const row = await models.batches.findOne({}).lean();
+    await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), NOW);
+
+    expect(await list()).toEqual([]);
+    expect(await createBatchRepository(mongo).countOpen('ten_1', 3)).toBe(0);
+    expect(await stored()).toEqual([0, 0]);
+  });
+
+  it('that is not yet taken away is not listed as a batch, either', async () => {
+    const { upload } = open();
+    await addMany(upload, 600);
+    await models.batches.updateOne({}, { $set: { status: 'failed' } });
+
+    const query = { limit: 20, order: 'desc' } as const;
+    expect(await createBatchRepository(mongo).list('ten_1', query)).toEqual([]);
+  });
+
   it('that cannot be taken back is said to the operator', async () => {
     const { upload, log } = open({ remove: away });
     await addMany(upload, 600);

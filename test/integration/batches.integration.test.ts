@@ -207,5 +207,5 @@ describe('batches of several tenants', () => {
     expect(ran).toBeLessThan(1_500);
     await lab.cancel(largeId);
     await lab.until(largeId, 'to end', ({ status }) => status === 'cancelled');
-  });
+  }, 60_000);
 });

@@ -6,7 +6,7 @@ import { Worker } from 'bullmq';
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { awaitTurn } from '../../workers/pipeline/claim.ts';
+import { hasTurn } from '../../workers/pipeline/claim.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
@@ -187,43 +187,34 @@ describe('a lost lock', () => {
 
 describe('a delivery after the first', () => {
   const delivery = (requestId: string, attempt: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', attempt });
-  /** Whether the turn has come within a moment. */
-  async function hasTurn(requestId: string, attempt: number, hasReconnectedRecently = () => false): Promise<boolean> {
-    let isOver = false;
-    const leaseLeftMs = (shard: number, id: string) =>
-      isOver ? Promise.resolve(0) : lab.requests.leaseLeftMs(shard, id);
-    const turn = awaitTurn(
-      { requests: { leaseLeftMs }, hasReconnectedRecently: () => !isOver && hasReconnectedRecently() },
-      delivery(requestId, attempt),
-    );
-    const outcome = await Promise.race([turn.then(() => true), pause(600, false)]);
-    isOver = true;
-    await turn;
-    return outcome;
-  }
+  const turnOf = (requestId: string, attempt: number, hasReconnectedRecently = () => false) =>
+    hasTurn({ requests: lab.requests, hasReconnectedRecently }, delivery(requestId, attempt));
 
-  it('waits while the attempt that runs the request renews its lease, and no longer', async () => {
+  it('gives its place back while the attempt that runs the request renews its lease, and no longer', async () => {
     const request = await lab.admit();
     const { requestId } = request;
-    expect(await hasTurn(requestId, 2)).toBe(true);
+    expect(await turnOf(requestId, 2)).toBe(true);
     await lab.run(request, 1);
 
-    expect(await hasTurn(requestId, 1)).toBe(true);
-    expect(await hasTurn(requestId, 2)).toBe(false);
-    const turn = awaitTurn({ requests: lab.requests, hasReconnectedRecently: () => false }, delivery(requestId, 2));
+    expect(await turnOf(requestId, 1)).toBe(true);
+    expect(await turnOf(requestId, 2)).toBe(false);
     await lab.redis.hset(lab.keys.record(requestId), 'leased', 1);
-    await turn;
+    expect(await turnOf(requestId, 2)).toBe(true);
     await lab.requests.renew(request.ref(1), needs(0));
-    expect(await hasTurn(requestId, 2)).toBe(false);
+    expect(await turnOf(requestId, 2)).toBe(false);
   });
 
   it('waits while Redis has just come back: the lease may have run out although its worker lives', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.redis.hset(lab.keys.record(request.requestId), 'leased', 1);
+    let isBack = true;
+    const turn = turnOf(request.requestId, 2, () => isBack);
 
-    expect(await hasTurn(request.requestId, 2, () => true)).toBe(false);
-    expect(await hasTurn(request.requestId, 2)).toBe(true);
+    expect(await Promise.race([turn, pause(600, 'waits')])).toBe('waits');
+
+    isBack = false;
+    expect(await turn).toBe(true);
   });
 });
 

@@ -75,4 +75,21 @@ describe('the head of a stream', () => {
     expect(text).toContain('"finish_reason":"error"');
     expect(text).not.toContain('[DONE]');
   });
+
+  it('ends with the typed timeout where nobody is left to end the request', async () => {
+    const request = await relay.start();
+    await request.append('Hello', ' there');
+    const stream = await serve(request.requestId, { existing: true, timeoutMs: 300, marginMs: 200 });
+
+    const text = await stream.ended;
+
+    expect(text).toContain('"content":" there"');
+    const last = text.slice(text.lastIndexOf('id: '));
+    expect(last).toMatch(/^id: 3\n/);
+    expect(last).toContain('"finish_reason":"error"');
+    expect(last).toContain('"code":"timeout"');
+    expect(text).not.toContain('[DONE]');
+    // The connection ends as one that is whole: chunked encoding has its last chunk.
+    expect(text.endsWith('0\r\n\r\n')).toBe(true);
+  });
 });

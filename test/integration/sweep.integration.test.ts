@@ -17,6 +17,7 @@ let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
 let taken: Delivery[];
+let isExhausted: boolean;
 let hasReconnectedRecently: boolean;
 let runPipeline: (delivery: Delivery) => Promise<void>;
 beforeEach(async () => {
@@ -24,6 +25,7 @@ beforeEach(async () => {
   queues = createChatQueues(lab.redis, lab.keyspace, () => undefined);
   taken = [];
   hasReconnectedRecently = false;
+  isExhausted = false;
   runPipeline = (delivery) => {
     taken.push(delivery);
     return Promise.resolve();
@@ -43,6 +45,7 @@ function newSweep(processId: string): Sweep {
     recoverLost: () => Promise.resolve(),
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => hasReconnectedRecently,
+    isExhausted: () => isExhausted,
     leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
     log: createRecordingLog(),
@@ -128,6 +131,15 @@ describe('an admission', () => {
     expect(taken).toEqual([]);
     expect(await stateOf(request)).toBe('accepted');
     expect(Number(await lookAgainAt(request))).toBeGreaterThan(Date.now());
+  });
+
+  it('is run by the sweep when Redis is too full for the queue to hand it out', async () => {
+    const request = await accepted({ withJob: true });
+    isExhausted = true;
+
+    await sweep.sweepShard(SHARD);
+
+    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 1 }]);
   });
 
   it('is taken over for its end when its deadline has passed in the queue', async () => {

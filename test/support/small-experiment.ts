@@ -12,7 +12,7 @@ export const EXPERIMENT_MS = 120_000;
 
 /**
  * An experiment of `npm run test:fault` with about a tenth of its requests, and the test run's MongoDB: everything that
- * speaks against the invariants I1-I8 and against its own promises.
+ * speaks against the invariants I1-I9 and against its own promises.
  */
 export async function faultsOf(experiment: Experiment): Promise<string[]> {
   const dataDir = await mkdtemp(join(tmpdir(), `parley-${experiment.name}-`));

@@ -15,6 +15,10 @@ export interface ServeOptions extends RelayTimes {
   lazy?: boolean;
   /** What happens between the opening of the relay and the sending of the stream. */
   between?: Promise<unknown>;
+  /** The stream may have begun. */
+  existing?: boolean;
+  /** The request's time limit. */
+  timeoutMs?: number;
 }
 
 export interface ServedStream {

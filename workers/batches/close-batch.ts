@@ -3,8 +3,10 @@ import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import type { KeepLead } from './fill-lane.ts';
 import { isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -12,6 +14,7 @@ import type { ReadLines } from './read-lines.ts';
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'finish' | 'told'>;
   admissions: Pick<AdmissionStore, 'void'>;
+  lane: Pick<BatchLane, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
   clock: Clock;
@@ -20,29 +23,35 @@ export interface CloseBatchDeps {
 type Closing = 'cancelled' | 'expired';
 
 const NOT_RUN: Record<Closing, ErrorDetail> = {
-  cancelled: { code: 'conflict', message: 'The batch was cancelled before this line ran.' },
+  cancelled: { code: 'conflict', message: 'The batch was cancelled before this line had an answer.' },
   expired: {
     code: 'timeout',
-    message: `The batch expired before this line ran: a batch has ${BATCH_LIMITS.lifeMs / 3_600_000} hours.`,
+    message: `The batch expired before this line had an answer: a batch has ${BATCH_LIMITS.lifeMs / 3_600_000} hours.`,
   },
 };
 
 /** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
-export function createCloseBatch({ work, admissions, lines, events, clock }: CloseBatchDeps) {
+export function createCloseBatch({ work, admissions, lane, lines, events, clock }: CloseBatchDeps) {
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
   }
 
   /** Ends what waits, here or in the lane. What a worker has is let finish: it may be paid for already. */
-  async function endWaiting(batch: OpenBatch, closing: Closing): Promise<void> {
+  async function endWaiting(batch: OpenBatch, closing: Closing, keepLead: KeepLead): Promise<void> {
     const { tenantId, shard, keyId, _id: batchId } = batch.row;
+    // First of all: what Redis does not know after this can never run, whoever still has it in hand.
+    await lane.close(shard, batchId);
+    rewind(batch);
     while (!batch.isRead) {
       batch.ready = [];
+      batch.later = [];
+      await keepLead();
       await lines.more(batch);
     }
     batch.ready = [];
-    for (const [index, requestId] of batch.inFlight) {
+    batch.later = [];
+    for (const [index, { requestId }] of batch.inFlight) {
       const state = await admissions.void(requestId, { shard, tenantId, keyId });
       if (state !== 'running' && state !== 'done') batch.inFlight.delete(index);
     }
@@ -62,11 +71,11 @@ export function createCloseBatch({ work, admissions, lines, events, clock }: Clo
 
   return {
     /** Ends the batch where that is due; true: it has ended. Safe to repeat. */
-    async closeIfDue(batch: OpenBatch): Promise<boolean> {
+    async closeIfDue(batch: OpenBatch, keepLead: KeepLead): Promise<boolean> {
       const closing = closingOf(batch);
       // A line that Redis has lost, or taken back, comes to wait once more: it is not sent again, either.
-      const isToEnd = !batch.isClosed || batch.ready.length > 0;
-      if (closing !== undefined && isToEnd) await endWaiting(batch, closing);
+      const isToEnd = !batch.isClosed || batch.ready.length + batch.later.length > 0;
+      if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;
       const hasEnded = await finish(batch, closing ?? 'completed');
       if (!hasEnded) rewind(batch);

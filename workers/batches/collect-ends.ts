@@ -1,53 +1,117 @@
+import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
-import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import type {
+  BatchWorkRepository,
+  LineEnd,
+  WaitingLine,
+} from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { answeredAt, endOf, isPassing, nextRetry } from './line-retry.ts';
 import type { OpenBatch } from './open-batch.ts';
+import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
 
 export interface CollectEndsDeps {
-  work: Pick<BatchWorkRepository, 'end'>;
+  work: Pick<BatchWorkRepository, 'end' | 'renumber' | 'count'>;
   lane: Pick<BatchLane, 'states'>;
   answers: Pick<AnswerCache, 'read' | 'shorten'>;
   lines: Pick<ReadLines, 'again'>;
+  watch: Pick<ProviderWatch, 'noteEnd' | 'hasAnsweredSince'>;
   /** How long Redis keeps an answer that the results have. */
   retentionMs: number;
+  clock: Clock;
+  random: () => number;
 }
 
 /** Answers may be large: so many are in memory at once. */
 const GROUP = 50;
 
-/** Brings the answers of ended lines from Redis into the batch's results. */
-export function createCollectEnds({ work, lane, answers, lines, retentionMs }: CollectEndsDeps) {
-  async function toEnd(shard: number, [index, requestId]: readonly [number, string]): Promise<LineEnd | undefined> {
-    const ended = await answers.read(shard, requestId);
+/** A line's request that has ended. */
+interface EndedTry {
+  line: WaitingLine;
+  answer: Pick<EndedAnswer, 'fields' | 'entries'>;
+  end: ReturnType<typeof endOf>;
+}
+
+/**
+ * Brings the answers of ended lines from Redis into the batch's results. A line that failed without text for a passing
+ * reason goes back to those that wait, as a request of its own (docs/spec/contract.md section 8, Batches).
+ */
+export function createCollectEnds(deps: CollectEndsDeps) {
+  const { work, lane, answers, lines, watch, retentionMs, clock, random } = deps;
+
+  async function read(shard: number, line: WaitingLine): Promise<EndedTry | undefined> {
+    const ended = await answers.read(shard, line.requestId);
     if (ended === undefined) return undefined;
     const { fields, entries } = ended;
-    return { index, status: fields['status'] === 'completed' ? 'completed' : 'failed', answer: { fields, entries } };
+    return { line, answer: { fields, entries }, end: endOf(ended) };
   }
 
-  async function take(batch: OpenBatch, group: readonly (readonly [number, string])[]): Promise<void> {
-    const { tenantId, shard, _id: batchId } = batch.row;
-    const ends = (await Promise.all(group.map((line) => toEnd(shard, line)))).filter((end) => end !== undefined);
-    await work.end(tenantId, batchId, ends);
+  function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
+    if (end.terminal === undefined || !isPassing(end)) return undefined;
+    const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
+    const isOwnFault =
+      answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
+    return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
+  }
+
+  function toEnd({ line, answer }: EndedTry): LineEnd {
+    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer };
+  }
+
+  async function endAll(batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
+    const { tenantId, _id: batchId } = batch.row;
+    const written = await work.end(tenantId, batchId, ends);
     for (const { index, status } of ends) {
       batch.inFlight.delete(index);
       batch.counts[status] += 1;
     }
-    await Promise.all(group.map(([, requestId]) => answers.shorten(shard, requestId, retentionMs)));
+    // Some had ended before: by an earlier try of this call, or with the entity that they belonged to.
+    if (written < ends.length) batch.counts = await work.count(tenantId, batchId);
+  }
+
+  async function putBack(batch: OpenBatch, { line }: EndedTry, retry: LineRetry): Promise<void> {
+    const { tenantId, _id: batchId } = batch.row;
+    const next = { requestId: newId('req'), retry };
+    const isOwn = await work.renumber(tenantId, batchId, line, next);
+    if (!isOwn) return lines.again(batch, line.index);
+    batch.inFlight.delete(line.index);
+    batch.later.push({ index: line.index, ...next });
+  }
+
+  async function take(batch: OpenBatch, group: readonly WaitingLine[]): Promise<void> {
+    const { shard } = batch.row;
+    const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
+    for (const { answer, end } of tries) {
+      if (end.terminal !== undefined) watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, isPassing(end));
+    }
+    const ends: LineEnd[] = [];
+    const again: Promise<void>[] = [];
+    for (const one of tries) {
+      const retry = batch.isClosed ? undefined : retryOf(one);
+      if (retry === undefined) ends.push(toEnd(one));
+      else again.push(putBack(batch, one, retry));
+    }
+    await Promise.all(again);
+    await endAll(batch, ends);
+    await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
   }
 
   return async (batch: OpenBatch): Promise<void> => {
-    const inFlight = [...batch.inFlight];
+    const inFlight = [...batch.inFlight.values()];
     if (inFlight.length === 0) return;
     const states = await lane.states(
       batch.row.shard,
-      inFlight.map(([, requestId]) => requestId),
+      inFlight.map(({ requestId }) => requestId),
     );
     const ended = inFlight.filter((_line, at) => states[at] === 'done');
     for (let from = 0; from < ended.length; from += GROUP) await take(batch, ended.slice(from, from + GROUP));
     // Redis came back without it, or the lane gave it back: it is sent again, and the book takes its charge once.
     const lost = inFlight.filter((_line, at) => states[at] === undefined || states[at] === 'void');
-    for (const [index] of lost) await lines.again(batch, index);
+    for (const { index } of lost) await lines.again(batch, index);
   };
 }
 

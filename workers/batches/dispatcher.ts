@@ -1,5 +1,6 @@
 import { isEndedBatch } from '../../shared/contracts/batches.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { BATCH_LEASE } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -9,13 +10,15 @@ import type { CollectEnds } from './collect-ends.ts';
 import type { FillLane } from './fill-lane.ts';
 import { openBatch, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
+import type { ProviderWatch } from './provider-watch.ts';
 
 export interface DispatcherDeps {
   work: Pick<BatchWorkRepository, 'open' | 'count' | 'note' | 'abandon'>;
   fillLane: FillLane;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
-  leases: Pick<LeaderLease, 'hold' | 'release'>;
+  watch: Pick<ProviderWatch, 'isDown'>;
+  leases: Pick<LeaderLease, 'hold' | 'renew' | 'release'>;
   /** Redis came back a moment ago: workers may yet replay what it has lost. */
   hasReconnectedRecently: () => boolean;
   clock: Clock;
@@ -28,14 +31,18 @@ export interface Dispatcher {
   release(shard: number): Promise<void>;
 }
 
-const TASK = 'batches';
+/** The lease ran out during a round: what is known may be another process's to know. */
+class LeadLost extends Error {
+  override readonly name = 'LeadLost';
+}
+
 /** While lines run, and while there is nothing to do. */
 const BUSY_MS = 100;
 const IDLE_MS = 1_000;
 /** How old what is known of the shard's batches may be: a cancel is heard within that time. */
 const ROWS_MS = 500;
-/** An upload that takes longer has lost its ingress. */
-const UPLOAD_MAX_MS = 3_600_000;
+/** An upload that takes longer has lost its ingress: a request has five minutes to arrive. */
+const UPLOAD_MAX_MS = 600_000;
 
 interface ShardBatches {
   open: Map<string, OpenBatch>;
@@ -47,7 +54,7 @@ interface ShardBatches {
  * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
  */
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { work, fillLane, collectEnds, closeBatch, leases, hasReconnectedRecently, clock, log } = deps;
+  const { work, fillLane, collectEnds, closeBatch, watch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
@@ -77,8 +84,15 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
+  /** Nothing is sent but lines that find out whether their tier answers, or nothing at all before the next try. */
+  function waitsForProvider({ ready, later, inFlight }: OpenBatch): boolean {
+    const isHeld = later.some(({ tier }) => tier !== undefined && watch.isDown(tier));
+    return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
+  }
+
   async function note(batch: OpenBatch): Promise<void> {
-    const { row, counts, waitingFor, inFlight } = batch;
+    const { row, counts, inFlight } = batch;
+    const waitingFor = batch.waitingFor ?? (waitsForProvider(batch) ? 'provider' : null);
     const hasBegun = inFlight.size > 0 || counts.completed > 0;
     const startedAt = row.startedAt ?? (hasBegun ? clock.now() : undefined);
     const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
@@ -89,38 +103,53 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   async function round(shard: number, state: ShardBatches): Promise<void> {
+    const keepLead = async () => {
+      if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
+    };
     await refresh(shard, state);
     for (const [batchId, batch] of state.open) {
+      await keepLead();
       await collectEnds(batch);
-      if (await closeBatch.closeIfDue(batch)) {
+      if (await closeBatch.closeIfDue(batch, keepLead)) {
         state.open.delete(batchId);
         // The event of its end is published at once.
         state.readAt = 0;
       }
     }
     const batches = [...state.open.values()];
-    await fillLane(shard, batches);
+    await fillLane(shard, batches, keepLead);
     for (const batch of batches) await note(batch);
+  }
+
+  /** What is known of the shard while this process leads it without a break; undefined: another one leads. */
+  async function lead(shard: number): Promise<ShardBatches | undefined> {
+    const known = shards.get(shard);
+    if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
+    shards.delete(shard);
+    if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
+    const state = { open: new Map<string, OpenBatch>(), readAt: 0 };
+    shards.set(shard, state);
+    return state;
   }
 
   return {
     async dispatchShard(shard) {
       if (hasReconnectedRecently()) return IDLE_MS;
-      if (!(await leases.hold(shard, TASK))) {
-        shards.delete(shard);
-        return IDLE_MS;
-      }
-      const state = shards.get(shard) ?? { open: new Map<string, OpenBatch>(), readAt: 0 };
-      shards.set(shard, state);
+      const state = await lead(shard);
+      if (state === undefined) return IDLE_MS;
       try {
         await round(shard, state);
       } catch (error) {
+        if (error instanceof LeadLost) {
+          shards.delete(shard);
+          return IDLE_MS;
+        }
         // Some lines may be half sent: what is known is read again.
         for (const batch of state.open.values()) rewind(batch);
         throw error;
       }
       return state.open.size > 0 || state.readAt === 0 ? BUSY_MS : IDLE_MS;
     },
-    release: (shard) => leases.release(shard, TASK),
+    release: (shard) => leases.release(shard, BATCH_LEASE),
   };
 }

@@ -9,7 +9,8 @@ import type {
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import type { OpenBatch } from './open-batch.ts';
+import type { OpenBatch, OpenLine } from './open-batch.ts';
+import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
 import type { SendLine } from './send-line.ts';
 
@@ -19,8 +20,12 @@ export interface FillLaneDeps {
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
   sendLine: SendLine;
+  watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
   clock: Clock;
 }
+
+/** Rejects where another process may have led meanwhile. */
+export type KeepLead = () => Promise<void>;
 
 /** Enough for the fleet until the next round, few enough that a tenant who comes later need not wait behind them. */
 const WAITING_MAX = 128;
@@ -36,13 +41,16 @@ const NOT_ALLOWED: ErrorDetail = {
 };
 const EXPIRED: ErrorDetail = { code: 'expired_api_key', message: 'The API key of this batch has expired.' };
 
+/** A line's row, and what the leader knows beside it. */
+type ReadLine = SendableLine & OpenLine;
+
 type Sender = { principal: Principal } | { fault: ErrorDetail };
 
 /**
  * Sends lines while the lane has room, tenant by tenant in turn, so that a large batch does not keep others' out. A
  * tenant's batches are served oldest first; one that has to wait lets the next one go.
  */
-export function createFillLane({ work, lane, principals, lines, sendLine, clock }: FillLaneDeps) {
+export function createFillLane({ work, lane, principals, lines, sendLine, watch, clock }: FillLaneDeps) {
   /** Whose turn it was last, by shard. */
   const lastServed = new Map<number, string>();
   const senders = new WeakMap<OpenBatch, { sender: Sender; until: number }>();
@@ -63,26 +71,35 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
     return sender;
   }
 
-  async function send(batch: OpenBatch, line: SendableLine, sender: Sender): Promise<LineEnd[]> {
-    const failed = (error: ErrorDetail): LineEnd[] => [{ index: line.index, status: 'failed', error }];
+  async function send(batch: OpenBatch, line: ReadLine, sender: Sender): Promise<LineEnd[]> {
+    const { index, requestId, tier, retry } = line;
+    const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
+    const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
-    const sent = await sendLine(line, sender.principal);
+    const sent = await sendLine(line, sender.principal, batch.row._id);
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
-      batch.inFlight.set(line.index, line.requestId);
+      batch.inFlight.set(line.index, open);
       return [];
     }
-    batch.ready.push({ index: line.index, requestId: line.requestId });
+    if (sent.kind === 'held') {
+      batch.later.push({ ...open, tier: sent.tier });
+      return [];
+    }
+    batch.ready.push(open);
     batch.waitingFor = sent.waitFor;
     batch.notBefore = Math.max(batch.notBefore, clock.now() + sent.ms);
     return [];
   }
 
   /** Sends up to `count` lines at once. */
-  async function sendSlice(batch: OpenBatch, count: number): Promise<void> {
+  async function sendSlice(batch: OpenBatch, count: number, keepLead: KeepLead): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     const sender = await senderOf(batch);
+    // A tenant's lines may take long: another process may have ended or sent these meanwhile.
+    await keepLead();
     const read = batch.ready.splice(0, count);
+    const known = new Map(read.map((line) => [line.index, line]));
     // They may have waited here for long: a line whose entity was deleted meanwhile has been ended.
     const slice = await work.toSend(
       tenantId,
@@ -90,16 +107,33 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
       read.map(({ index }) => index),
     );
     batch.waitingFor = null;
-    const ends = (await Promise.all(slice.map((line) => send(batch, line, sender)))).flat();
+    const sending = slice.map((line) => send(batch, { ...known.get(line.index), ...line }, sender));
+    const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     await work.end(tenantId, batchId, ends);
     batch.counts.failed += ends.length;
+  }
+
+  /** Lets lines go whose time has come: a next try, or a tier that is up again, or one line to find out. */
+  function wake(batch: OpenBatch): void {
+    const now = clock.now();
+    const later: OpenLine[] = [];
+    for (const line of batch.later) {
+      const { tier, retry } = line;
+      if (retry !== undefined && retry.dueAt > now) later.push(line);
+      else if (tier === undefined || !watch.isDown(tier)) batch.ready.push(line);
+      else if (watch.takeProbe(tier)) batch.ready.push({ ...line, isProbe: true });
+      else later.push(line);
+    }
+    if (later.length < batch.later.length) batch.ready.sort((one, other) => one.index - other.index);
+    batch.later = later;
   }
 
   /** The first batch of a tenant that may send something. */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches) {
       if (batch.isClosed || batch.notBefore > clock.now()) continue;
+      wake(batch);
       await lines.more(batch);
       if (batch.ready.length > 0) return batch;
     }
@@ -115,7 +149,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
     return start <= 0 ? tenants : [...tenants.slice(start), ...tenants.slice(0, start)];
   }
 
-  return async (shard: number, batches: readonly OpenBatch[]): Promise<void> => {
+  return async (shard: number, batches: readonly OpenBatch[], keepLead: KeepLead): Promise<void> => {
     let room = WAITING_MAX - (await lane.waiting(shard));
     let turns = inTurn(shard, batches);
     while (room > 0 && turns.length > 0) {
@@ -126,7 +160,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, clock 
         if (batch === undefined) continue;
         const count = Math.min(SLICE, room);
         room -= count;
-        await sendSlice(batch, count);
+        await sendSlice(batch, count, keepLead);
         lastServed.set(shard, tenantId);
         left.push(turn);
       }

@@ -1,18 +1,29 @@
 import type { BatchWait } from '../../shared/contracts/batches.ts';
+import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+
+/** A line that may be sent, and what is known of it beside its row. */
+export interface OpenLine extends WaitingLine {
+  /** Known once its request has been read. */
+  tier?: Tier;
+  /** It finds out whether its tier answers again. */
+  isProbe?: boolean;
+}
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */
 export interface OpenBatch {
   row: BatchRow;
   /** Lines to be sent next, in order. */
-  ready: WaitingLine[];
+  ready: OpenLine[];
+  /** Lines that wait for their next try, or for a provider of their tier. */
+  later: OpenLine[];
   /** Number of the last line that was read. */
   cursor: number;
   /** Every line has been read. */
   isRead: boolean;
   /** Lines whose request runs or waits in the lane, by number. */
-  inFlight: Map<number, string>;
+  inFlight: Map<number, WaitingLine>;
   counts: BatchCounts;
   /** What MongoDB was told last, as JSON. */
   noted: string;
@@ -27,6 +38,7 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
   return {
     row,
     ready: [],
+    later: [],
     cursor: -1,
     isRead: false,
     inFlight: new Map(),
@@ -41,11 +53,12 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
 /** Reads every line again: some are neither known nor ended. */
 export function rewind(batch: OpenBatch): void {
   batch.ready = [];
+  batch.later = [];
   batch.cursor = -1;
   batch.isRead = false;
 }
 
 /** Nothing is left to send or to wait for. */
-export function isAtRest({ ready, isRead, inFlight }: OpenBatch): boolean {
-  return isRead && ready.length === 0 && inFlight.size === 0;
+export function isAtRest({ ready, later, isRead, inFlight }: OpenBatch): boolean {
+  return isRead && ready.length === 0 && later.length === 0 && inFlight.size === 0;
 }

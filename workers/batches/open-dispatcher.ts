@@ -18,11 +18,14 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
+import type { Breakers } from '../pipeline/breakers/breakers.ts';
+import type { WorkerEventBus } from '../worker-events.ts';
 import { createCloseBatch } from './close-batch.ts';
 import { createCollectEnds } from './collect-ends.ts';
 import { createDispatcher } from './dispatcher.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createFillLane } from './fill-lane.ts';
+import { createProviderWatch } from './provider-watch.ts';
 import { createReadLines } from './read-lines.ts';
 import { createSendLine } from './send-line.ts';
 
@@ -33,8 +36,13 @@ export interface OpenDispatcherDeps {
   queues: ChatQueues;
   routing: RoutingCache;
   admissions: AdmissionStore;
+  isFull: () => boolean;
   accountStore: AccountStore;
   leases: LeaderLease;
+  /** The name under which `leases` are held. */
+  workerId: string;
+  breakers: Pick<Breakers, 'isClosed' | 'isPassable'>;
+  telemetry: Pick<WorkerEventBus, 'on'>;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   events: Pick<EventSink, 'publish'>;
   hasReconnectedRecently: () => boolean;
@@ -50,6 +58,11 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const work = createBatchWorkRepository(mongo);
   const lane = createBatchLane(redis, keyspace);
   const lines = createReadLines({ work, lane });
+  const watch = createProviderWatch({ routing: deps.routing, breakers: deps.breakers, clock, log });
+  // What anybody's request finds out about a provider counts for lines, too.
+  deps.telemetry.on('request.finished', ({ envelope, answer }) => {
+    watch.noteEnd(envelope.tier, answer.trace, false);
+  });
   const enqueue = createEnqueue({
     queues: deps.queues,
     bodies: createBodyStore(redis, keyspace, deps.requestTimeoutMs),
@@ -63,6 +76,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     accounts: createAccountRepository(mongo),
     accountStore: deps.accountStore,
     routing: deps.routing,
+    isFull: deps.isFull,
     takeBack: enqueue.takeBack,
     pseudonyms: deps.pseudonyms,
     clock,
@@ -74,12 +88,23 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       work,
       lane,
       lines,
+      watch,
       clock,
       principals: createPrincipalRepository(mongo),
-      sendLine: createSendLine({ admit, enqueue, log }),
+      sendLine: createSendLine({ admit, enqueue, watch, leaderId: deps.workerId, log }),
     }),
-    collectEnds: createCollectEnds({ work, lane, lines, answers: createAnswerCache(redis, keyspace), retentionMs }),
-    closeBatch: createCloseBatch({ work, admissions, lines, events, clock }),
+    collectEnds: createCollectEnds({
+      work,
+      lane,
+      lines,
+      watch,
+      answers: createAnswerCache(redis, keyspace),
+      retentionMs,
+      clock,
+      random: Math.random,
+    }),
+    closeBatch: createCloseBatch({ work, admissions, lane, lines, events, clock }),
+    watch,
     leases,
     hasReconnectedRecently,
     clock,

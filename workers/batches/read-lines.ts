@@ -11,22 +11,29 @@ export interface ReadLinesDeps {
 const PAGE = 100;
 /** Fewer than this are topped up. */
 const READY_MIN = 50;
+/** With so many in memory that wait for a provider, those behind them are not read. */
+const LATER_MAX = 500;
 
 /**
  * Brings lines of a batch into memory, a page at a time. A line whose request Redis knows was sent by an earlier leader
  * of the same shard: it is in flight, and not sent again.
  */
 export function createReadLines({ work, lane }: ReadLinesDeps) {
+  function wait(batch: OpenBatch, line: WaitingLine): void {
+    if (line.retry === undefined) batch.ready.push(line);
+    else batch.later.push(line);
+  }
+
   async function place(batch: OpenBatch, line: WaitingLine, state: string | undefined): Promise<void> {
     const { tenantId, _id: batchId } = batch.row;
     if (batch.inFlight.has(line.index)) return;
-    if (state === undefined) batch.ready.push(line);
-    else if (state !== 'void') batch.inFlight.set(line.index, line.requestId);
+    if (state === undefined) wait(batch, line);
+    else if (state !== 'void') batch.inFlight.set(line.index, line);
     else {
       // A request that was taken back can never run under its id.
       const requestId = newId('req');
-      await work.renumber(tenantId, batchId, line.index, requestId);
-      batch.ready.push({ ...line, requestId });
+      const isOwn = await work.renumber(tenantId, batchId, line, { requestId });
+      if (isOwn) wait(batch, { ...line, requestId });
     }
   }
 
@@ -41,7 +48,7 @@ export function createReadLines({ work, lane }: ReadLinesDeps) {
   return {
     /** Has some lines ready, unless the batch has no more. */
     async more(batch: OpenBatch): Promise<void> {
-      if (batch.isRead || batch.ready.length >= READY_MIN) return;
+      if (batch.isRead || batch.ready.length >= READY_MIN || batch.later.length >= LATER_MAX) return;
       const { tenantId, _id: batchId } = batch.row;
       const lines = await work.waiting(tenantId, batchId, batch.cursor, PAGE);
       batch.cursor = lines.at(-1)?.index ?? batch.cursor;
@@ -49,7 +56,7 @@ export function createReadLines({ work, lane }: ReadLinesDeps) {
       await placeAll(batch, lines);
     },
 
-    /** Has one line sent once more: Redis has lost its request, or took it back. */
+    /** Has one line sent once more: Redis has lost its request, or took it back, or it is to be tried again. */
     async again(batch: OpenBatch, index: number): Promise<void> {
       const { tenantId, _id: batchId } = batch.row;
       batch.inFlight.delete(index);

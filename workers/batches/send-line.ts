@@ -3,6 +3,7 @@ import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Refusal } from '../../shared/admission/refusals.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
+import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
 import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -11,17 +12,24 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { OpenLine } from './open-batch.ts';
+import type { ProviderWatch } from './provider-watch.ts';
 
 export type Sent =
   | { kind: 'sent' }
   /** The line may go when this is over; milliseconds. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
+  /** Nobody behind its tier answers. */
+  | { kind: 'held'; tier: Tier }
   /** The line can never go. */
   | { kind: 'refused'; error: ErrorDetail };
 
 export interface SendLineDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
+  watch: Pick<ProviderWatch, 'isDown' | 'takeProbe'>;
+  /** By this name the process leads the shard's batches. */
+  leaderId: string;
   log: Logger;
 }
 
@@ -45,10 +53,16 @@ const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
 /** Lets a line in as the request it is, and puts it into its lane. Safe to repeat: its request id is its own. */
-export function createSendLine({ admit, enqueue, log }: SendLineDeps) {
-  return async (line: SendableLine, principal: Principal): Promise<Sent> => {
+export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
+  return async (
+    line: SendableLine & Pick<OpenLine, 'isProbe'>,
+    principal: Principal,
+    batchId: string,
+  ): Promise<Sent> => {
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
+      const tier = request.model ?? principal.defaultModel;
+      if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const outcome = await admit({
         requestId: line.requestId,
         principal,
@@ -57,6 +71,7 @@ export function createSendLine({ admit, enqueue, log }: SendLineDeps) {
         request,
         channel: '',
         idempotency: undefined,
+        batch: { batchId, leaderId },
         onDisconnect: 'finish',
         isKept: false,
         // The answer stays until it has been brought into the batch's results.
@@ -66,7 +81,7 @@ export function createSendLine({ admit, enqueue, log }: SendLineDeps) {
         await enqueue.enqueue(outcome.envelope, principal);
         return { kind: 'sent' };
       }
-      // It has been sent before: whoever looks after it sees what became of it.
+      // It has been sent before, or another process leads: whoever looks after it sees what became of it.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };
       const { figures, verdict } = outcome;
       const waitFor = WAITS[verdict];

@@ -16,13 +16,13 @@ const POLL_MS = 250;
 /** By then every worker has replayed what it ended and renewed what it runs, which Redis may have come back without. */
 const REPLAYED_MS = 1_500;
 
-export interface AwaitTurnDeps {
+export interface TurnDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
   /** Whether Redis has just come back, so that a lease which ran out meanwhile says nothing of its worker. */
   hasReconnectedRecently: (withinMs?: number) => boolean;
 }
 
-export interface ClaimDeps extends AwaitTurnDeps {
+export interface ClaimDeps extends TurnDeps {
   requests: Pick<RequestStore, 'claim' | 'finish' | 'leaseLeftMs'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
@@ -33,18 +33,17 @@ export interface ClaimDeps extends AwaitTurnDeps {
 
 /**
  * BullMQ hands a job out again when its lock has run out; its worker may live all the same, cut off from Redis for a
- * while. As long as that worker renews the request's lease, a later delivery waits instead of taking the request from
- * it, which would end a stream that has begun. Only politeness: the fence decides.
+ * while. A later delivery of a request whose lease is renewed has no turn: taking the request would end a stream that has
+ * begun, and waiting would hold a place of this worker for as long as the stream runs. Where its worker dies after all,
+ * the sweep finds the lease run out. Only politeness: the fence decides.
  */
-export async function awaitTurn(
-  { requests, hasReconnectedRecently }: AwaitTurnDeps,
+export async function hasTurn(
+  { requests, hasReconnectedRecently }: TurnDeps,
   { shard, requestId, attempt }: Delivery,
-): Promise<void> {
-  if (attempt === 1) {
-    while (hasReconnectedRecently(REPLAYED_MS)) await pause(POLL_MS);
-    return;
-  }
-  while (hasReconnectedRecently() || (await requests.leaseLeftMs(shard, requestId)) > 0) await pause(POLL_MS);
+): Promise<boolean> {
+  const isFirst = attempt === 1;
+  while (hasReconnectedRecently(isFirst ? REPLAYED_MS : undefined)) await pause(POLL_MS);
+  return isFirst || (await requests.leaseLeftMs(shard, requestId)) === 0;
 }
 
 /** What a delivery that died had already sent. */
@@ -76,7 +75,10 @@ export function createClaim(deps: ClaimDeps) {
   const { requests, streams, routing, openLease, events, log } = deps;
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, attempt } = delivery;
-    await awaitTurn(deps, delivery);
+    if (!(await hasTurn(deps, delivery))) {
+      log.info('A delivery was dropped: the worker that has the request lives.', { requestId, attempt });
+      return undefined;
+    }
     const claimed = await requests.claim(shard, requestId, tenantId, attempt);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });

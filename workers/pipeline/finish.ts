@@ -1,3 +1,4 @@
+import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -43,6 +44,25 @@ function settlementOf(
   };
 }
 
+/** What webhooks hear of beside a booking: a failure, a flag of moderation. */
+function noticeOf(
+  { envelope, answer, seq }: Claimed,
+  { usage, finishReason, error }: Outcome,
+  finishedAt: number,
+): FinishedNotice | undefined {
+  const { verdict = 'passed', categories = [] } = answer.trace.moderation ?? {};
+  const isFlagged = verdict === 'flagged_input' || verdict === 'flagged_output';
+  if (finishReason !== 'error' && !isFlagged) return undefined;
+  const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
+  const side = verdict === 'flagged_input' ? 'input' : 'output';
+  return {
+    ...{ requestId, tenantId, keyId, mode, tier, endpoint, seq, finishReason, usage, finishedAt },
+    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+    errorCode: error?.code ?? null,
+    ...(isFlagged ? { flagged: { side, categories } } : {}),
+  };
+}
+
 /** How far the charges of requests that ran at once may overdraw an account (docs/spec/contract.md section 8, Bounds). */
 const OVERDRAFT_TOKENS = 200;
 
@@ -67,7 +87,9 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
   return async (run: Claimed, ended: Outcome): Promise<boolean> => {
     const { answer, envelope, ref, rates } = run;
     const outcome = withUnbilled(run, ended);
-    const settlement = settlementOf(run, outcome, clock.now());
+    const now = clock.now();
+    const settlement = settlementOf(run, outcome, now);
+    const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
@@ -78,6 +100,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       retentionMs: envelope.retentionMs,
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
+      ...(notice === undefined ? {} : { notice }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
     if (finished) events.emit('request.finished', run, outcome);

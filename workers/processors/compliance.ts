@@ -5,6 +5,7 @@ import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { restWhenFull } from './rest-when-full.ts';
 
 export interface ComplianceWorkerDeps {
   client: RedisClient;
@@ -36,6 +37,7 @@ export function createComplianceWorker({ client, keyspace, run, log }: Complianc
   worker.on('error', (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
+  restWhenFull(worker);
   worker.on('failed', (job, error) => {
     const { tenantId } = job?.data ?? {};
     const tenant = tenantId === undefined ? {} : { tenantId };

@@ -9,6 +9,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import { restWhenFull } from './rest-when-full.ts';
 
 export interface InferenceDeps {
   /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection of its own beside it. */
@@ -109,6 +110,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('error', (error) => {
     log.warn('The queue reported an error.', { shard, error });
   });
+  restWhenFull(worker);
   // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);

@@ -6,6 +6,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { ServeWebhook } from '../webhooks/serve-webhook.ts';
+import { restWhenFull } from './rest-when-full.ts';
 
 export interface WebhookWorkerDeps {
   client: RedisClient;
@@ -31,6 +32,7 @@ export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWo
     worker.on('error', (error) => {
       log.warn('The queue of webhooks reported an error.', { error });
     });
+    restWhenFull(worker);
     worker.on('failed', (job, error) => {
       const { tenantId } = job?.data ?? {};
       log.warn('A webhook could not be served; the sweep tries again.', {

@@ -1,10 +1,14 @@
+import { openRecovery } from '../../shared/admission/open-recovery.ts';
+import type { OpenRecoveryDeps } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-export interface RecoverLostDeps {
+interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
   presence: RequestPresence;
   recover: RecoverRequest;
@@ -19,7 +23,7 @@ const BATCHES_MAX = 10;
 const LOOK_AGAIN_MS = 10_000;
 
 /** One round over a shard: brings back requests that Redis has lost, and forgets the intents of those that have ended. */
-export function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLostDeps) {
+function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLostDeps) {
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
       const intent = await intents.find(tenantId, requestId, clock.now());
@@ -59,4 +63,10 @@ export function createRecoverLost({ intents, presence, recover, clock, log }: Re
   return async (shard: number): Promise<void> => {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) return;
   };
+}
+
+export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<void> {
+  const { mongo, clock, log } = deps;
+  const recovery = openRecovery({ ...deps, limit: unlimited });
+  return createRecoverLost({ ...recovery, intents: createRequestIntents(mongo), clock, log });
 }

@@ -18,6 +18,8 @@ export interface SweepDeps {
   retentionMs: number;
   /** Redis came back a moment ago: leases have run out whose workers live. */
   hasReconnectedRecently: () => boolean;
+  /** Redis's memory is used up: the queue can hand no job out, so the sweep runs what waits there. */
+  isExhausted: () => boolean;
   log: Logger;
 }
 
@@ -43,8 +45,8 @@ export interface Sweep {
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, hasReconnectedRecently, log } =
-    deps;
+  const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, log } = deps;
+  const { hasReconnectedRecently, isExhausted } = deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -76,7 +78,7 @@ export function createSweep(deps: SweepDeps): Sweep {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
     // BullMQ hands the job out again by itself; a request with text only has to be ended, so that need not wait.
-    if (jobPending && remainingMs > 0 && sent === 0) {
+    if (jobPending && remainingMs > 0 && sent === 0 && !isExhausted()) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }

@@ -1,3 +1,4 @@
+import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
@@ -7,10 +8,9 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../shared/webhooks/account-watch.ts';
 import type { ErasureGate } from '../compliance/erasure-gate.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
-import type { Claimed, Outcome } from '../pipeline/stage.ts';
 
 export interface ChatEventsDeps {
-  events: Pick<EventSink, 'publish' | 'tryPublish' | 'wants'>;
+  events: Pick<EventSink, 'publish'>;
   watchAccount: WatchAccount;
   gate: Pick<ErasureGate, 'nameOf'>;
   clock: Clock;
@@ -18,17 +18,14 @@ export interface ChatEventsDeps {
 }
 
 /**
- * Publishes the events of requests. Those of a booked request go out before its booking is acknowledged, so they survive
- * a worker that dies; what has no booking (a failure without text, a flag of moderation) is published by the worker that
- * ended the request.
+ * Publishes the events of requests. Those of a booked request go out before its booking is acknowledged, those of the
+ * others before their notice is removed, so all of them survive a worker that dies.
  */
 export interface ChatEvents {
   /** Rejects while MongoDB is away; the caller has to repeat it. */
   publishBooked(records: readonly SettlementRecord[]): Promise<void>;
-  /** Listens to `request.finished`. */
-  publishFinished(run: Claimed, outcome: Outcome): void;
-  /** Resolves when nothing is being published. */
-  idle(): Promise<void>;
+  /** The same for failures and flags of moderation. */
+  publishNotices(notices: readonly FinishedNotice[]): Promise<void>;
 }
 
 function toUsage({ promptTokens, completionTokens }: Usage) {
@@ -45,46 +42,34 @@ function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Describe
   return { request_id: requestId, key_id: keyId, mode, model: tier, endpoint, entity_id: entityId ?? null };
 }
 
-/** A cancelled request has neither been completed nor failed. */
+/** A cancelled request has neither been completed nor failed; a failure has its notice. */
 function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
-  const { tenantId, requestId: cause, finishReason } = record;
-  if (finishReason === 'cancelled') return [];
-  const data = { ...describe(record), finish_reason: finishReason, usage: toUsage(record) };
-  return finishReason === 'error'
-    ? [{ tenantId, type: 'chat.failed', cause, data: { ...data, error_code: null }, now }]
-    : [{ tenantId, type: 'chat.completed', cause, data: { ...data, credits: toCredits(record.costMicro) }, now }];
+  const { tenantId, requestId: cause, finishReason, costMicro } = record;
+  if (finishReason === 'cancelled' || finishReason === 'error') return [];
+  const data = {
+    ...describe(record),
+    finish_reason: finishReason,
+    usage: toUsage(record),
+    credits: toCredits(costMicro),
+  };
+  return [{ tenantId, type: 'chat.completed', cause, data, now }];
 }
 
-function toFinishedEvents(
-  { envelope, answer }: Pick<Claimed, 'envelope' | 'answer'>,
-  { finishReason, usage, error }: Outcome,
-  entityId: string | undefined,
-  now: number,
-) {
-  const { tenantId, requestId: cause } = envelope;
-  const about = describe({ ...envelope, ...(entityId === undefined ? {} : { entityId }) });
+function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
+  const { tenantId, requestId: cause, finishReason, usage, errorCode, flagged, finishedAt: now } = notice;
+  const about = describe(notice);
   const found: RaisedEvent[] = [];
   if (finishReason === 'error') {
-    const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: error?.code ?? null };
+    const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: errorCode };
     found.push({ tenantId, type: 'chat.failed', cause, data, now });
   }
-  const { verdict = 'passed', categories = [] } = answer.trace.moderation ?? {};
-  if (verdict === 'flagged_input' || verdict === 'flagged_output') {
-    const side = verdict === 'flagged_input' ? 'input' : 'output';
-    found.push({ tenantId, type: 'moderation.flagged', cause, data: { ...about, side, categories }, now });
+  if (flagged !== undefined) {
+    found.push({ tenantId, type: 'moderation.flagged', cause, data: { ...about, ...flagged }, now });
   }
   return found;
 }
 
-/** Whether the end of a request has events without a booking. */
-function hasEvents({ answer }: Claimed, { finishReason }: Outcome): boolean {
-  const { verdict } = answer.trace.moderation ?? {};
-  return finishReason === 'error' || verdict === 'flagged_input' || verdict === 'flagged_output';
-}
-
 export function createChatEvents({ events, watchAccount, gate, clock, log }: ChatEventsDeps): ChatEvents {
-  const publishing = new Set<Promise<void>>();
-
   async function raiseBooked(records: readonly SettlementRecord[]): Promise<void> {
     const now = clock.now();
     const raised = records.flatMap((record) => toBookedEvent(record, now));
@@ -94,37 +79,27 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
   }
 
   /** An entity that was erased since the request was accepted goes by its pseudonym. */
-  async function publish({ envelope, answer, seq }: Claimed, outcome: Outcome, now: number): Promise<void> {
-    const { tenantId, requestId, request } = envelope;
+  async function pseudonymize(notice: FinishedNotice): Promise<FinishedNotice> {
+    const { tenantId, entityId, seq } = notice;
+    return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(tenantId, entityId, seq) };
+  }
+
+  /** Nothing that waits behind an event may wait for one that can never be published. */
+  async function unlessImpossible(count: number, publish: () => Promise<void>): Promise<void> {
     try {
-      if (!(await events.wants(tenantId, ['chat.failed', 'moderation.flagged']))) return;
-      const { entityId } = request;
-      const name = entityId === undefined ? undefined : await gate.nameOf(tenantId, entityId, seq);
-      await events.tryPublish(toFinishedEvents({ envelope, answer }, outcome, name, now));
+      await publish();
     } catch (error) {
-      log.warn('Webhook events of an ended request are lost, if anybody wants them.', { tenantId, requestId, error });
+      if (isMongoAway(error)) throw error;
+      log.error('Webhook events of ended requests are lost.', { count, error });
     }
   }
 
   return {
-    async publishBooked(records) {
-      try {
-        await raiseBooked(records);
-      } catch (error) {
-        if (isMongoAway(error)) throw error;
-        // Money must not wait for an event that can never be published.
-        log.error('Webhook events of booked requests are lost.', { count: records.length, error });
-      }
-    },
-
-    publishFinished(run, outcome) {
-      if (!hasEvents(run, outcome)) return;
-      const published = publish(run, outcome, clock.now()).finally(() => publishing.delete(published));
-      publishing.add(published);
-    },
-
-    async idle() {
-      await Promise.all(publishing);
-    },
+    publishBooked: (records) => unlessImpossible(records.length, () => raiseBooked(records)),
+    publishNotices: (notices) =>
+      unlessImpossible(notices.length, async () => {
+        const named = await Promise.all(notices.map(pseudonymize));
+        await events.publish(named.flatMap(toNoticedEvents));
+      }),
   };
 }

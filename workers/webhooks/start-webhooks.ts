@@ -36,14 +36,10 @@ const KEYS_LOOK_MS = 30_000;
 const CLOSING_MS = 17_000;
 
 /** Opens what a worker needs for webhooks and starts it: events of requests, deliveries, their sweep, expiring keys. */
-export async function startWebhooks(
-  deps: WebhooksDeps,
-): Promise<{ events: EventSink; publishBooked: ChatEvents['publishBooked'] }> {
+export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: EventSink } & ChatEvents> {
   const { config, mongo, redis, keyspace, leases, telemetry, clock, closer, log } = deps;
   const { webhooks, deliveries, queue, events, watchAccount } = await openPublishing(deps);
   const chatEvents = createChatEvents({ events, gate: deps.gate, watchAccount, clock, log });
-  telemetry.on('request.finished', chatEvents.publishFinished);
-  closer.defer('webhook events', () => chatEvents.idle());
 
   const stopping = new AbortController();
   const deliverNext = createDeliverNext({
@@ -81,7 +77,7 @@ export async function startWebhooks(
     },
     { limitMs: CLOSING_MS },
   );
-  return { events, publishBooked: chatEvents.publishBooked };
+  return { events, ...chatEvents };
 }
 
 interface SweepDeliveriesDeps {

@@ -14,9 +14,9 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
 
 /** Unix seconds; rounded up, so that nobody who waits until then is early. */
 const seconds = (timeMs: number | null) => (timeMs === null ? null : Math.ceil(timeMs / 1000));

@@ -5,7 +5,7 @@ import type { AccountRepository, Book } from '../../../shared/infra/mongo/accoun
 import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
-import { BALANCE_MICRO_MAX, readBalance } from '../../resources/billing/read-balance.ts';
+import { BALANCE_MICRO_MAX, readBalance } from '../../resources/billing/billing-status.ts';
 
 export interface BookCreditsDeps {
   accounts: AccountRepository;

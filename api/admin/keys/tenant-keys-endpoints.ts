@@ -93,8 +93,8 @@ const revokeTenantKey = defineAdminEndpoint({
   examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
   async handle({ params, actorIn }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
-    const key = foundKey(await deps.keys.revoke(tenant._id, params.keyId));
-    await deps.accessFlags.block(tenant.shard, key._id);
+    const key = foundKey(await deps.keys.find(tenant._id, params.keyId));
+    await deps.accessFlags.blockAround(tenant.shard, key._id, () => deps.keys.revoke(tenant._id, key._id));
     await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id);
     return ok(revokedKey(key._id));
   },

@@ -1,7 +1,6 @@
 import Joi from 'joi';
 
-import { AMOUNT_MAX } from '../../../shared/domain/pricing/pricing.ts';
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type {
   NewPriceList,
   PriceList,
@@ -9,11 +8,20 @@ import type {
 } from '../../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { constant, integer, listOf, named, nullable, object, text, time } from '../../contract/json-schema.ts';
+import {
+  constant,
+  integer,
+  listOf,
+  named,
+  nullable,
+  object,
+  text,
+  time,
+  toSecondsOrNull,
+} from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { countSchema, creditsSchema, unixSecondsSchema } from '../../contract/number-schemas.ts';
 import { json, jsonBody } from '../../contract/operation.ts';
-import { toSecondsOrNull } from '../../contract/unix-seconds.ts';
 import { PACKAGE_EXAMPLE, packageSchema, toPackageResource } from '../../resources/billing/billing-resource.ts';
 
 export interface PackagesDeps {

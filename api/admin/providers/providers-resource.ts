@@ -15,9 +15,9 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
 
 const fields = {
   id: text('The same as `name`.'),

@@ -1,3 +1,5 @@
+import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-store.ts';
@@ -6,8 +8,14 @@ import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, integer, named, number, object, oneOf, pageSchema, text } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
-import { shardOfQueue } from './lane.ts';
-import type { LaneQueue } from './lane.ts';
+
+/** A BullMQ queue, named without importing bullmq, whose door is shared/infra/queue. */
+export type LaneQueue = ConstructorParameters<typeof BullMQAdapter>[0];
+
+/** The shard whose hash tag is the queue's prefix (see shared/infra/redis/keyspace.ts). */
+export function shardOfQueue(queue: LaneQueue): number {
+  return Number(/-(\d+)\}$/.exec(queue.opts.prefix ?? '')?.[1] ?? 0);
+}
 
 export interface QueuesDeps {
   queues: readonly LaneQueue[];

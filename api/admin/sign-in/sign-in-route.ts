@@ -5,7 +5,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import type { AdminAuthentication } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import { BOARD_PATH } from '../queues-board/board.ts';
+import { BOARD_PATH } from '../queues/board.ts';
 
 /** The sign-in form: plain HTML, no script, nothing from elsewhere. */
 const SIGN_IN_POLICY =

@@ -5,7 +5,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
-import { readBalance } from '../../resources/billing/read-balance.ts';
+import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/change-key.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createTenant as insertTenant } from './create-tenant.ts';

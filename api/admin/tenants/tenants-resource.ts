@@ -13,11 +13,11 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
-import type { Balance } from '../../resources/billing/read-balance.ts';
+import type { Balance } from '../../resources/billing/billing-status.ts';
 
 const fields = {
   id: id('ten'),

@@ -15,9 +15,10 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
+  toSecondsOrNull,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
-import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 const contentFields = {
   rates: object({ prompt: number('Credits a token.'), completion: number('Credits a token.') }),

@@ -1,11 +1,10 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { constant, named, object, pageSchema, text, time } from '../../contract/json-schema.ts';
+import { constant, named, object, pageSchema, text, time, toSeconds } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
 
 export interface AuditLogDeps {
   audit: Pick<AuditRepository, 'list'>;

@@ -9,12 +9,11 @@ import { errorObjectSchema } from '../../contract/error-schemas.ts';
 import { id, named, nullable, object, text } from '../../contract/json-schema.ts';
 import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { answerHead } from '../../relay/answer.ts';
-import { dropUnread } from '../../relay/drop-unread.ts';
+import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import type { Outcome } from '../../relay/outcome.ts';
-import { untilDrained } from '../../relay/until-drained.ts';
 import { completionSchema } from '../chat/completion-schemas.ts';
 
 const resultSchema = named(

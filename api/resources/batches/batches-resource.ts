@@ -12,10 +12,11 @@ import {
   oneOfType,
   pageSchema,
   time,
+  toSeconds,
+  toSecondsOrNull,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 export const batchStatusSchema = named(
   'BatchStatus',
@@ -39,6 +40,7 @@ const waitSchema = oneOfType<BatchWait>(
     test_tokens: true,
     account: true,
     queue: true,
+    provider: true,
   },
   'What keeps the next request from being sent.',
 );

@@ -15,10 +15,11 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
+  toSecondsOrNull,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 const amount = integer("In the currency's minor unit.", 0);
 const currency = text('ISO 4217, lower case.');

@@ -19,8 +19,8 @@ import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { CHECKOUT_EXAMPLE, checkoutSchema, ORDER_EXAMPLE, toCheckoutResource } from './billing-resource.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { assertRoomFor, letPay, openCheckout } from './open-checkout.ts';
-import { readBalance } from './read-balance.ts';
-import type { BalanceDeps } from './read-balance.ts';
+import { readBalance } from './billing-status.ts';
+import type { BalanceDeps } from './billing-status.ts';
 
 const URL_CHARACTERS_MAX = 2_048;
 

@@ -6,7 +6,7 @@ import type {
   Order,
 } from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
 import type { Payment } from '../../payments/payment.ts';
-import { BALANCE_MICRO_MAX } from './read-balance.ts';
+import { BALANCE_MICRO_MAX } from './billing-status.ts';
 
 /** As long as Stripe lets a session live. */
 const OPEN_MS = 24 * 3_600_000;

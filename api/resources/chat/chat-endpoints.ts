@@ -7,7 +7,7 @@ import type { Answer, BodyRule } from '../../contract/operation.ts';
 import { parseChatBody } from '../../contract/parse-chat-body.ts';
 import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import { completionsWireSchema, parseCompletionsBody } from '../../contract/parse-completions-body.ts';
-import { assertScope } from '../../http/require-scope.ts';
+import { assertScope } from '../../http/authenticate.ts';
 import {
   chunkSchema,
   COMPLETION_EXAMPLE,

@@ -13,9 +13,9 @@ import {
   oneOf,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
 import { answerHead, toUsage } from '../../relay/answer.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import { completionSchema, usageSchema } from './completion-schemas.ts';

@@ -6,7 +6,7 @@ import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import type { Accept } from '../../admission/accept.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { openCollector } from '../../relay/collect.ts';
-import { dropUnread } from '../../relay/drop-unread.ts';
+import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';

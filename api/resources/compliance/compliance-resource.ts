@@ -13,10 +13,11 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
+  toSecondsOrNull,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 const jobFields = (prefix: string, kind: string) => ({
   id: id(prefix),

@@ -11,7 +11,7 @@ import type {
 import { archiveNameOf } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
-import { dropUnread } from '../../relay/drop-unread.ts';
+import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import { findJob } from './compliance-jobs.ts';
 import type { ComplianceDeps } from './compliance-jobs.ts';

@@ -12,10 +12,10 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
 
 const entityId = text("The caller's own id.");
 

@@ -160,8 +160,9 @@ const revokeKey = defineEndpoint({
   examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
   async handle({ principal, params, actor }, { keys, accessFlags, events }: KeysDeps) {
     const { keyId } = params;
-    found(await keys.revoke(principal.tenantId, keyId), 'keyId');
-    await accessFlags.block(principal.shard, keyId);
+    const { tenantId, shard } = principal;
+    found(await keys.find(tenantId, keyId), 'keyId');
+    await accessFlags.blockAround(shard, keyId, () => keys.revoke(tenantId, keyId));
     await events.emit(actor, 'key.revoked', keyId);
     return ok(revokedKey(keyId));
   },

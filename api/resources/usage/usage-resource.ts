@@ -17,12 +17,11 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds } from '../../contract/unix-seconds.ts';
-import { GROUPS } from './usage-filters.ts';
-import { DIMENSIONS, toPageCursor } from './usage-query.ts';
+import { GROUPS, DIMENSIONS, toPageCursor } from './usage-query.ts';
 import type { UsagePage } from './usage-query.ts';
 
 const tokenFields = {

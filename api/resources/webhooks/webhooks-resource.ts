@@ -15,10 +15,11 @@ import {
   pageSchema,
   text,
   time,
+  toSeconds,
+  toSecondsOrNull,
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { toSeconds, toSecondsOrNull } from '../../contract/unix-seconds.ts';
 
 const eventTypeSchema = named('WebhookEventType', oneOf(WEBHOOK_EVENT_TYPES));
 

@@ -31,7 +31,13 @@ function pageOf(registry: Registry): MetricsPage {
 
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
-export function createIngressMetrics(openReaders: () => number) {
+/** What the ingress reads whenever its page is asked for. */
+export interface IngressGauges {
+  openReaders: () => number;
+  redisMemoryRatio: () => number;
+}
+
+export function createIngressMetrics({ openReaders, redisMemoryRatio }: IngressGauges) {
   const registers = [createRegistry('ingress')];
   new Gauge({
     name: 'parley_open_relays',
@@ -39,6 +45,14 @@ export function createIngressMetrics(openReaders: () => number) {
     registers,
     collect() {
       this.set(openReaders());
+    },
+  });
+  new Gauge({
+    name: 'parley_redis_memory_ratio',
+    help: "Redis's memory in use as a part of maxmemory, 0 without a limit; above 0.9 new requests are refused.",
+    registers,
+    collect() {
+      this.set(redisMemoryRatio());
     },
   });
   return {

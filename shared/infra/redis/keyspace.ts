@@ -69,6 +69,8 @@ function shardKeys(tag: string) {
     entityRequests: (tenantId: string, pseudonym: string) => `${tag}:ent:${tenantId}:${pseudonym}`,
     inflight: `${tag}:inflight`,
     outbox: `${tag}:outbox`,
+    /** Ends of requests that webhooks hear of although nothing is booked. */
+    notices: `${tag}:notices`,
     /** Settlement records that cannot be booked. */
     deadLetters: `${tag}:outbox:dead`,
     /** What the last reconciliation left wrong, by part. */
@@ -76,6 +78,8 @@ function shardKeys(tag: string) {
     /** How fast the lane drains, for Retry-After. */
     laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
+    /** Present once a batch is being ended: none of its lines is admitted any more. */
+    closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
     /** BullMQ's list of waiting jobs, for the lane's length at admission. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
     /** Channel: ids of cancelled requests, for the workers that run them. */

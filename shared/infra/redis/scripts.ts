@@ -21,12 +21,24 @@ function source(name: string): string {
 }
 
 /**
+ * Scripts that bring something new: a full Redis refuses them, whole, before their first command. All others may take
+ * what they need, because they end requests, move them on or only read: that is how a full Redis gets room again.
+ */
+const REFUSED_WHEN_FULL = new Set(['admit', 'restore-answer']);
+
+/** The first line of a script, which tells Redis how to treat it when its memory is used up. */
+function firstLine(name: string): string {
+  return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
+}
+
+/**
  * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind the shared parts it names; on a cluster the
  * chunk channel is a sharded one, so the message stays on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
-  const lua = [...parts, name].map(source).join('\n').replaceAll('@PUBLISH@', publish);
+  const text = [...parts, name].map(source).join('\n').replaceAll('@PUBLISH@', publish);
+  const lua = `${firstLine(name)}\n${text}`;
   const command = `parley_${name.replaceAll('-', '_')}`;
   client.defineCommand(command, { lua });
   // defineCommand has just added a method of this name; ioredis cannot type it.

@@ -1,16 +1,17 @@
 import { CANARIES } from './canaries.ts';
 import type { ClientRequest, Evidence, LedgerLine, ProviderCount, Reading } from './evidence.ts';
-import { hasLeft, isAccepted, isRefused, isTerminal, textOf } from './requests-by-id.ts';
+import { hasFailed, hasLeft, isAccepted, isRefused, isTerminal, startsLate, textOf } from './requests-by-id.ts';
 import type { JoinedRequest } from './requests-by-id.ts';
 import type { Verdict } from './verdict.ts';
 
 /** I1: every accepted request has exactly one terminal event, by its client and by its stream in Redis. */
-export function checkTerminals({ requests, records }: Evidence, joined: readonly JoinedRequest[]): Verdict {
+export function checkTerminals({ requests, records, forgotten }: Evidence, joined: readonly JoinedRequest[]): Verdict {
   const faults = requests.flatMap((request) => (isAccepted(request) ? terminalFaults(request) : []));
   for (const request of requests) {
     if (request.readings.some(({ end }) => end === 'open')) faults.push(`${nameOf(request)} has not ended`);
   }
-  if (records !== undefined) faults.push(...joined.flatMap(recordFaults));
+  const known = joined.filter(({ requestId, record }) => record !== undefined || forgotten?.has(requestId) !== true);
+  if (records !== undefined) faults.push(...known.flatMap(recordFaults));
   return { name: 'I1', faults };
 }
 
@@ -58,7 +59,8 @@ export function checkLedgerEntries(evidence: Evidence, joined: readonly JoinedRe
     const hasText = (record?.increments ?? 0) > 0 || clients.some((client) => textOf(client) !== '');
     const found: string[] = [];
     if (ledger.length > 1) found.push(`${requestId} has ${ledger.length} ledger entries`);
-    if (hasText && ledger.length === 0) found.push(`${requestId} produced text and has no ledger entry`);
+    const isToldLost = evidence.forgotten?.has(requestId) === true && clients.every(hasFailed);
+    if (hasText && ledger.length === 0 && !isToldLost) found.push(`${requestId} produced text and has no ledger entry`);
     // Without records, a client that left early does not know whether there was text.
     const isKnown = evidence.records !== undefined || clients.some((client) => !hasLeft(client));
     if (!hasText && isKnown && ledger.some(({ completionTokens }) => completionTokens > 0)) {
@@ -128,10 +130,4 @@ export function checkTexts({ requests }: Evidence): Verdict {
     return isRight ? [] : [`${nameOf(request)} has text that repeats, lacks or adds something`];
   });
   return { name: 'I5', faults };
-}
-
-/** A reading that began behind the start, and nothing before it. */
-function startsLate({ readings }: ClientRequest): boolean {
-  const first = readings.find(({ events }) => events.length > 0)?.events[0];
-  return first !== undefined && first.seq !== 1;
 }

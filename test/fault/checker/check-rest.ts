@@ -2,8 +2,8 @@ import { CANARY_TRACE } from './canaries.ts';
 import type { Evidence } from './evidence.ts';
 import type { Verdict } from './verdict.ts';
 
-/** I4: grants − Σ ledger = balance, the same in MongoDB and Redis, and nothing is held at rest. */
-export function checkBalances({ accounts, ledger }: Evidence): Verdict {
+/** I4: grants − Σ ledger = balance, the same in MongoDB and Redis, and nothing is held at rest; reconciliation agrees. */
+export function checkBalances({ accounts, ledger, reconciliation }: Evidence): Verdict {
   const faults = accounts.flatMap(({ tenantId, grantedMicro, balanceMicro, bookMicro, leftovers }) => {
     const lines = ledger.filter((line) => line.tenantId === tenantId);
     const charged = lines.filter(({ type }) => type === 'usage').reduce((sum, { amountMicro }) => sum - amountMicro, 0);
@@ -20,6 +20,8 @@ export function checkBalances({ accounts, ledger }: Evidence): Verdict {
   const known = new Set(accounts.map(({ tenantId }) => tenantId));
   const strange = ledger.filter(({ tenantId }) => !known.has(tenantId));
   if (strange.length > 0) faults.push(`${strange.length} ledger lines belong to no tenant of this experiment`);
+  const { exitCode, output } = reconciliation;
+  if (exitCode !== 0) faults.push(`npm run reconcile -- --check ended with ${exitCode}: ${output}`);
   return { name: 'I4', faults };
 }
 

@@ -8,6 +8,15 @@ export interface Evidence {
   accounts: readonly AccountState[];
   /** The request records in Redis; undefined where the experiment lets them expire. */
   records: readonly RequestState[] | undefined;
+  /**
+   * Request ids whose acceptance Redis has lost with its last second: it has no record, and what their callers were
+   * told had failed has no charge.
+   */
+  forgotten?: ReadonlySet<string>;
+  /** The answers that MongoDB keeps for a day. */
+  keptAnswers: readonly StoredText[];
+  /** What `npm run reconcile -- --check` says at rest. */
+  reconciliation: { exitCode: number; output: string };
   /** Everything that must be empty at rest: its name and how much is in it. */
   queues: Readonly<Record<string, number>>;
   exits: readonly ProcessExit[];
@@ -69,6 +78,14 @@ export interface ProviderCount {
   calls: number;
   promptTokens: number;
   completionTokens: number;
+  /** What it was to write; absent where the requests of an experiment are not asked by its clients. */
+  answer?: ProviderAnswer;
+}
+
+export interface ProviderAnswer {
+  text: string;
+  /** To the last word; otherwise at least as far as the provider came. */
+  isWhole: boolean;
 }
 
 export interface LedgerLine {
@@ -97,16 +114,21 @@ export interface AccountState {
   leftovers: Readonly<Record<string, number>>;
 }
 
-/** A request as Redis has it. */
-export interface RequestState {
+/** The text of a request where the service stores it. */
+export interface StoredText {
   requestId: string;
+  text: string;
+  finishReason: string | undefined;
+}
+
+/** A request as Redis has it. */
+export interface RequestState extends StoredText {
   tenantId: string;
   state: string;
   /** How many terminal entries its stream has. */
   terminals: number;
   /** Text increments in its stream. */
   increments: number;
-  finishReason: string | undefined;
 }
 
 export interface ProcessExit {

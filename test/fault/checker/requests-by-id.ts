@@ -35,9 +35,20 @@ export function isTerminal({ finishReason, errorCode }: Reading): boolean {
   return finishReason !== undefined || errorCode !== undefined;
 }
 
+/** Ended by an event of the stream or by an error status. */
+export function hasFailed({ readings }: ClientRequest): boolean {
+  return readings.some(({ errorCode }) => errorCode !== undefined);
+}
+
 /** The text that the client has, over all its connections. */
 export function textOf({ readings }: ClientRequest): string {
   return readings.map(({ text }) => text).join('');
+}
+
+/** A reading that began behind the start, and nothing before it. */
+export function startsLate({ readings }: ClientRequest): boolean {
+  const first = readings.find(({ events }) => events.length > 0)?.events[0];
+  return first !== undefined && first.seq !== 1;
 }
 
 function groupBy<T>(items: readonly T[], idOf: (item: T) => string): Map<string, T[]> {

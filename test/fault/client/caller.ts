@@ -7,6 +7,7 @@ import type { LeaveAt, OpenReading } from './open-reading.ts';
 /** A tenant of the experiment, with a key. */
 export interface Tenant {
   tenantId: string;
+  keyId: string;
   key: string;
 }
 

@@ -1,5 +1,6 @@
+import { hasFailed } from '../checker/requests-by-id.ts';
 import type { Experiment } from '../experiment.ts';
-import { callsAtMost, expectThat, hasFailed, hasText, isWhole, none, range, SLACK_MS } from './findings.ts';
+import { callsAtMost, expectThat, hasText, isWhole, none, range, SLACK_MS } from './findings.ts';
 
 const CHUNKS = 40;
 const CHUNK_MS = 200;

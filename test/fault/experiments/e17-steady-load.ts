@@ -55,7 +55,7 @@ export const steadyLoad: Experiment = {
     settings: { STREAM_RETENTION_SECONDS: String(RETENTION_SECONDS), DISCONNECT_GRACE_SECONDS: '2' },
     keepsRecords: false,
   },
-  async run(lab, _size, minutes) {
+  async run(lab, _size, { minutes }) {
     const tenant = await lab.openTenant(100_000_000);
     const chance = createChance(17);
     const batches = createBatchClient({

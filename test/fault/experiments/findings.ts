@@ -15,9 +15,6 @@ export function isWhole({ stream, readings }: SentRequest): boolean {
   );
 }
 
-/** Ended by an event of the stream or by an error status. */
-export const hasFailed = (sent: SentRequest): boolean => sent.readings.some(({ errorCode }) => errorCode !== undefined);
-
 export function nameOf(sent: SentRequest): string {
   const { status, errorCode, finishReason, end, sentAt, endedAt } = sent.last();
   const how = errorCode ?? finishReason ?? end;

@@ -3,9 +3,11 @@ import { workerKilled } from './e01-worker-killed.ts';
 import { workerPaused } from './e02-worker-paused.ts';
 import { twoDeliveries } from './e03-two-deliveries.ts';
 import { clientLeaves } from './e04-client-leaves.ts';
-import { redisKilled } from './e05-redis-killed.ts';
+import { redisAwayForLong, redisKilled } from './e05-redis-killed.ts';
+import { tailCut } from './e05b-tail-cut.ts';
 import { redisPaused } from './e06-redis-paused.ts';
 import { smallBalance } from './e07-small-balance.ts';
+import { boundsAtOnce } from './e07b-bounds-at-once.ts';
 import { mongoAway } from './e08-mongo-away.ts';
 import { breakerOpens } from './e09-breaker-opens.ts';
 import { providersBreak } from './e10-providers-break.ts';
@@ -16,6 +18,9 @@ import { windowEdges } from './e14-window-edges.ts';
 import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
+import { redisFull } from './e18-redis-full.ts';
+import { mongoRefuses } from './e20-mongo-refuses.ts';
+import { providerOutage } from './e21-provider-outage.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -28,8 +33,11 @@ export const EXPERIMENTS: readonly Experiment[] = [
   twoDeliveries,
   clientLeaves,
   redisKilled,
+  tailCut,
+  redisAwayForLong,
   redisPaused,
   smallBalance,
+  boundsAtOnce,
   mongoAway,
   breakerOpens,
   providersBreak,
@@ -40,6 +48,9 @@ export const EXPERIMENTS: readonly Experiment[] = [
   fuzzing,
   badInputs,
   steadyLoad,
+  redisFull,
+  mongoRefuses,
+  providerOutage,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

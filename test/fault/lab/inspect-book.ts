@@ -1,19 +1,26 @@
 import { connectMongo } from '../../../shared/infra/mongo/connection.ts';
 import { createModels } from '../../../shared/infra/mongo/catalogue.ts';
-import type { LedgerLine } from '../checker/evidence.ts';
+import { decodeEntry } from '../../../shared/contracts/events.ts';
+import type { LedgerLine, StoredText } from '../checker/evidence.ts';
+import { textOfEntries } from './text-of-entries.ts';
 
 export interface Book {
   ledger: LedgerLine[];
   /** Balance in micro-credits by tenant. */
   balances: Map<string, number>;
+  keptAnswers: StoredText[];
 }
 
 /** Reads the book itself in MongoDB, for checks that do not rely on the service. */
 export async function inspectBook(mongodbUri: string): Promise<Book> {
   const connection = await connectMongo(mongodbUri);
   try {
-    const { ledger, accounts } = createModels(connection);
-    const [lines, rows] = await Promise.all([ledger.find({}).lean(), accounts.find({}).lean()]);
+    const { ledger, accounts, answers } = createModels(connection);
+    const [lines, rows, kept] = await Promise.all([
+      ledger.find({}).lean(),
+      accounts.find({}).lean(),
+      answers.find({}).lean(),
+    ]);
     return {
       ledger: lines.map((line) => ({
         tenantId: line.tenantId,
@@ -28,6 +35,11 @@ export async function inspectBook(mongodbUri: string): Promise<Book> {
         finishReason: line.finishReason,
       })),
       balances: new Map(rows.map(({ _id, balanceMicro }) => [_id, balanceMicro])),
+      keptAnswers: kept.map(({ _id: requestId, entries }) => {
+        const decoded = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
+        const terminal = decoded.find((entry) => entry.terminal !== undefined)?.terminal;
+        return { requestId, text: textOfEntries(decoded), finishReason: terminal?.finishReason };
+      }),
     };
   } finally {
     await connection.close();

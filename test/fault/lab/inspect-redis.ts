@@ -6,6 +6,7 @@ import { connectRedis, createRedis } from '../../../shared/infra/redis/connectio
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { ShardKeys } from '../../../shared/infra/redis/keyspace.ts';
+import { textOfEntries } from './text-of-entries.ts';
 import type { AccountState, RequestState } from '../checker/evidence.ts';
 
 /** The experiments run with one shard. */
@@ -107,6 +108,7 @@ async function recordOf(client: RedisClient, keys: ShardKeys, requestId: string)
     state: state ?? '',
     terminals: terminals.length,
     increments: decoded.reduce((sum, { deltas }) => sum + deltas.length, 0),
+    text: textOfEntries(decoded),
     finishReason: terminals[0]?.finishReason,
   };
 }

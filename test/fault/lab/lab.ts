@@ -1,6 +1,7 @@
 import type { Evidence, ProviderCount } from '../checker/evidence.ts';
 import type { Caller, Tenant } from '../client/caller.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
+import type { RefusingProxy } from '../../support/refusing-proxy.ts';
 import type { RedisInspector } from './inspect-redis.ts';
 import type { Store } from './victim-stores.ts';
 import type { Victim } from './victim.ts';
@@ -14,6 +15,8 @@ export interface LabOptions {
   models?: { mobius?: string; oloid?: string };
   ingresses?: number;
   workers?: number;
+  /** Whether the service reaches MongoDB by way of `Lab.mongoProxy`. Default: false. */
+  refusesMongo?: boolean;
   /** Whether request records outlive the experiment, so that the checker may miss them. Default: true. */
   keepsRecords?: boolean;
 }
@@ -34,7 +37,11 @@ export interface Lab {
   signal: AbortSignal;
   caller: Caller;
   redis: Store;
+  /** Where Redis has its data. */
+  redisDir: string;
   mongo: Store;
+  /** Where `refusesMongo` asks for one. */
+  mongoProxy: RefusingProxy | undefined;
   inspector: RedisInspector;
   /** Those that run, oldest first. */
   ingresses: Ingress[];
@@ -43,8 +50,8 @@ export interface Lab {
   startWorker(settings?: Record<string, string>): Promise<Worker>;
   /** An ingress of those that run, in turn. */
   urlOf(index: number): string;
-  /** A tenant that no limit but its credits stops, with a live key. */
-  openTenant(credits: number, more?: Record<string, unknown>): Promise<Tenant>;
+  /** A tenant that no limit but its credits stops, with a key; `more`: other fields of the tenant. */
+  openTenant(credits: number, more?: Record<string, unknown>, mode?: 'live' | 'test'): Promise<Tenant>;
   /** The administration of the ingress that was started last. */
   admin(): AdminApi;
   /** Where the simulated provider answers, for providers of another name. */

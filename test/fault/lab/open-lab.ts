@@ -7,12 +7,15 @@ import { freePort } from '../../../scripts/embedded/ports.ts';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import { assertReady, callJson } from '../../../scripts/harness/http.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
+import { startRefusingProxy } from '../../support/refusing-proxy.ts';
 import { createCaller } from '../client/caller.ts';
 import type { Tenant } from '../client/caller.ts';
+import { checkReconciliation } from './check-reconciliation.ts';
 import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
 import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
 import { liveBytes } from './live-memory.ts';
+import { withAnswers } from './provider-answers.ts';
 import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
 import { startVictim } from './victim.ts';
 import type { Victim } from './victim.ts';
@@ -44,6 +47,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     openRedisVictim({ dataDir, signal, exits }),
     mongodbUri === undefined ? openMongoVictim({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
   ]);
+  const mongoProxy = options.refusesMongo === true ? await startRefusingProxy(mongo.url) : undefined;
   const secrets = {
     ADMIN_TOKEN: randomBytes(24).toString('hex'),
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
@@ -51,7 +55,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   };
   const env = {
     REDIS_URL: redis.url,
-    MONGODB_URI: mongo.url,
+    MONGODB_URI: mongoProxy?.url ?? mongo.url,
     ADMIN_TOKEN: secrets.ADMIN_TOKEN,
     CREDENTIALS_KEY: secrets.CREDENTIALS_KEY,
     REQUEST_TIMEOUT_SECONDS: '120',
@@ -158,14 +162,16 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     caller.leaveAll();
     inspector.close();
     await Promise.all(victims.filter((victim) => victim.isRunning()).map((victim) => victim.kill()));
-    await Promise.all([redis.stop(), mongo.stop()]);
+    await Promise.all([redis.stop(), mongoProxy?.close(), mongo.stop()]);
   }
 
   const lab: Lab = {
     signal,
     caller,
     redis,
+    redisDir: join(dataDir, 'redis'),
     mongo,
+    mongoProxy,
     inspector,
     ingresses,
     workers,
@@ -175,13 +181,13 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       const live = running(ingresses);
       return live[index % live.length]?.url ?? '';
     },
-    async openTenant(credits, more = {}): Promise<Tenant> {
+    async openTenant(credits, more = {}, mode = 'live'): Promise<Tenant> {
       const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...UNLIMITED, ...more });
       const tenantId = String(tenant['id']);
-      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name: 'fault', mode: 'live' });
+      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name: 'fault', mode });
       granted.set(tenantId, toMicro(credits));
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
-      return { tenantId, key: String(key['value']) };
+      return { tenantId, keyId: String(key['id']), key: String(key['value']) };
     },
     async metric({ metricsUrl }, name) {
       const headers = { Authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
@@ -203,7 +209,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     async gather() {
       await lab.untilEnded();
       await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
-      const provider = await providerCounts();
+      const provider = await withAnswers(providerUrl, await providerCounts(), options.provider ?? '');
       const queues = await inspector.queues();
       const accounts = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
       const records = options.keepsRecords === false ? undefined : await inspector.records();
@@ -211,6 +217,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       caller.leaveAll();
       await Promise.all(running(ingresses).map((victim) => victim.stop()));
       await Promise.all(running(workers).map((victim) => victim.stop()));
+      const reconciliation = await checkReconciliation({ ...env, MONGODB_URI: mongo.url }, signal);
       return {
         requests: caller.requests,
         provider,
@@ -221,6 +228,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
           balanceMicro: book.balances.get(account.tenantId) ?? 0,
         })),
         records,
+        keptAnswers: book.keptAnswers,
+        reconciliation,
         queues,
         exits,
         logs: await readLogs(),

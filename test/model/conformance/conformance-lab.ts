@@ -105,6 +105,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     recoverLost: () => Promise.resolve(),
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => false,
+    isExhausted: () => false,
     leases: createLeaderLease(redis, keyspace, 'process'),
     runPipeline: (delivery) => {
       taken.push(delivery);

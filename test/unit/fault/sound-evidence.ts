@@ -1,3 +1,4 @@
+import { checkEvidence } from '../../fault/checker/check-evidence.ts';
 import type { ClientRequest, Evidence, LedgerLine, Reading } from '../../fault/checker/evidence.ts';
 
 /** An experiment in which nothing went wrong; tests spoil one thing at a time. */
@@ -65,15 +66,17 @@ const refused = streamReading('req_refused', '', {
 /** Two streams that were completed and one request that was refused. */
 export function soundEvidence(): Spoiled {
   const record = { tenantId: 'ten_1', state: 'done', terminals: 1, increments: 1, finishReason: 'stop' };
+  const count = { calls: 1, promptTokens: 10, completionTokens: 8 };
   return {
     requests: [
       streamRequest('Kingfisher-river-river-river', PROMPT, [streamReading('req_a', PROMPT)]),
       streamRequest('Kingfisher-river-river-garden', OTHER, [streamReading('req_b', OTHER)]),
       streamRequest('Kingfisher-river-river-letter', 'Kingfisher-river-river-letter', [refused]),
     ],
-    provider: new Map(
-      ['req_a', 'req_b'].map((id) => [id, { calls: 1, promptTokens: 10, completionTokens: 8 }] as const),
-    ),
+    provider: new Map([
+      ['req_a', { ...count, answer: { text: PROMPT, isWhole: true } }],
+      ['req_b', { ...count, answer: { text: OTHER, isWhole: true } }],
+    ]),
     ledger: [
       { ...usageLine(''), type: 'grant', amountMicro: 100_000_000, requestId: undefined },
       usageLine('req_a'),
@@ -89,9 +92,11 @@ export function soundEvidence(): Spoiled {
       },
     ],
     records: [
-      { ...record, requestId: 'req_a' },
-      { ...record, requestId: 'req_b' },
+      { ...record, requestId: 'req_a', text: PROMPT },
+      { ...record, requestId: 'req_b', text: OTHER },
     ],
+    keptAnswers: [{ requestId: 'req_b', text: OTHER, finishReason: 'stop' }],
+    reconciliation: { exitCode: 0, output: 'shard 0: 1 tenants, no drift' },
     queues: { wait: 0, active: 0, outbox: 0 },
     exits: [
       { name: 'worker-1', how: 'SIGKILL', planned: 'SIGKILL' },
@@ -101,4 +106,19 @@ export function soundEvidence(): Spoiled {
     secrets: [{ name: 'ADMIN_TOKEN', value: 'an-administrator-token-of-tests-0123456789' }],
     rates: { mobius: { prompt: 1_000_000, completion: 1_000_000 } },
   };
+}
+
+/** The invariants that find something, in their order. */
+export function brokenBy(spoil: (evidence: Spoiled) => void): string[] {
+  const evidence = soundEvidence();
+  spoil(evidence);
+  return checkEvidence(evidence).flatMap(({ name, faults }) => (faults.length === 0 ? [] : [name]));
+}
+
+/** Changes the only reading of the first request. */
+export function spoilReading(evidence: Spoiled, change: Partial<Reading>): void {
+  const [first, ...others] = evidence.requests;
+  if (first === undefined) throw new Error('There is no request');
+  const readings = first.readings.map((reading) => ({ ...reading, ...change }));
+  evidence.requests = [{ ...first, readings }, ...others];
 }

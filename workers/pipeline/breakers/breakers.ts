@@ -27,7 +27,9 @@ export interface Breakers {
    * where the breaker lets no call through, else what the call throws.
    */
   guard<T>(provider: Provider, call: (onText: () => void) => Promise<T>): Promise<T>;
-  isPassable(provider: Provider): boolean;
+  isPassable(provider: Pick<Provider, 'name'>): boolean;
+  /** Whether its calls go through without being a probe. */
+  isClosed(provider: Pick<Provider, 'name'>): boolean;
   stop(): Promise<void>;
 }
 
@@ -119,7 +121,8 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
 
   return {
     guard: (provider, call) => circuitOf(provider.name).guard(provider.breaker, call),
-    isPassable: (provider) => circuitOf(provider.name).isPassable(),
+    isPassable: ({ name }) => circuitOf(name).isPassable(),
+    isClosed: ({ name }) => circuitOf(name).isClosed(),
     async stop() {
       for (const circuit of circuits.values()) circuit.stop();
       await reading.stop();

@@ -47,6 +47,7 @@ export interface Circuit {
   guard<T>(settings: BreakerSettings | undefined, call: (onText: () => void) => Promise<T>): Promise<T>;
   /** Whether a call would be made at the moment, as far as this worker knows. */
   isPassable(): boolean;
+  isClosed(): boolean;
   /** Takes over the state that all workers share. */
   adopt(breaker: Breaker): void;
   /** Called about once a second: renews or ends a probe, reports what is due. */
@@ -190,6 +191,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
   return {
     adopt,
     isPassable: () => passageOf(view, now()).kind !== 'wait',
+    isClosed: () => view.state === 'closed',
 
     async guard(wanted = DEFAULT_BREAKER, call) {
       settings = wanted;

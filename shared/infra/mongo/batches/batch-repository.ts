@@ -1,6 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
 import type { KeyMode } from '../../../contracts/jobs.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
@@ -39,6 +40,16 @@ export interface BatchRow {
   removeAt: Date;
 }
 
+/** Tries of a line that its provider did not answer; times are milliseconds since the epoch. */
+export interface LineRetry {
+  tries: number;
+  /** Those that are the line's own fault: others were answered meanwhile. */
+  faults: number;
+  failedAt: number;
+  /** When the next one is due. */
+  dueAt: number;
+}
+
 /** `_id` is the batch's id and the line's number, so that a line that is written twice is there once. */
 export interface BatchLineRow {
   _id: string;
@@ -58,6 +69,8 @@ export interface BatchLineRow {
   /** How it ended, where it ran. */
   fields?: EndedAnswer['fields'];
   entries?: EndedAnswer['entries'];
+  /** While it waits: its tries so far that have failed by their provider. */
+  retry?: LineRetry;
   removeAt: Date;
 }
 
@@ -106,6 +119,7 @@ const batchLineSchema = new Schema<BatchLineRow>(
     requestJson: text,
     error: { type: Schema.Types.Mixed },
     fields: { type: Schema.Types.Mixed },
+    retry: { type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count }, default: undefined },
     entries: { type: [{ _id: false, lastSeq: count, payload: text }], default: undefined },
     removeAt: { type: Date, required: true },
   },
@@ -137,13 +151,16 @@ export interface BatchRepository {
   find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
   /** How many batches of a tenant have not ended. */
   countOpen(tenantId: string, shard: number): Promise<number>;
-  /** One row more than the limit. */
+  /** One row more than the limit; none that broke off while it arrived. */
   list(tenantId: string, query: ListQuery): Promise<BatchRow[]>;
   /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
   cancel(tenantId: string, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
   /** Of the lines with a number above `after` and up to `after + span` those that have ended, in order. */
   results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
 }
+
+/** One whose lines never arrived whole was never said to be a batch. */
+const LISTED = BATCH_STATUSES.filter((status) => status !== 'failed');
 
 /** `_id` of a line: safe to write twice. */
 export function batchLineId(batchId: string, index: number): string {
@@ -210,7 +227,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     // By the index of those who run batches, which has open ones only.
     countOpen: (tenantId, shard) => batches.countDocuments({ openShard: shard, tenantId }),
 
-    list: (tenantId, query) => listRows(batches, { tenantId }, query),
+    list: (tenantId, query) => listRows(batches, { tenantId, status: { $in: LISTED } }, query),
 
     async cancel(tenantId, batchId, now) {
       const wanted = { _id: batchId, tenantId };

@@ -7,12 +7,12 @@ import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';
 import type { BatchLineRow, BatchRow } from './batch-repository.ts';
 
 /** How a line ended: with what became of its request, or without one. */
-export type LineEnd = { index: number; status: 'completed' | 'failed' } & (
-  { answer: Pick<EndedAnswer, 'fields' | 'entries'> } | { error: ErrorDetail }
-);
+export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
+    { answer: Pick<EndedAnswer, 'fields' | 'entries'> } | { error: ErrorDetail }
+  );
 
 /** What is known of a line while it waits; its request may be of megabytes, and many lines wait at a time. */
-export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId'>;
+export type WaitingLine = Pick<BatchLineRow, 'index' | 'requestId' | 'retry'>;
 
 export type SendableLine = WaitingLine & Pick<BatchLineRow, 'requestJson'>;
 
@@ -29,12 +29,17 @@ export interface BatchWorkRepository {
   waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
   /** Those of the lines with these numbers that have no result yet, with their requests, in order. */
   toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
-  /** Notes how lines ended. Safe to repeat: a line ends once. */
-  end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<void>;
+  /** Notes how lines ended; returns how many still waited under that request id. Safe to repeat: a line ends once. */
+  end(tenantId: string, batchId: string, ends: readonly LineEnd[]): Promise<number>;
   /** Ends every line that waits, except for those with the given numbers; returns how many there were. */
   endWaiting(tenantId: string, batchId: string, except: readonly number[], error: ErrorDetail): Promise<number>;
-  /** Gives a waiting line's next try an id of its own. */
-  renumber(tenantId: string, batchId: string, index: number, requestId: string): Promise<void>;
+  /** Gives a waiting line's next try an id of its own; false: its last try is another one, or it has ended. */
+  renumber(
+    tenantId: string,
+    batchId: string,
+    last: Pick<WaitingLine, 'index' | 'requestId'>,
+    next: Pick<WaitingLine, 'requestId' | 'retry'>,
+  ): Promise<boolean>;
   count(tenantId: string, batchId: string): Promise<BatchCounts>;
   /** Brings what the tenant sees up to date. */
   note(
@@ -55,12 +60,12 @@ interface BatchEnd {
   endedAt: number;
 }
 
-function toUpdate(tenantId: string, batchId: string, { index, status, ...end }: LineEnd) {
+function toUpdate(tenantId: string, batchId: string, { index, requestId, status, ...end }: LineEnd) {
   const result = 'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error };
   return {
     updateOne: {
-      filter: { _id: batchLineId(batchId, index), tenantId, state: 'waiting' as const },
-      update: { $set: { state: status, ...result }, $unset: { requestJson: 1 as const } },
+      filter: { _id: batchLineId(batchId, index), tenantId, requestId, state: 'waiting' as const },
+      update: { $set: { state: status, ...result }, $unset: { requestJson: 1 as const, retry: 1 as const } },
     },
   };
 }
@@ -73,7 +78,7 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
 
     waiting: (tenantId, batchId, after, limit) =>
       batchLines
-        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1 })
+        .find({ tenantId, batchId, index: { $gt: after }, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
         .sort({ index: 1 })
         .limit(limit)
         .lean(),
@@ -89,20 +94,26 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
 
     async end(tenantId, batchId, ends) {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));
-      if (writes.length > 0) await batchLines.bulkWrite(writes, { ordered: false });
+      if (writes.length === 0) return 0;
+      const { modifiedCount } = await batchLines.bulkWrite(writes, { ordered: false });
+      return modifiedCount;
     },
 
     async endWaiting(tenantId, batchId, except, error) {
       const { modifiedCount } = await batchLines.updateMany(
         { tenantId, batchId, state: 'waiting', index: { $nin: [...except] } },
-        { $set: { state: 'failed', error }, $unset: { requestJson: 1 } },
+        { $set: { state: 'failed', error }, $unset: { requestJson: 1, retry: 1 } },
       );
       return modifiedCount;
     },
 
-    async renumber(tenantId, batchId, index, requestId) {
+    async renumber(tenantId, batchId, { index, requestId }, next) {
       const _id = batchLineId(batchId, index);
-      await batchLines.updateOne({ _id, tenantId, state: 'waiting' }, { $set: { requestId } });
+      const { modifiedCount } = await batchLines.updateOne(
+        { _id, tenantId, requestId, state: 'waiting' },
+        { $set: next },
+      );
+      return modifiedCount === 1;
     },
 
     async count(tenantId, batchId) {

@@ -6,6 +6,8 @@ import { defineScript } from '../scripts.ts';
 export interface LeaderLease {
   /** True while this process leads `task` on the shard; renews with every call. */
   hold(shard: number, task: string): Promise<boolean>;
+  /** Renews the lease; false: it ran out meanwhile, so another process may have led. */
+  renew(shard: number, task: string): Promise<boolean>;
   /** Gives the lease, or the turn, up, so that another process need not wait for its end. */
   release(shard: number, task: string): Promise<void>;
   /** True for one call of all processes in `everyMs`, restarts or not. */
@@ -21,10 +23,13 @@ export function createLeaderLease(client: RedisClient, keyspace: Keyspace, proce
   const lead = defineScript(client, 'lead');
   return {
     async hold(shard, task) {
-      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS])) === 1;
+      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS, ''])) === 1;
+    },
+    async renew(shard, task) {
+      return (await lead([keyspace.shard(shard).lease(task)], [processId, LEASE_MS, 'kept'])) === 1;
     },
     async release(shard, task) {
-      await lead([keyspace.shard(shard).lease(task)], [processId, 0]);
+      await lead([keyspace.shard(shard).lease(task)], [processId, 0, '']);
     },
     async takeTurn(shard, task, everyMs) {
       return (await client.set(keyspace.shard(shard).lease(task), processId, 'PX', everyMs, 'NX')) === 'OK';

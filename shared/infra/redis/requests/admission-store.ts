@@ -80,7 +80,12 @@ export interface AdmissionRequest extends AdmissionTerms {
   onDisconnect: 'cancel' | 'finish';
   /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
   idempotency: IdempotencyName | undefined;
+  /** Of a line: admitted only while `leaderId` leads the shard's batches and the batch is not being ended; else `void`. */
+  batch?: { batchId: string; leaderId: string };
 }
+
+/** The lease of the process that sends the lines of a shard's batches. */
+export const BATCH_LEASE = 'batches';
 
 export interface AdmissionSettings {
   laneLimit: number;
@@ -179,7 +184,7 @@ export function createAdmissionStore(
   return {
     async admit(request, now) {
       const { requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel, idempotency } = request;
-      const { entityHash } = request;
+      const { entityHash, batch } = request;
       const keys = keyspace.shard(principal.shard);
       const { keyId, tenantId, limits, mode } = principal;
       const live = mode === 'live';
@@ -202,6 +207,8 @@ export function createAdmissionStore(
           keys.laneStatistics(queue),
           idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
           entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
+          batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
+          batch === undefined ? keys.record(requestId) : keys.closedBatch(batch.batchId),
         ],
         [
           requestId,
@@ -228,6 +235,7 @@ export function createAdmissionStore(
           idempotency?.fingerprint ?? '',
           queue,
           request.promptMostTokens ?? promptTokens,
+          batch?.leaderId ?? '',
         ],
       );
       return toAdmission(reply);

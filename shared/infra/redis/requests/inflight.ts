@@ -1,6 +1,7 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 
 /** A request whose lease, or time to be enqueued, has run out. */
@@ -31,6 +32,8 @@ export interface Inflight {
 }
 
 export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
+  const postpone = defineScript(client, 'postpone', ['window']);
+
   async function describe(shard: number, requestId: string, at: number): Promise<Overdue> {
     const keys = keyspace.shard(shard);
     const values = await client.hmget(
@@ -68,7 +71,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
     },
     async postpone(shard, requestId, delayMs) {
-      await client.zadd(keyspace.shard(shard).inflight, 'XX', (await serverTimeMs(client)) + delayMs, requestId);
+      await postpone([keyspace.shard(shard).inflight], [requestId, delayMs]);
     },
     async forget(shard, requestId) {
       await client.zrem(keyspace.shard(shard).inflight, requestId);

@@ -1,3 +1,4 @@
+import { BATCH_LIMITS } from '../../../contracts/batches.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 
@@ -20,13 +21,18 @@ export function createLaneStatistics(client: RedisClient, keyspace: Keyspace): L
   };
 }
 
-/** Reads how many batch jobs wait and how far the sent lines have come. */
+/** Reads how many batch jobs wait and how far the sent lines have come, and keeps lines of ended batches out. */
 export interface BatchLane {
   /** Jobs that no worker has taken yet. */
   waiting(shard: number): Promise<number>;
   /** The state of each request's record; undefined: Redis has none. */
   states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
+  /** From then on no line of the batch is admitted. */
+  close(shard: number, batchId: string): Promise<void>;
 }
+
+/** Longer than a batch has. */
+const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 
 export function createBatchLane(client: RedisClient, keyspace: Keyspace): BatchLane {
   return {
@@ -35,6 +41,9 @@ export function createBatchLane(client: RedisClient, keyspace: Keyspace): BatchL
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));
       return states.map((state) => state ?? undefined);
+    },
+    async close(shard, batchId) {
+      await client.set(keyspace.shard(shard).closedBatch(batchId), 1, 'PX', CLOSED_MS);
     },
   };
 }

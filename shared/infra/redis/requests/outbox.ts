@@ -1,9 +1,8 @@
-import type { ChainableCommander } from 'ioredis';
-
 import { parseSettlement } from '../../../contracts/settlement.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 
 export interface OutboxEntry {
@@ -58,13 +57,10 @@ function isMissingGroup(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOGROUP');
 }
 
-/** `exec` resolves although a command of it failed; a caller must not take that for done. */
-async function runAll(transaction: ChainableCommander): Promise<void> {
-  const failed = (await transaction.exec())?.find(([error]) => error !== null);
-  if (failed?.[0]) throw failed[0];
-}
-
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
+  const acknowledge = defineScript(client, 'acknowledge');
+  const moveToDeadLetters = defineScript(client, 'dead-letter');
+
   async function ensureGroup(stream: string): Promise<void> {
     await client.xgroup('CREATE', stream, GROUP, '0', 'MKSTREAM').catch((error: unknown) => {
       if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error;
@@ -92,20 +88,12 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
 
     async acknowledge(shard, ids) {
       if (ids.length === 0) return;
-      const stream = keyspace.shard(shard).outbox;
-      await runAll(
-        client
-          .multi()
-          .xack(stream, GROUP, ...ids)
-          .xdel(stream, ...ids),
-      );
+      await acknowledge([keyspace.shard(shard).outbox], [GROUP, ...ids]);
     },
 
     async deadLetter(shard, { id, raw }) {
       const { outbox, deadLetters } = keyspace.shard(shard);
-      // Apart: a transaction of Redis takes out what could not be put aside. At worst it is put aside twice.
-      await client.xadd(deadLetters, '*', 's', raw);
-      await runAll(client.multi().xack(outbox, GROUP, id).xdel(outbox, id));
+      await moveToDeadLetters([outbox, deadLetters], [GROUP, id, raw]);
     },
 
     async requeue(shard) {
@@ -121,7 +109,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
             done.left += 1;
             continue;
           }
-          // Apart, as above: at worst it stands in both, and the ledger takes a request once.
+          // Apart: at worst it stands in both, and the ledger takes a request once.
           await client.xadd(outbox, '*', 's', raw);
           await client.xdel(deadLetters, id);
           done.requeued += 1;

@@ -136,7 +136,7 @@ export function createRequestStore(
   function end(
     ref: AttemptRef,
     sentSeq: number,
-    { status, deltas, terminal, costMicro, settlement, retentionMs, unbilledTokens, overdraftMicro }: Ending,
+    { status, deltas, terminal, costMicro, settlement, retentionMs, unbilledTokens, overdraftMicro, notice }: Ending,
   ): Promise<ScriptReply> {
     const keys = keyspace.shard(ref.shard);
     const { promptTokens, completionTokens } = terminal.usage;
@@ -155,6 +155,7 @@ export function createRequestStore(
         keys.meanCompletion(ref.keyId),
         keys.laneStatistics(ref.lane),
         keys.answer(ref.requestId),
+        keys.notices,
       ],
       [
         ref.requestId,
@@ -171,6 +172,7 @@ export function createRequestStore(
         overdraftMicro ?? 0,
         ref.owner ?? '',
         sentSeq,
+        notice === undefined ? '' : JSON.stringify(notice),
       ],
     );
   }

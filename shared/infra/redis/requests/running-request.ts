@@ -1,6 +1,7 @@
 import type { FinishReason, Terminal } from '../../../contracts/events.ts';
 import type { QueueName, RequestEnvelope } from '../../../contracts/jobs.ts';
 import { parseEnvelope, UnreadableError } from '../../../contracts/stored-request.ts';
+import type { FinishedNotice } from '../../../contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
 import type { ScriptReply } from '../scripts.ts';
@@ -70,6 +71,8 @@ export interface Ending {
   retentionMs: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
+  /** What webhooks hear of the end beside its booking. */
+  notice?: FinishedNotice;
 }
 
 /** Names one running attempt. */

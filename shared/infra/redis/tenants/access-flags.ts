@@ -1,5 +1,6 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
 
 /** Every ingress listens here and drops the cached principals of the key or tenant whose id it hears. */
 export const ACCESS_CHANNEL = 'parley:access';
@@ -17,21 +18,37 @@ const FLAG_SECONDS = 24 * 60 * 60;
 export interface AccessFlags {
   /** `id` is a key's or a tenant's; safe to repeat. */
   block(shard: number, id: string): Promise<void>;
+  /**
+   * Blocks an id before `change` revokes it in MongoDB, and announces it after: a process that dies between the two
+   * leaves a key that is refused. Where the flag cannot be set the change is made all the same, and the call rejects.
+   */
+  blockAround<Result>(shard: number, id: string, change: () => Promise<Result>): Promise<Result>;
   unblock(shard: number, id: string): Promise<void>;
   /** Announces to every ingress that what it has cached of `id` is out of date. */
   announce(id: string): Promise<void>;
 }
 
 export function createAccessFlags(client: RedisClient, keyspace: Keyspace): AccessFlags {
+  const setFlag = defineScript(client, 'block');
+
   async function announce(id: string): Promise<void> {
     await client.publish(ACCESS_CHANNEL, id);
   }
 
+  async function block(shard: number, id: string): Promise<void> {
+    await setFlag([keyspace.shard(shard).blocked(id)], [FLAG_SECONDS]);
+    await announce(id);
+  }
+
   return {
     announce,
-    async block(shard, id) {
-      await client.set(keyspace.shard(shard).blocked(id), '1', 'EX', FLAG_SECONDS);
+    block,
+    async blockAround(shard, id, change) {
+      const [flagged] = await Promise.allSettled([block(shard, id)]);
+      const result = await change();
+      if (flagged.status === 'rejected') throw flagged.reason;
       await announce(id);
+      return result;
     },
     async unblock(shard, id) {
       await client.del(keyspace.shard(shard).blocked(id));

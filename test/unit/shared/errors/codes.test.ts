@@ -47,11 +47,6 @@ describe('the error table', () => {
     expect(Object.keys(ERRORS).sort()).toEqual(Object.keys(DOCUMENTED).sort());
   });
 
-  it('lets an attempt be made again only where another one can succeed', () => {
-    const retried = Object.entries(ERRORS).filter(([, { retry }]) => retry === 'next');
-    expect(retried.map(([code]) => code).sort()).toEqual(['model_unavailable', 'timeout']);
-  });
-
   it('knows its codes from names that every object has', () => {
     expect(isErrorCode('timeout')).toBe(true);
     expect(['toString', '__proto__', 'constructor', ''].filter(isErrorCode)).toEqual([]);

@@ -1,7 +1,9 @@
 -- Takes or renews the lease of a task, or gives it up; another process's lease is left alone.
--- KEYS 1 lease; ARGV 1 process id, 2 lease in ms (0: give it up). Returns 1 while this process leads.
+-- KEYS 1 lease; ARGV 1 process id, 2 lease in ms (0: give it up), 3 'kept' to renew it only if it never ran out.
+-- Returns 1 while this process leads.
 local leader = redis.call('GET', KEYS[1])
 if leader and leader ~= ARGV[1] then return 0 end
+if not leader and ARGV[3] == 'kept' then return 0 end
 if ARGV[2] == '0' then
   redis.call('DEL', KEYS[1])
   return 0

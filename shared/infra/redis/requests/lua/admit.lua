@@ -3,7 +3,8 @@
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
 --       14 lane statistics, 15 idempotency record (the record where there is none),
---       16 requests of the entity (the record where there is none)
+--       16 requests of the entity (the record where there is none),
+--       17 lease of those who send lines, 18 mark of a batch that is being ended (the record where it is no line)
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -12,7 +13,8 @@
 --       22 fingerprint of the body ('' without an Idempotency-Key),
 --       23 lane: a line of a batch takes nothing of the limits on requests a minute
 --          (docs/spec/contract.md section 3, Batches),
---       24 prompt tokens at most, as the worker will count them
+--       24 prompt tokens at most, as the worker will count them,
+--       25 the process that sends the line ('' it is no line)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
@@ -39,6 +41,10 @@ local existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
 -- Sent again after a lost answer: it is admitted already, or was taken back meanwhile.
 if existing[1] then
   return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
+end
+-- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
+if ARGV[25] ~= '' and (redis.call('GET', KEYS[17]) ~= ARGV[25] or redis.call('EXISTS', KEYS[18]) == 1) then
+  return reply('void')
 end
 local is_blocked = redis.call('EXISTS', KEYS[9], KEYS[10]) > 0
 if is_blocked and redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end

@@ -1,16 +1,18 @@
 -- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
---      10 mean completion, 11 lane statistics, 12 whole answer
+--      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
---      of the event before
+--      of the event before, 15 notice for webhooks ('' none)
 -- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
 -- that Redis has where it came back without some of the text.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
 local SAMPLE = 8
+-- While MongoDB is away they wait; about so many.
+local NOTICES_MAX = 100000
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner')
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
@@ -53,6 +55,7 @@ elseif values[4] ~= '1' and kept > 0 then
 end
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
 if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
+if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
 if completion > 0 then
   local mean = tonumber(redis.call('GET', KEYS[10]))

@@ -1,0 +1,78 @@
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+
+import { isErrorCode } from '../../../shared/errors/codes.ts';
+import { shardOfQueue } from './queues-endpoints.ts';
+import type { LaneQueue } from './queues-endpoints.ts';
+
+const REDACTED = '[redacted]';
+
+/** Ids of docs/spec/contract.md section 2, as in `req_…`. */
+const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
+
+/** BullMQ's own sentences about jobs that it took back; they hold no words of a tenant. */
+const BULLMQ_REASON = /^job stalled more than \w+ limit$|^Missing lock for job \S+$/;
+
+/** What the board may show of a job's data or result: the ids in it. Everything else is replaced. */
+export function keepIds(value: unknown): unknown {
+  if (typeof value === 'string') return ID.test(value) ? value : REDACTED;
+  if (value === null || value === undefined) return value;
+  if (typeof value !== 'object' || Array.isArray(value)) return REDACTED;
+  const ids = Object.entries(value).filter(([, field]) => typeof field === 'string' && ID.test(field));
+  return Object.fromEntries(ids);
+}
+
+/** A job's name is one word of ours. */
+export function keepName(name: unknown): string {
+  return typeof name === 'string' && /^[a-z][a-z-]{0,31}$/.test(name) ? name : REDACTED;
+}
+
+/** Messages of errors can quote what was being read, so only words of a closed list are shown. */
+export function keepReason(reason: string): string {
+  return isErrorCode(reason) || BULLMQ_REASON.test(reason) ? reason : `${REDACTED} (the log has it, by the job's id)`;
+}
+
+interface ReadJob {
+  failedReason?: string;
+  deferredFailure?: string;
+  stacktrace: string[] | null;
+}
+
+/** The board formats data and results only, not why a job failed, so these are cleared on the job that was read. */
+function hideReasons(job: ReadJob): void {
+  if (typeof job.failedReason === 'string') job.failedReason = keepReason(job.failedReason);
+  if (typeof job.deferredFailure === 'string') job.deferredFailure = keepReason(job.deferredFailure);
+  job.stacktrace = [];
+}
+
+/** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
+export class RedactedQueue extends BullMQAdapter {
+  constructor(queue: LaneQueue) {
+    // Lanes of different shards have one name; the prefix tells them apart.
+    super(queue, {
+      readOnlyMode: true,
+      allowRetries: false,
+      prefix: `shard-${shardOfQueue(queue)}.`,
+      delimiter: '.',
+    });
+    this.setFormatter('data', keepIds);
+    this.setFormatter('returnValue', keepIds);
+    this.setFormatter('progress', keepIds);
+    this.setFormatter('name', (job: { name?: unknown }) => keepName(job.name));
+  }
+
+  override async getJob(id: string) {
+    const job = await super.getJob(id);
+    if (job !== undefined) hideReasons(job);
+    return job;
+  }
+
+  override async getJobs(...query: Parameters<BullMQAdapter['getJobs']>) {
+    const jobs = await super.getJobs(...query);
+    for (const job of jobs) hideReasons(job);
+    return jobs;
+  }
+
+  override getJobLogs(): Promise<string[]> {
+    return Promise.resolve([]);
+  }
+}

@@ -1,0 +1,99 @@
+import type { RequestHandler, Response } from 'express';
+
+import { toRefusal } from '../../shared/admission/refusals.ts';
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { LOOKUPS_PER_MINUTE, ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
+import { setAddressHeaders, setKeyHeaders } from './limit-headers.ts';
+
+type Count = (requestId: string, principal: Principal) => Promise<Admission>;
+type Refuse = (admission: Admission, principal: Principal) => ServiceError;
+
+function createCounter(count: Count, overLimit: Refuse): RequestHandler {
+  return async (_req, res, next) => {
+    const { requestId } = contextOf(res);
+    const principal = principalOf(res);
+    claimCount(res);
+    const admission = await count(requestId, principal).catch((cause: unknown) => {
+      throw new ServiceError(
+        'model_unavailable',
+        'The service cannot take requests at the moment; try again shortly.',
+        {
+          cause,
+          retryAfterSeconds: 1,
+        },
+      );
+    });
+    setKeyHeaders(res, principal, admission);
+    const { verdict } = admission;
+    if (verdict === 'rpm') throw overLimit(admission, principal);
+    if (verdict === 'revoked' || verdict === 'suspended') throw toRefusal({ ...admission, verdict }, principal, 'chat');
+    next();
+  };
+}
+
+/** Counts a request that looks up, resumes or cancels another: it has a limit of its own and takes nothing of the rpm. */
+export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): RequestHandler {
+  return createCounter(store.countLookup, ({ retryAfterMs }) => {
+    const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
+    return new ServiceError('rpm_exceeded', message, {
+      retryAfterSeconds: toRetrySeconds(retryAfterMs),
+    });
+  });
+}
+
+/** Counts any other request that is no chat request: one of the key's rpm. */
+export function createCountRequest(store: Pick<AdmissionStore, 'count'>): RequestHandler {
+  return createCounter(
+    (requestId, principal) => store.count(requestId, principal, true),
+    (admission, principal) => toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat'),
+  );
+}
+
+const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);
+
+/**
+ * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
+ * too. Returns the error to send: over the limit, the 429 instead of what was wrong with the request. Without an answer
+ * from Redis the refusal stands, and the headers name the limits alone.
+ */
+export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'countAddress'>) {
+  async function countKey(error: ServiceError, res: Response, principal: Principal): Promise<ServiceError> {
+    const admission = await store.count(contextOf(res).requestId, principal, true);
+    setKeyHeaders(res, principal, admission);
+    const { verdict } = admission;
+    return verdict === 'rpm' || verdict === 'revoked' || verdict === 'suspended'
+      ? toRefusal({ ...admission, verdict }, principal, 'chat')
+      : error;
+  }
+
+  async function countAddress(error: ServiceError, res: Response): Promise<ServiceError> {
+    const { requestId } = contextOf(res);
+    const count = await store.countAddress(requestId, res.req.ip ?? 'unknown', AUTHENTICATION_FAILURES.has(error.code));
+    setAddressHeaders(res, count);
+    if (count.allowed) return error;
+    return new ServiceError(
+      'rpm_exceeded',
+      `More than ${ADDRESS_FAILURES_PER_MINUTE} failed authentications per minute came from this address; wait as Retry-After says.`,
+      { retryAfterSeconds: toRetrySeconds(count.retryAfterMs) },
+    );
+  }
+
+  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+    // An answer with these headers has been counted.
+    if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
+    const { principal } = contextOf(res);
+    try {
+      if (principal === undefined) return await countAddress(error, res);
+      if (claimCount(res)) return await countKey(error, res, principal);
+      // Another handler has tried to count the request and had no answer.
+    } catch {
+      // Redis is away.
+    }
+    if (principal === undefined) setAddressHeaders(res);
+    else setKeyHeaders(res, principal);
+    return error;
+  };
+}

@@ -1,0 +1,32 @@
+import { isIP } from 'node:net';
+
+import type { RequestHandler } from 'express';
+
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+/** RFC 9112 section 3.2. Node would refuse such a request by itself, without the uniform error object. */
+export const requireHost: RequestHandler = (req, res, next) => {
+  if (req.headers.host !== undefined || req.httpVersion !== '1.1') {
+    next();
+    return;
+  }
+  res.setHeader('Connection', 'close');
+  throw new ServiceError('invalid_request', 'The request has no Host header; HTTP/1.1 asks for one.');
+};
+
+function isLoopback(address: string): boolean {
+  const plain = address.replace(/^::ffff:/, '');
+  return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+}
+
+/**
+ * Refuses plain HTTP unless it comes from this machine (docs/spec/contract.md section 1). Express believes
+ * `X-Forwarded-Proto` and `X-Forwarded-For` of trusted proxies only, so `secure` and `ip` can be relied on.
+ */
+export const requireHttps: RequestHandler = (req, _res, next) => {
+  if (req.secure || isLoopback(req.ip ?? '')) {
+    next();
+    return;
+  }
+  throw new ServiceError('invalid_request', 'HTTPS is required; send the request to an https:// address.');
+};

@@ -1,0 +1,60 @@
+import Joi from 'joi';
+
+import type { ErrorCode } from '../errors/codes.ts';
+import type { Tier } from './chat-request.ts';
+import type { FinishReason, Usage } from './events.ts';
+import type { Endpoint, KeyMode } from './jobs.ts';
+
+/** The end of a request that webhooks hear of although nothing is booked: a failure, or a flag of moderation. */
+export interface FinishedNotice {
+  requestId: string;
+  tenantId: string;
+  keyId: string;
+  mode: KeyMode;
+  tier: Tier;
+  endpoint: Endpoint;
+  entityId?: string;
+  /** Place in the order of acceptance. */
+  seq: number;
+  finishReason: FinishReason;
+  usage: Usage;
+  errorCode: ErrorCode | null;
+  flagged?: { side: 'input' | 'output'; categories: string[] };
+  /** Milliseconds since the epoch. */
+  finishedAt: number;
+}
+
+const text = Joi.string().required();
+
+/** It can be older or newer than this code, so a field more is no fault. */
+const noticeSchema = Joi.object({
+  requestId: text,
+  tenantId: text,
+  keyId: text,
+  mode: text,
+  tier: text,
+  endpoint: text,
+  entityId: Joi.string(),
+  seq: Joi.number().required(),
+  finishReason: text,
+  usage: Joi.object({ promptTokens: Joi.number().required(), completionTokens: Joi.number().required() })
+    .unknown()
+    .required(),
+  errorCode: Joi.string().allow(null).required(),
+  flagged: Joi.object({ side: text.valid('input', 'output'), categories: Joi.array().items(Joi.string()).required() }),
+  finishedAt: Joi.number().required(),
+})
+  .unknown()
+  .required();
+
+/** Undefined: the text is no notice. */
+export function parseNotice(json: string): FinishedNotice | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  // The schema shows that it is one.
+  return noticeSchema.validate(value, { convert: false }).error === undefined ? (value as FinishedNotice) : undefined;
+}

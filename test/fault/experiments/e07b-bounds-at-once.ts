@@ -1,0 +1,113 @@
+import type { LedgerLine } from '../checker/evidence.ts';
+import type { SentRequest, Tenant } from '../client/caller.ts';
+import type { Experiment } from '../experiment.ts';
+import type { Lab } from '../lab/lab.ts';
+import { expectThat, none, range } from './findings.ts';
+
+const MICRO = 1_000_000;
+const ANSWER_TOKENS = 1_000;
+/** Of oloid, in credits a token. */
+const RATE = 4;
+/** What admission expects of an answer: the key's answers were short so far. */
+const SHORT_TOKENS = 20;
+/** docs/spec/contract.md section 8, Bounds. */
+const OVERRUN_SHARE = 0.02;
+const OVERRUN_TOKENS = 200;
+const BALANCE = 20_000;
+const TOKENS = 5_000;
+
+interface Bound {
+  name: string;
+  credits: number;
+  fields?: Record<string, unknown>;
+  mode?: 'test';
+  stream: boolean;
+  /** What is bounded, and how much of it 200 tokens are. */
+  limit: number;
+  unit: 'credits' | 'tokens';
+}
+
+const budget = { credits: 1_000_000, fields: { monthly_token_budget: TOKENS }, limit: TOKENS, unit: 'tokens' } as const;
+const test = { credits: 0, fields: { test_daily_tokens: TOKENS }, mode: 'test' } as const;
+const allowance = { ...test, limit: TOKENS, unit: 'tokens' } as const;
+const twoMaxima = 2 * ANSWER_TOKENS * RATE;
+
+const BOUNDS: readonly Bound[] = [
+  { name: 'complete answers, two maxima', credits: twoMaxima, stream: false, limit: twoMaxima, unit: 'credits' },
+  { name: 'streams, a balance', credits: BALANCE, stream: true, limit: BALANCE, unit: 'credits' },
+  { name: 'complete answers, a monthly budget', stream: false, ...budget },
+  { name: 'streams, a monthly budget', stream: true, ...budget },
+  { name: 'complete answers, the test allowance', stream: false, ...allowance },
+  { name: 'streams, the test allowance', stream: true, ...allowance },
+];
+
+interface Sent {
+  bound: Bound;
+  tenant: Tenant;
+  requests: SentRequest[];
+}
+
+async function sendAll(lab: Lab, bound: Bound, count: number): Promise<Sent> {
+  const tenant = await lab.openTenant(bound.credits, bound.fields, bound.mode);
+  const { client, keys } = lab.inspector;
+  await client.set(keys.meanCompletion(tenant.keyId), SHORT_TOKENS);
+  const body = { max_tokens: ANSWER_TOKENS };
+  const call = { tenant, words: 8, isEchoed: false, stream: bound.stream, model: 'oloid' as const, body };
+  return { bound, tenant, requests: range(count, (index) => lab.caller.send({ ...call, url: lab.urlOf(index) })) };
+}
+
+function usedOf({ tenant, bound }: Sent, ledger: readonly LedgerLine[]): number {
+  const lines = ledger.filter(({ tenantId, type }) => tenantId === tenant.tenantId && type === 'usage');
+  const used = lines.map(({ amountMicro, promptTokens, completionTokens }) =>
+    bound.unit === 'credits' ? -amountMicro / MICRO : promptTokens + completionTokens,
+  );
+  return used.reduce((sum, one) => sum + one, 0);
+}
+
+/** E7b. No worker runs until all are admitted, so that every request sees the same balance, budget and allowance. */
+export const boundsAtOnce: Experiment = {
+  name: 'E7b',
+  title: '60 requests at once against each bound: balance, monthly budget, test allowance',
+  lab: { workers: 0, models: { oloid: `sim?tokens=${ANSWER_TOKENS}&chunks=100&chunk_ms=20` } },
+  async run(lab, size) {
+    const count = size === 'full' ? 60 : 12;
+    const all: Sent[] = [];
+    for (const bound of BOUNDS) all.push(await sendAll(lab, bound, count));
+    const requests = all.flatMap((sent) => sent.requests);
+    await lab.waitFor(async () => {
+      const waiting = await lab.inspector.client.llen(lab.inspector.keys.waiting('interactive'));
+      return waiting + requests.filter((sent) => sent.last().end !== 'open').length === requests.length;
+    }, 'all requests to be admitted');
+    const admitted = await lab.inspector.client.llen(lab.inspector.keys.waiting('interactive'));
+    await Promise.all([lab.startWorker(), lab.startWorker()]);
+    await lab.untilEnded();
+
+    return {
+      figures: { admitted },
+      verdicts: [
+        none(
+          'all end with stop or length, or are refused with the bound’s own error',
+          requests.filter(({ last }) => {
+            const { status, finishReason } = last();
+            return status === 402 || status === 429 ? false : finishReason !== 'stop' && finishReason !== 'length';
+          }),
+        ),
+      ],
+      measure: ({ ledger }) =>
+        Object.fromEntries(
+          all.map((sent) => [sent.bound.name, `${usedOf(sent, ledger)} of ${sent.bound.limit} ${sent.bound.unit}`]),
+        ),
+      judge: ({ ledger }) =>
+        all.map((sent) => {
+          const { name, limit, unit } = sent.bound;
+          const most = limit + Math.max(limit * OVERRUN_SHARE, OVERRUN_TOKENS * (unit === 'credits' ? RATE : 1));
+          const used = usedOf(sent, ledger);
+          return expectThat(
+            `${name}: at most 2 % or 200 tokens too much, and most of it is used`,
+            used <= most && used >= limit / 2,
+            `${used} of ${limit} ${unit}`,
+          );
+        }),
+    };
+  },
+};

@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { createBatchLab } from '../support/batch-lab.ts';
+import type { BatchLab } from '../support/batch-lab.ts';
+import { openLeader } from '../support/batch-leader.ts';
+import type { BatchLeader } from '../support/batch-leader.ts';
+import { startService } from '../support/service.ts';
+import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let service: TestService;
+let lab: BatchLab;
+let leader: BatchLeader;
+let tenant: TestTenant;
+const workers: RunningWorker[] = [];
+beforeAll(async () => {
+  service = await startService({ workers: 0 });
+  lab = createBatchLab(service);
+  leader = await openLeader(service);
+});
+afterAll(async () => {
+  await leader.close();
+  await service.close();
+});
+beforeEach(async () => {
+  tenant = await service.startTenant();
+});
+
+afterEach(async () => {
+  await leader.stop();
+  while (workers.length > 0) await workers.pop()?.close();
+});
+
+async function startNext(): Promise<void> {
+  workers.push(await service.startWorker());
+}
+
+const contents = (count: number) => Array.from({ length: count }, (_, index) => `Question ${index}`);
+
+/** Waits until nothing that was admitted runs, and all of it is booked; returns how many lines were charged. */
+async function chargesAtRest(): Promise<number> {
+  const { redis, keyspace, models } = service;
+  const keys = keyspace.shard(0);
+  await waitFor(async () => {
+    const left = (await redis.zcard(keys.inflight)) + (await redis.xlen(keys.outbox));
+    return left === 0 ? true : undefined;
+  }, 'every request to end and be booked');
+  return models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
+}
+
+describe('a leader that is cut off with lines in its hands', () => {
+  it.each([
+    ['cancelled', (batchId: string) => lab.cancel(batchId)],
+    [
+      'expired',
+      async (batchId: string) => {
+        await service.models.batches.updateOne({ _id: batchId }, { $set: { expiresAt: Date.now() - 1 } });
+      },
+    ],
+  ] as const)('sends none of a batch that the next leader has ended: %s', async (status, end) => {
+    const batchId = await lab.submit(tenant, contents(5));
+    const { letGo, ended } = await leader.takeInHand();
+    await end(batchId);
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await lab.until(batchId, 'to end', (row) => row.status === status);
+
+    letGo();
+    await ended;
+
+    expect(await chargesAtRest()).toBe(0);
+    expect((await lab.lines(batchId)).map(({ error }) => error?.code)).toEqual(
+      Array(5).fill(status === 'expired' ? 'timeout' : 'conflict'),
+    );
+  });
+
+  it('sends none of it although it leads again', async () => {
+    const batchId = await lab.submit(tenant, contents(5));
+    const { letGo, ended } = await leader.takeInHand();
+    await lab.cancel(batchId);
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
+    await workers.pop()?.close();
+    await leader.takeLease();
+
+    letGo();
+    await ended;
+
+    await startNext();
+    expect(await chargesAtRest()).toBe(0);
+  });
+
+  it('leaves the lines to the next leader, which runs each once', async () => {
+    const batchId = await lab.submit(tenant, contents(20));
+    const { letGo, ended } = await leader.takeInHand();
+    await service.redis.del(service.keyspace.shard(0).lease('batches'));
+    await startNext();
+    await waitFor(async () => (await lab.row(batchId)).completed > 0 || undefined, 'the next leader to lead');
+
+    letGo();
+    await ended;
+
+    const row = await lab.until(batchId, 'to end', ({ status }) => status === 'completed');
+    expect(row).toMatchObject({ completed: 20, failed: 0 });
+    expect(await chargesAtRest()).toBe(20);
+  });
+});

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
+import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
+import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
+import { openDispatcher } from '../../workers/batches/open-dispatcher.ts';
+import type { WorkerEvents } from '../../workers/worker-events.ts';
+import type { TestService } from './service.ts';
+
+const LOOK_MS = 20;
+const LEADER_ID = 'wrk_cut_off';
+const LIMITS = { laneLimit: 10_000, requestTimeoutMs: 600_000, retentionMs: 60_000 };
+
+/** A dispatcher of batches without a worker beside it, whose admissions can be held up on their way to Redis. */
+export interface BatchLeader {
+  /** Leads shard 0 until lines are on their way to admission, and holds them there until they are let go. */
+  takeInHand(): Promise<{ letGo: () => void; ended: Promise<unknown> }>;
+  /** Leads without having heard of another leader. */
+  takeLease(): Promise<void>;
+  /** Gives the lease up. */
+  stop(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openLeader({ mongo, redis, keyspace, log }: TestService): Promise<BatchLeader> {
+  const key = Buffer.alloc(32, 7);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, createCredentialCipher(key)), log);
+  const queues = createChatQueues(redis, keyspace, () => undefined);
+  const leases = createLeaderLease(redis, keyspace, LEADER_ID);
+  const store = createAdmissionStore(redis, keyspace, LIMITS);
+  let gate: Promise<void> | undefined;
+  let held = 0;
+  const dispatcher = openDispatcher({
+    ...{ mongo, redis, keyspace, queues, routing, leases, log },
+    admissions: {
+      ...store,
+      async admit(...call) {
+        if (gate !== undefined) {
+          held += 1;
+          await gate;
+          held -= 1;
+        }
+        return store.admit(...call);
+      },
+    },
+    workerId: LEADER_ID,
+    isFull: () => false,
+    breakers: { isClosed: () => true, isPassable: () => true },
+    telemetry: createEventBus<WorkerEvents>(() => undefined),
+    accountStore: createAccountStore(redis, keyspace),
+    pseudonyms: createPseudonyms(key),
+    events: { publish: () => Promise.resolve() },
+    hasReconnectedRecently: () => false,
+    requestTimeoutMs: LIMITS.requestTimeoutMs,
+    retentionMs: LIMITS.retentionMs,
+    clock: systemClock,
+  });
+
+  return {
+    async takeInHand() {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      gate = promise.then(() => undefined);
+      let ended: Promise<unknown> = Promise.resolve();
+      for (let isOver = true; held === 0;) {
+        if (isOver) {
+          isOver = false;
+          ended = dispatcher.dispatchShard(0).finally(() => (isOver = true));
+        }
+        await delay(LOOK_MS);
+      }
+      const letGo = () => {
+        gate = undefined;
+        resolve(undefined);
+      };
+      return { letGo, ended };
+    },
+    async takeLease() {
+      if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
+    },
+    stop: () => dispatcher.release(0),
+    async close() {
+      routing.stop();
+      await queues.close();
+    },
+  };
+}

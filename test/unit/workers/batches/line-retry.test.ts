@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { encodeEntry } from '../../../../shared/contracts/events.ts';
+import type { Terminal } from '../../../../shared/contracts/events.ts';
+import type { ErrorCode } from '../../../../shared/errors/codes.ts';
+import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import { answeredAt, endOf, isPassing, nextRetry } from '../../../../workers/batches/line-retry.ts';
+
+const NOW = 1_700_000_000_000;
+const usage = { promptTokens: 0, completionTokens: 0 };
+
+function entriesOf(deltas: string[], code?: ErrorCode) {
+  const error = code === undefined ? {} : { error: { code, message: 'It failed.' } };
+  const terminal: Terminal = { finishReason: code === undefined ? 'stop' : 'error', usage, ...error };
+  return { entries: [{ lastSeq: deltas.length + 1, payload: encodeEntry(deltas, terminal) }] };
+}
+
+/** What becomes of a line whose every try fails, until it is given up or has been tried so often. */
+function triesOf(isOwnFault: (number: number) => boolean, most = 100): LineRetry[] {
+  const tries: LineRetry[] = [];
+  for (let number = 1; number <= most; number += 1) {
+    const next = nextRetry(tries.at(-1), { isOwnFault: isOwnFault(number), now: NOW, random: 0.5 });
+    if (next === undefined) break;
+    tries.push(next);
+  }
+  return tries;
+}
+
+describe('a try that says nothing about its line', () => {
+  it.each<ErrorCode>(['model_unavailable', 'timeout'])('failed without text with %s', (code) => {
+    expect(isPassing(endOf(entriesOf([], code)))).toBe(true);
+  });
+
+  it.each<[string, string[], ErrorCode | undefined]>([
+    ['succeeded', ['Hi'], undefined],
+    ['has text, which is charged', ['Hi'], 'model_unavailable'],
+    ['was refused for what it says', [], 'content_policy_violation'],
+    ['met a bug', [], 'internal_error'],
+  ])('is none that %s', (_what, deltas, code) => {
+    expect(isPassing(endOf(entriesOf(deltas, code)))).toBe(false);
+  });
+});
+
+describe('the tries of a line', () => {
+  it('end with the fifth that is its own fault', () => {
+    expect(triesOf(() => true)).toHaveLength(4);
+  });
+
+  it('do not end while its provider answers nobody', () => {
+    expect(triesOf(() => false)).toHaveLength(100);
+  });
+
+  it('end with the fifth of its own however many others came between', () => {
+    expect(triesOf((number) => number % 3 === 0)).toHaveLength(14);
+  });
+
+  it('have pauses that double from half a second to a minute', () => {
+    const pauses = triesOf(() => false, 10).map(({ dueAt }) => dueAt - NOW);
+    expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+  });
+
+  it('are not due at one time for all lines', () => {
+    const dueAt = (random: number) => nextRetry(undefined, { isOwnFault: false, now: NOW, random })?.dueAt;
+    expect([dueAt(0), dueAt(1)]).toEqual([NOW + 375, NOW + 625]);
+  });
+});
+
+describe('the call that a provider answered', () => {
+  const attempt = (startedAt: number, outcome: string) => ({
+    provider: 'one',
+    model: 'm',
+    startedAt,
+    endedAt: startedAt + 1,
+    outcome,
+  });
+
+  it('is the latest one that succeeded', () => {
+    const attempts = [attempt(1, 'ok'), attempt(5, 'ok'), attempt(9, 'status_503')];
+    expect(answeredAt({ attempts })).toBe(5);
+  });
+
+  it('is none where all failed, or nothing was asked', () => {
+    expect(answeredAt({ attempts: [attempt(9, 'breaker_open')] })).toBeUndefined();
+    expect(answeredAt(undefined)).toBeUndefined();
+  });
+});
