@@ -60,8 +60,16 @@ function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLo
     return due.length;
   }
 
-  return async (shard: number): Promise<void> => {
+  async function round(shard: number): Promise<void> {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) return;
+  }
+
+  const rounds = new Map<number, Promise<void>>();
+  /** Whoever asks while a round runs waits for that one. */
+  return (shard: number): Promise<void> => {
+    const running = rounds.get(shard) ?? round(shard).finally(() => rounds.delete(shard));
+    rounds.set(shard, running);
+    return running;
   };
 }
 

@@ -2,6 +2,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
@@ -28,6 +29,7 @@ const BATCH = 100;
 /** In one round; the next one follows soon. */
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
+const RECOVER_MS = 1_000;
 /** For a job that waits in its lane: its worker's claim, or its deadline, comes without this. */
 const WAITING_MS = 30_000;
 /** Requests that this process runs beside those of the queue. */
@@ -107,8 +109,8 @@ export function createSweep(deps: SweepDeps): Sweep {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
       if (!(await leases.hold(shard, TASK))) return;
-      // With MongoDB away the rest goes on.
-      await recoverLost(shard).catch((error: unknown) => {
+      // With MongoDB away the rest goes on: a dead lease must not wait for it.
+      await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
       });
       // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
