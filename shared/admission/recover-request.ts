@@ -19,7 +19,7 @@ import type { createAdmission } from './admission.ts';
 import { toRefusal } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
 
-export type Recovery =
+type Recovery =
   /** Redis has the request, and it has not ended. */
   | { kind: 'open' }
   /** It has ended, here or before. */

@@ -3,7 +3,7 @@ import type { Keyspace } from '../keyspace.ts';
 import type { TimeLimit } from '../timing.ts';
 
 /** `open`: it has not ended; `bodiless`: accepted, and Redis has not what is to be run; `missing`: Redis knows nothing of it. */
-export type Presence = 'open' | 'ended' | 'bodiless' | 'missing';
+type Presence = 'open' | 'ended' | 'bodiless' | 'missing';
 
 /** Looks whether Redis still has requests, for whoever brings the others back. */
 export interface RequestPresence {
