@@ -9,14 +9,12 @@ import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
-import { createAnswerRepository } from '../shared/infra/mongo/requests/answer-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createBodyStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
-import { createAnswerCache } from '../shared/infra/redis/requests/stored-answers.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
@@ -28,7 +26,7 @@ import type { AdmissionEvents } from './admission/accept.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
-import { createRecall } from './admission/recall.ts';
+import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
@@ -117,9 +115,17 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
   closer.defer('routing', () => {
     routing.stop();
   });
-  const recall = createRecall({
-    answers: createAnswerRepository(mongo),
-    cache: createAnswerCache(redis, keyspace),
+  const { recall, keepIntent } = openRecall({
+    mongo,
+    redis,
+    keyspace,
+    queues,
+    store: admissionStore,
+    accountStore,
+    routing,
+    pseudonyms,
+    requestTimeoutMs,
+    isFull: memory.isFull,
     retentionMs,
     clock,
     log,
@@ -149,6 +155,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     hub,
     records,
     recall,
+    keepIntent,
     retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
     events,
   });

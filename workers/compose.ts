@@ -44,6 +44,7 @@ import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
 import { createSettler } from './settlement/settle.ts';
+import { openRecoverLost } from './settlement/recover-lost.ts';
 import { createSweep } from './settlement/sweep.ts';
 import { createPublishNotices } from './webhooks/publish-notices.ts';
 import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
@@ -184,21 +185,19 @@ export async function composeWorker(
     events: telemetry,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
   });
-  const sweep = createSweep({
-    inflight: createInflight(redis, keyspace),
-    admissions,
-    requests,
-    retentionMs,
-    hasReconnectedRecently,
-    isExhausted: memory.isExhausted,
-    leases,
-    runPipeline,
-    log,
-  });
   const queues = createChatQueues(redis, keyspace, (error) => {
     log.warn('The queue reported an error.', { error });
   });
   closer.defer('queues', () => queues.close());
+  const sweep = createSweep({
+    ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
+    recoverLost: openRecoverLost({
+      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ isFull: memory.isFull, clock: systemClock, log },
+    }),
+    inflight: createInflight(redis, keyspace),
+    isExhausted: memory.isExhausted,
+  });
   startCompliance({
     mongo,
     redis,

@@ -42,6 +42,7 @@ function newSweep(processId: string): Sweep {
     inflight: lab.inflight,
     admissions: lab.admissions,
     requests: lab.requests,
+    recoverLost: () => Promise.resolve(),
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => hasReconnectedRecently,
     isExhausted: () => isExhausted,
