@@ -244,7 +244,7 @@ export async function composeIngress(
     adminToken: config.adminToken,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: shards.flatMap((shard) => QUEUE_NAMES.map((lane) => queues.queue(shard, lane))),
+    queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
   });

@@ -28,7 +28,7 @@ import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import type { MemoryWatch } from '../shared/infra/redis/memory-watch.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createLaneStatistics } from '../shared/infra/redis/requests/lane-store.ts';
+import { createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
@@ -124,7 +124,7 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     shardDirectory: createShardDirectory(mongo, queue.shards),
 
     admissionStore: createAdmissionStore(redis, keyspace, {
-      laneLimit: queue.maxWaiting,
+      queueLimit: queue.maxWaiting,
       requestTimeoutMs,
       retentionMs,
     }),
@@ -134,7 +134,7 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     accountStore: createAccountStore(redis, keyspace, inTime),
     accessFlags: createAccessFlags(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
-    laneStatistics: createLaneStatistics(redis, keyspace),
+    queueStatistics: createQueueStatistics(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
   };
 }

@@ -147,7 +147,7 @@ export async function composeWorker(
     });
   });
   const admissions = createAdmissionStore(redis, keyspace, {
-    laneLimit: config.queue.maxWaiting,
+    queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
     retentionMs,
   });
@@ -225,14 +225,14 @@ export async function composeWorker(
   closer.defer('batch concurrency', () => {
     batchConcurrency.stop();
   });
-  const openLane = (shard: number, lane: QueueName, concurrency: number) =>
-    PROCESSORS[lane]({
+  const openQueueWorker = (shard: number, queueName: QueueName, concurrency: number) =>
+    PROCESSORS[queueName]({
       client: redis,
       keyspace,
       shard,
       concurrency,
-      lane,
-      queue: queues.queue(shard, lane),
+      queueName,
+      queue: queues.queue(shard, queueName),
       runPipeline,
       workerId,
       onLockLost: checkNow,
@@ -250,8 +250,12 @@ export async function composeWorker(
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
-      const interactive = openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards)));
-      const batch = openLane(shard, 'batch', config.worker.batchConcurrency);
+      const interactive = openQueueWorker(
+        shard,
+        'interactive',
+        Math.max(1, Math.floor(config.worker.concurrency / shards)),
+      );
+      const batch = openQueueWorker(shard, 'batch', config.worker.batchConcurrency);
       batchConcurrency.add({ interactive, batch });
       return [interactive, batch];
     },

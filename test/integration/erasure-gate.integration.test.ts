@@ -62,6 +62,63 @@ it('lets a request that was accepted before the deletion remember nothing, and a
   expect((await conversations.find(tenantId, 'neighbour'))?.history).toHaveLength(1);
 });
 
+it('brings no entity back whose deletion came between the look and the write', async () => {
+  const conversations = createConversationRepository(mongo);
+  const sleepy = gateConversations(
+    {
+      ...conversations,
+      // The whole deletion happens here: its mark, the row, and its tombstone.
+      async remember(...turn) {
+        await markEntity();
+        await models.entities.deleteMany({ tenantId });
+        await conversations.remember(...turn);
+      },
+    },
+    gate,
+  );
+  const messages = [{ role: 'user' as const, content: 'Hi' }];
+
+  await sleepy.remember(
+    tenantId,
+    'pupil',
+    { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
+    { create: true, now: NOW },
+  );
+
+  expect(await models.entities.find({ tenantId }).lean()).toEqual([]);
+});
+
+it('takes only its own turn out of an entity that was made anew meanwhile', async () => {
+  const conversations = createConversationRepository(mongo);
+  const later = {
+    requestId: newId('req'),
+    seq: SEQ + 1,
+    attempt: 1,
+    messages: [{ role: 'user' as const, content: 'Later' }],
+  };
+  const sleepy = gateConversations(
+    {
+      ...conversations,
+      async remember(...turn) {
+        await markEntity();
+        await conversations.remember(tenantId, 'pupil', later, { create: true, now: NOW + 1 });
+        await conversations.remember(...turn);
+      },
+    },
+    gate,
+  );
+  const messages = [{ role: 'user' as const, content: 'Hi' }];
+
+  await sleepy.remember(
+    tenantId,
+    'pupil',
+    { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
+    { create: true, now: NOW },
+  );
+
+  expect((await conversations.find(tenantId, 'pupil'))?.history).toEqual([{ role: 'user', content: 'Later' }]);
+});
+
 it('keeps no answer of such a request, nor any of a tenant whose conversations were deleted', async () => {
   const answers = gateAnswers(createAnswerRepository(mongo), gate);
   const keep = async (entityId: string | undefined, acceptedAt: number) => {

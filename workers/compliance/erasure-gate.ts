@@ -77,6 +77,10 @@ export function gateConversations(
     async remember(tenantId, entityId, turn, options) {
       if (await gate.isErased(tenantId, entityId, turn.seq)) return;
       await conversations.remember(tenantId, entityId, turn, options);
+      // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
+      // has brought the entity back.
+      if (await gate.isErased(tenantId, entityId, turn.seq))
+        await conversations.takeBack(tenantId, entityId, turn, options);
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Express, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import type { LaneQueue } from './queues-endpoints.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
@@ -55,7 +55,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
  * Bull Board, to be mounted at `/admin/queues` behind the token: read-only and redacted
  * (docs/spec/contract.md section 7).
  */
-export function createQueuesBoard(queues: readonly LaneQueue[]): Router {
+export function createQueuesBoard(queues: readonly BullQueue[]): Router {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   createBullBoard({

@@ -2,7 +2,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { isErrorCode } from '../../../shared/errors/codes.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
-import type { LaneQueue } from './queues-endpoints.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 
 const REDACTED = '[redacted]';
 
@@ -46,7 +46,7 @@ function hideReasons(job: ReadJob): void {
 
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
-  constructor(queue: LaneQueue) {
+  constructor(queue: BullQueue) {
     // Lanes of different shards have one name; the prefix tells them apart.
     super(queue, {
       readOnlyMode: true,

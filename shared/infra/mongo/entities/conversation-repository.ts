@@ -34,6 +34,13 @@ export interface ConversationRepository {
   remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
   /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
   forget(tenantId: string, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
+  /** Takes back what `remember` has just stored, the entity that it made included. `now`: as it was given then. */
+  takeBack(
+    tenantId: string,
+    entityId: string,
+    turn: Pick<Turn, 'requestId' | 'attempt'>,
+    options: { now: number },
+  ): Promise<void>;
 }
 
 function toStored(turn: Turn): StoredMessage[] {
@@ -83,6 +90,17 @@ export function createConversationRepository(connection: Connection): Conversati
     );
   }
 
+  async function forget(
+    tenantId: string,
+    entityId: string,
+    { requestId, attempt }: Pick<Turn, 'requestId' | 'attempt'>,
+  ): Promise<void> {
+    await entities.updateOne(
+      { tenantId, entityId },
+      { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
+    );
+  }
+
   return {
     async find(tenantId, entityId) {
       const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1, subject: 1, grade: 1 }).lean();
@@ -103,11 +121,15 @@ export function createConversationRepository(connection: Connection): Conversati
       );
     },
 
-    async forget(tenantId, entityId, { requestId, attempt }) {
-      await entities.updateOne(
-        { tenantId, entityId },
-        { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
-      );
+    forget,
+
+    async takeBack(tenantId, entityId, turn, { now }) {
+      await forget(tenantId, entityId, turn);
+      // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
+      await entities.deleteOne({
+        ...{ tenantId, entityId, messages: { $size: 0 }, createdAt: now },
+        ...{ subject: { $exists: false }, grade: { $exists: false } },
+      });
     },
   };
 }
