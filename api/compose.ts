@@ -39,8 +39,8 @@ import { createRelayHub } from './relay/hub.ts';
 import type { RelayHub } from './relay/hub.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
-import { openWebhooks } from './resources/webhooks/webhooks-deps.ts';
-import type { IngressWebhooks } from './resources/webhooks/webhooks-deps.ts';
+import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
+import type { IngressWebhooks } from './resources/webhooks/open-webhooks.ts';
 import { createTenantEvents } from './tenant-events.ts';
 
 export interface Ingress {

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { PriceList } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
-import { createTestPayment, createTestPaymentRoute } from './test-page/test-payment.ts';
+import { createTestPayment, createTestPaymentRoute } from './test-payment.ts';
 import type { CheckoutRepository } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createStripeWebhookRoute } from './stripe/route.ts';
 import { createBookPayment } from './book-payment.ts';

@@ -47,7 +47,7 @@ function hideReasons(job: ReadJob): void {
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
   constructor(queue: BullQueue) {
-    // Lanes of different shards have one name; the prefix tells them apart.
+    // Queues of different shards share a name; the prefix tells them apart.
     super(queue, {
       readOnlyMode: true,
       allowRetries: false,
