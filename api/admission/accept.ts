@@ -15,6 +15,7 @@ import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import { idempotencyOf } from './idempotency.ts';
+import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
 
@@ -43,6 +44,7 @@ export interface AcceptDeps {
   hub: RelayHub;
   records: Pick<RecordStore, 'attach'>;
   recall: Recall;
+  keepIntent: KeepIntent;
   retention: { ordinaryMs: number; keptMs: number };
   events: Emitter<AdmissionEvents>;
 }
@@ -83,7 +85,7 @@ export type Accept = ReturnType<typeof createAccept>;
  * request that is there: running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueue, hub, records, recall, retention, events } = deps;
+  const { admit, enqueue, hub, records, recall, keepIntent, retention, events } = deps;
 
   async function join<R>(
     admitted: AdmissionOutcome & { kind: 'joined' },
@@ -105,6 +107,21 @@ export function createAccept(deps: AcceptDeps) {
       throw new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
     }
     return { head: answerHead(record), relay: openRelay(shard, record.requestId, true), replayed: true };
+  }
+
+  /** Whoever is told «accepted» is told so once the request survives Redis; whoever waits for the answer need not wait. */
+  async function keep(envelope: RequestEnvelope, principal: Principal, isKept: boolean, async: boolean): Promise<void> {
+    if (!async) {
+      if (isKept) keepIntent.besides(principal.shard, envelope);
+      return;
+    }
+    try {
+      await keepIntent.beforeAnswer(principal.shard, envelope);
+    } catch (error) {
+      // Without a job nobody can have begun it.
+      enqueue.takeBack(envelope.requestId, principal);
+      throw error;
+    }
   }
 
   return async <R extends { close(): void }>(
@@ -144,9 +161,11 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
     const relay = openRelay(shard, requestId, false);
     try {
+      await keep(admitted.envelope, principal, isKept, async);
       await enqueue.enqueue(admitted.envelope, principal);
     } catch (error) {
       relay.close();
+      if (isKept) keepIntent.forget(requestId);
       throw error;
     }
     return { head: headOf(admitted.envelope), relay, replayed: false };

@@ -1,31 +1,39 @@
+import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { RequestIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-/** Brings answers back that Redis has let go and MongoDB keeps: readers have one way to read, from Redis. */
+/**
+ * Brings back what Redis has let go or lost and MongoDB keeps, answers and requests that have not ended: readers have one
+ * way to read, from Redis.
+ */
 export interface Recall {
   /** True: the request is in Redis again. */
   byId(principal: Pick<Principal, 'tenantId' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Before admission: a key that Redis no longer knows must not run its request a second time. */
+  /** Runs before admission: a key that Redis has forgotten must not run its request a second time. */
   byName(principal: Pick<Principal, 'tenantId' | 'shard'>, name: string): Promise<void>;
 }
 
 export interface RecallDeps {
   answers: Pick<AnswerRepository, 'find' | 'findNamed'>;
   cache: Pick<AnswerCache, 'isNamed' | 'restore'>;
+  intents: Pick<RequestIntents, 'find' | 'findNamed'>;
+  recover: RecoverRequest;
   retentionMs: number;
   clock: Clock;
   log: Logger;
 }
 
-export function createRecall({ answers, cache, retentionMs, clock, log }: RecallDeps): Recall {
+export function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
   /** With MongoDB away what Redis knows has to do. */
-  async function orNothing(look: Promise<KeptAnswer | undefined>): Promise<KeptAnswer | undefined> {
+  async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
-      log.warn('Kept answers cannot be read.', { error });
+      log.warn('Kept answers and requests cannot be read.', { error });
       return undefined;
     });
   }
@@ -35,20 +43,39 @@ export function createRecall({ answers, cache, retentionMs, clock, log }: Recall
     await cache.restore(shard, answer, { ttlMs: retentionMs, namedMs });
   }
 
+  /** Until a lost request is back no other may run in its place. */
+  async function bringBack(intent: RequestIntent): Promise<'open' | 'ended'> {
+    const recovery = await recover(intent);
+    if (recovery.kind !== 'later') return recovery.kind;
+    throw new ServiceError('model_unavailable', 'The request is being brought back; try again shortly.', {
+      retryAfterSeconds: Math.ceil(recovery.waitMs / 1000),
+    });
+  }
+
+  async function restoreById(tenantId: string, shard: number, requestId: string): Promise<boolean> {
+    const now = clock.now();
+    const answer = await orNothing(answers.find(tenantId, requestId, now));
+    if (answer !== undefined) await restore(shard, answer, now);
+    return answer !== undefined;
+  }
+
   return {
     async byId({ tenantId, shard }, requestId) {
-      const now = clock.now();
-      const answer = await orNothing(answers.find(tenantId, requestId, now));
-      if (answer === undefined) return false;
-      await restore(shard, answer, now);
-      return true;
+      if (await restoreById(tenantId, shard, requestId)) return true;
+      const intent = await orNothing(intents.find(tenantId, requestId, clock.now()));
+      if (intent === undefined) return false;
+      return (await bringBack(intent)) === 'open' || restoreById(tenantId, shard, requestId);
     },
 
     async byName({ tenantId, shard }, name) {
       if (await cache.isNamed(shard, name)) return;
       const now = clock.now();
-      const answer = await orNothing(answers.findNamed(tenantId, name, now));
+      const [answer, intent] = await Promise.all([
+        orNothing(answers.findNamed(tenantId, name, now)),
+        orNothing(intents.findNamed(tenantId, name, now)),
+      ]);
       if (answer !== undefined) await restore(shard, answer, now);
+      else if (intent !== undefined) await bringBack(intent);
     },
   };
 }

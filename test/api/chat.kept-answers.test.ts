@@ -92,7 +92,9 @@ describe('an answer that is kept for a day', () => {
     const body = chatOf('Once only');
     const first = await postChat(service.app, key, body).set('Idempotency-Key', KEY);
     await kept(String(first.body.id));
-    await service.models.answers.updateOne({ _id: first.body.id }, { $set: { expiresAt: new Date(0) } });
+    const isOver = { $set: { expiresAt: new Date(0) } };
+    await service.models.answers.updateOne({ _id: first.body.id }, isOver);
+    await service.models.requestIntents.updateOne({ _id: first.body.id }, isOver);
     await forget(String(first.body.id), { whole: true });
 
     const again = await postChat(service.app, key, body).set('Idempotency-Key', KEY);

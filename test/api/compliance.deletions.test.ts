@@ -24,7 +24,7 @@ describe('the deletion of an entity', () => {
     // What the search finds before: it would find it afterwards, too.
     expect(await findEverywhere(service, words)).toEqual([
       ...['mongo:answers', 'mongo:audit_log', 'mongo:batch_lines', 'mongo:compliance_jobs', 'mongo:entities'],
-      ...['mongo:idempotency', 'mongo:ledger', 'mongo:usage_rollups', 'mongo:webhook_events'],
+      ...['mongo:idempotency', 'mongo:ledger', 'mongo:request_intents', 'mongo:usage_rollups', 'mongo:webhook_events'],
       ...['redis:a', 'redis:b', 'redis:outbox', 'redis:r', 'redis:s'],
     ]);
 

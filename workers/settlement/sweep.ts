@@ -2,6 +2,7 @@ import { LOST } from '../../shared/contracts/events.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Inflight, Overdue } from '../../shared/infra/redis/requests/inflight.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
@@ -12,6 +13,8 @@ export interface SweepDeps {
   requests: Pick<RequestStore, 'finish'>;
   leases: LeaderLease;
   runPipeline: RunPipeline;
+  /** Brings back what Redis has lost: before the rest, which ends what has no body. */
+  recoverLost: (shard: number) => Promise<void>;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
   /** Redis came back a moment ago: leases have run out whose workers live. */
@@ -26,6 +29,7 @@ const BATCH = 100;
 /** In one round; the next one follows soon. */
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
+const RECOVER_MS = 1_000;
 /** For a job that waits in its queue: its worker's claim, or its deadline, comes without this. */
 const WAITING_MS = 30_000;
 /** Requests that this process runs beside those of the queue. */
@@ -43,8 +47,8 @@ export interface Sweep {
 
 /** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
-  const { inflight, admissions, requests, leases, runPipeline, retentionMs, hasReconnectedRecently, isExhausted, log } =
-    deps;
+  const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, log } = deps;
+  const { hasReconnectedRecently, isExhausted } = deps;
   const takeovers = new Set<Promise<void>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
@@ -104,6 +108,11 @@ export function createSweep(deps: SweepDeps): Sweep {
   return {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
+      if (!(await leases.hold(shard, TASK))) return;
+      // With MongoDB away the rest goes on: a dead lease must not wait for it.
+      await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
+        log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
+      });
       // A long queue has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;

@@ -30,13 +30,13 @@ const setPolicy: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** Nothing is changed through the board, whatever method it might add. */
+/** Refuses every method that could change something, whatever the board may add. */
 const readOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') next();
   else methodNotAllowed('GET', 'HEAD')(req, res, next);
 };
 
-/** The board decodes these parameters once more itself and fails on a malformed escape. */
+/** The board decodes these parameters a second time and fails on a malformed escape. */
 const checkQuery: RequestHandler = (req, _res, next) => {
   for (const name of ['activeQueue', 'queueName']) {
     const value = req.query[name];

@@ -16,6 +16,7 @@ import { connectMongo } from './connection.ts';
 import { entityModel } from './entities/entity-repository.ts';
 import { answerModel } from './requests/answer-repository.ts';
 import { idempotencyModel } from './requests/idempotency-repository.ts';
+import { requestIntentModel } from './requests/request-intents.ts';
 import { providerModel } from './routing/provider-repository.ts';
 import { tierModel, tierVersionModel } from './routing/tier-repository.ts';
 import { auditModel } from './tenants/audit-repository.ts';
@@ -48,6 +49,7 @@ const COLLECTIONS = {
   priceLists: priceListModel,
   answers: answerModel,
   idempotency: idempotencyModel,
+  requestIntents: requestIntentModel,
   entities: entityModel,
   batches: batchModel,
   batchLines: batchLineModel,

@@ -8,6 +8,7 @@ import { batchLineModel } from '../batches/batch-repository.ts';
 import type { BatchLineRow } from '../batches/batch-repository.ts';
 import { entityModel } from '../entities/entity-repository.ts';
 import { answerModel } from '../requests/answer-repository.ts';
+import { requestIntentModel } from '../requests/request-intents.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
 
 /** Takes conversations out of MongoDB. Each call can be repeated and returns what it has found. */
@@ -16,6 +17,7 @@ export interface ConversationEraser {
   entities(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Requests with a kept answer, or of a batch's line, erased or not; some at a time. */
   requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
+  /** Kept answers, and the intents of requests, which Redis has as well. */
   answers(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
   batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;
@@ -55,6 +57,7 @@ function withoutContent(
 export function createConversationEraser(connection: Connection): ConversationEraser {
   const entities = entityModel(connection);
   const answers = answerModel(connection);
+  const intents = requestIntentModel(connection);
   const batchLines = batchLineModel(connection);
 
   /** What the filter asks for is gone from a line afterwards. */
@@ -91,6 +94,8 @@ export function createConversationEraser(connection: Connection): ConversationEr
     },
 
     async answers(subject) {
+      // The requests have been ended and counted (workers/compliance/erase-requests.ts).
+      await deleteInPages(intents, filterOf(subject), { _id: 1 });
       return { answers: await deleteInPages(answers, filterOf(subject), { _id: 1 }) };
     },
 

@@ -1,0 +1,61 @@
+import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+export interface KeepIntentDeps {
+  intents: Pick<RequestIntents, 'keep' | 'forget'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Has accepted requests survive a Redis that comes back without its last second. */
+export interface KeepIntent {
+  /** For whoever is told that the request is accepted. Throws `model_unavailable` where that cannot be promised. */
+  beforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
+  /** For whoever waits for the answer itself: nothing waits for this, so no first token comes later. */
+  besides(shard: number, envelope: RequestEnvelope): void;
+  /** The request was taken back. */
+  forget(requestId: string): void;
+}
+
+export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepIntent {
+  async function keep(shard: number, envelope: RequestEnvelope): Promise<void> {
+    if (await intents.keep(shard, envelope, clock.now())) return;
+    const { requestId } = envelope;
+    log.warn('A request is too large to be kept beside Redis; a power cut may lose it.', { requestId });
+  }
+
+  function forget(requestId: string): void {
+    // What is left is dropped by the next round over the shard: Redis knows that the request was taken back.
+    intents.forget([requestId]).catch((error: unknown) => {
+      log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
+    });
+  }
+
+  return {
+    async beforeAnswer(shard, envelope) {
+      try {
+        await keep(shard, envelope);
+      } catch (cause) {
+        throw new ServiceError(
+          'model_unavailable',
+          'The service cannot promise to keep the request at the moment; try again shortly.',
+          { cause, retryAfterSeconds: 1 },
+        );
+      }
+    },
+
+    besides(shard, envelope) {
+      keep(shard, envelope).catch((error: unknown) => {
+        log.warn('A request under an Idempotency-Key is not kept beside Redis.', {
+          requestId: envelope.requestId,
+          error,
+        });
+      });
+    },
+
+    forget,
+  };
+}

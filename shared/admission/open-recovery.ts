@@ -1,0 +1,45 @@
+import type { Logger } from '../infra/logging/logger.ts';
+import { createAccountRepository } from '../infra/mongo/accounts/account-repository.ts';
+import { createLedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
+import type { MongoConnection } from '../infra/mongo/connection.ts';
+import { createAnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
+import { createPrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
+import type { ChatQueues } from '../infra/queue/chat-queue.ts';
+import type { RedisClient } from '../infra/redis/connection.ts';
+import type { Keyspace } from '../infra/redis/keyspace.ts';
+import { createBodyStore } from '../infra/redis/requests/record-store.ts';
+import { createRequestPresence } from '../infra/redis/requests/request-presence.ts';
+import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
+import type { TimeLimit } from '../infra/redis/timing.ts';
+import { createAdmission } from './admission.ts';
+import type { AdmissionDeps } from './admission.ts';
+import { createRecoverRequest } from './recover-request.ts';
+import type { RecoverRequest } from './recover-request.ts';
+
+export interface OpenRecoveryDeps extends Pick<
+  AdmissionDeps,
+  'store' | 'accountStore' | 'routing' | 'isFull' | 'pseudonyms' | 'clock'
+> {
+  mongo: MongoConnection;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  queues: ChatQueues;
+  requestTimeoutMs: number;
+  limit: TimeLimit;
+  log: Logger;
+}
+
+/** Puts together what brings lost requests back; the ingress and the workers both do. */
+export function openRecovery(deps: OpenRecoveryDeps): { recover: RecoverRequest; presence: RequestPresence } {
+  const { mongo, redis, keyspace, queues, clock, log } = deps;
+  const presence = createRequestPresence(redis, keyspace, deps.limit);
+  const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
+  const recover = createRecoverRequest({
+    ...{ presence, admit, queues, clock, log },
+    bodies: createBodyStore(redis, keyspace, deps.requestTimeoutMs),
+    answers: createAnswerRepository(mongo),
+    ledger: createLedgerRepository(mongo),
+    principals: createPrincipalRepository(mongo),
+  });
+  return { recover, presence };
+}

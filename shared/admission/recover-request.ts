@@ -1,0 +1,136 @@
+import { encodeEntry, eventsOf, LOST } from '../contracts/events.ts';
+import type { Terminal } from '../contracts/events.ts';
+import { queueOf } from '../contracts/jobs.ts';
+import type { RequestEnvelope } from '../contracts/jobs.ts';
+import { KEPT_MS } from '../contracts/kept-answer.ts';
+import { parseEnvelope, UnreadableError } from '../contracts/stored-request.ts';
+import type { Principal } from '../domain/keys/principal.ts';
+import { toErrorDetail } from '../errors/error-body.ts';
+import type { Logger } from '../infra/logging/logger.ts';
+import type { LedgerRepository } from '../infra/mongo/accounts/ledger-repository.ts';
+import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
+import type { RequestIntent } from '../infra/mongo/requests/request-intents.ts';
+import type { PrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
+import type { ChatQueues } from '../infra/queue/chat-queue.ts';
+import type { BodyStore } from '../infra/redis/requests/record-store.ts';
+import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
+import type { Clock } from '../lifecycle/clock.ts';
+import type { createAdmission } from './admission.ts';
+import { toRefusal } from './refusals.ts';
+import type { Refusal } from './refusals.ts';
+
+type Recovery =
+  /** Redis has the request, and it has not ended. */
+  | { kind: 'open' }
+  /** It has ended, here or before. */
+  | { kind: 'ended' }
+  /** It cannot be accepted again yet. */
+  | { kind: 'later'; waitMs: number };
+
+export type RecoverRequest = (intent: RequestIntent) => Promise<Recovery>;
+
+export interface RecoverRequestDeps {
+  presence: RequestPresence;
+  /** Its `takeBack` does nothing: an admission without an answer is looked at again, and never voided. */
+  admit: ReturnType<typeof createAdmission>;
+  bodies: BodyStore;
+  queues: Pick<ChatQueues, 'add'>;
+  answers: Pick<AnswerRepository, 'find' | 'keep'>;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  principals: Pick<PrincipalRepository, 'findByKey'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The request was accepted, so only what no waiting changes ends it. */
+const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
+const WAIT_MIN_MS = 1_000;
+const WAIT_MAX_MS = 60_000;
+
+/**
+ * Accepts a request again, under its own id, that Redis has lost after it was acknowledged. The ledger has one entry for
+ * an id, so it is charged once whatever had become of it. Safe to repeat and to run in several processes at once.
+ */
+export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
+  const { presence, admit, bodies, queues, answers, ledger, principals, clock, log } = deps;
+
+  /** Readers find the end as that of any request whose answer is kept. */
+  async function end({ requestId, tenantId, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
+    const lastSeq = eventsOf(last);
+    await answers.keep({
+      requestId,
+      tenantId,
+      fields: {
+        ...{ tenant: tenantId, state: 'done', status: 'failed', tier, metadata: request.metadataJson ?? '' },
+        ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
+      },
+      entries: [{ lastSeq, payload: encodeEntry([], last) }],
+      expiresAt: acceptedAt + KEPT_MS,
+    });
+    log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
+  }
+
+  async function enqueue(shard: number, envelope: RequestEnvelope): Promise<Recovery> {
+    const { requestId, tenantId, endpoint } = envelope;
+    await Promise.all([
+      bodies.put(shard, requestId, JSON.stringify(envelope)),
+      queues.add(shard, queueOf(endpoint), requestId, { tenantId }),
+    ]);
+    log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
+    return { kind: 'open' };
+  }
+
+  async function admitAgain(envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
+    const { requestId, endpoint, stream, retentionMs, tier, kept } = envelope;
+    const outcome = await admit({
+      ...{ requestId, principal, endpoint, stream, retentionMs },
+      request: { ...envelope.request, model: tier },
+      // Whoever waited has been told; the answer is looked up, or asked for under its key.
+      channel: '',
+      idempotency: kept?.idempotency,
+      onDisconnect: 'finish',
+      isKept: true,
+    });
+    // As it was accepted: time of acceptance and settings of that moment.
+    if (outcome.kind === 'admitted') {
+      await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
+      return enqueue(principal.shard, envelope);
+    }
+    if (outcome.kind === 'joined') {
+      // Its key stands for a later request meanwhile.
+      await end(envelope, LOST);
+      return { kind: 'ended' };
+    }
+    const { figures, verdict } = outcome;
+    // Another process was faster.
+    if (verdict === 'void') return { kind: 'open' };
+    if (!FINAL.has(verdict))
+      return { kind: 'later', waitMs: Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, figures.retryAfterMs)) };
+    const error = toErrorDetail(toRefusal({ ...figures, verdict }, principal, endpoint));
+    await end(envelope, { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error });
+    return { kind: 'ended' };
+  }
+
+  async function isKnown({ tenantId, requestId }: RequestIntent): Promise<boolean> {
+    if ((await answers.find(tenantId, requestId, clock.now())) !== undefined) return true;
+    return (await ledger.settledAt(tenantId, requestId)) !== undefined;
+  }
+
+  return async (intent) => {
+    const { requestId, tenantId, shard } = intent;
+    const [found] = await presence.look(shard, [requestId]);
+    if (found === 'open' || found === 'ended') return { kind: found };
+    if (await isKnown(intent)) return { kind: 'ended' };
+    try {
+      const envelope = parseEnvelope(intent.envelopeJson);
+      if (found === 'bodiless') return await enqueue(shard, envelope);
+      const principal = await principals.findByKey(tenantId, envelope.keyId);
+      if (principal !== undefined) return await admitAgain(envelope, principal);
+      await end(envelope, LOST);
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      log.error('A request that Redis had lost cannot be read.', { requestId, tenantId, error });
+    }
+    return { kind: 'ended' };
+  };
+}

@@ -1,0 +1,141 @@
+import { Schema } from 'mongoose';
+import type { Connection } from 'mongoose';
+
+import type { RequestEnvelope } from '../../../contracts/jobs.ts';
+import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import { collection, count, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
+import { groupWrites } from '../group-writes.ts';
+
+/** A request that was accepted and may not be lost with Redis's last second; `_id` is its id. */
+export interface RequestIntentRow {
+  _id: string;
+  tenantId: string;
+  entityId?: string;
+  idempotencyName?: string;
+  shard: number;
+  /** The body as it waits in Redis. */
+  envelopeJson: string;
+  acceptedAt: number;
+  /** When somebody looks whether Redis still has the request. */
+  lookAt: number;
+  /** MongoDB deletes it then. */
+  expiresAt: Date;
+}
+
+const intentSchema = new Schema<RequestIntentRow>(
+  {
+    _id: required,
+    tenantId: required,
+    entityId: text,
+    idempotencyName: text,
+    shard: count,
+    envelopeJson: required,
+    acceptedAt: count,
+    lookAt: count,
+    expiresAt: { type: Date, required: true },
+  },
+  options,
+)
+  .index({ tenantId: 1, idempotencyName: 1 })
+  .index({ shard: 1, lookAt: 1 })
+  .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
+
+export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
+
+/** A document of MongoDB has at most 16 MB. */
+const BYTES_MAX = 15 * 1024 * 1024;
+
+/** In one write. */
+const ROWS_MAX = 100;
+
+/** By then Redis has written it to its disk, if it lives. */
+const FIRST_LOOK_MS = 5_000;
+
+/** What is needed to accept a request once more under its own id. */
+export interface RequestIntent {
+  requestId: string;
+  tenantId: string;
+  shard: number;
+  envelopeJson: string;
+}
+
+export interface DueIntent {
+  requestId: string;
+  tenantId: string;
+}
+
+/** Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. */
+export interface RequestIntents {
+  /** Safe to repeat. False: the request is too large to be kept here. */
+  keep(shard: number, envelope: RequestEnvelope, now: number): Promise<boolean>;
+  find(tenantId: string, requestId: string, now: number): Promise<RequestIntent | undefined>;
+  /** The latest one under an Idempotency-Key. */
+  findNamed(tenantId: string, name: string, now: number): Promise<RequestIntent | undefined>;
+  /** Those of a shard that somebody has to look after, the oldest first. */
+  due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
+  postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
+  forget(requestIds: readonly string[]): Promise<void>;
+}
+
+function toIntent(row: RequestIntentRow | null): RequestIntent | undefined {
+  if (row === null) return undefined;
+  const { _id: requestId, tenantId, shard, envelopeJson } = row;
+  return { requestId, tenantId, shard, envelopeJson };
+}
+
+export function createRequestIntents(connection: Connection): RequestIntents {
+  const intents = requestIntentModel(connection);
+  const insert = groupWrites<RequestIntentRow>(async (rows) => {
+    try {
+      await intents.insertMany([...rows], { ordered: false, lean: true });
+    } catch (error) {
+      // The answer to an insert can be lost, and the driver tries again.
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }, ROWS_MAX);
+  /** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
+  const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
+  return {
+    async keep(shard, envelope, now) {
+      const { requestId, tenantId, acceptedAt, kept, request } = envelope;
+      const envelopeJson = JSON.stringify(envelope);
+      if (Buffer.byteLength(envelopeJson) > BYTES_MAX) return false;
+      const name = kept?.idempotency?.name;
+      const row = {
+        ...{ _id: requestId, tenantId, shard, envelopeJson, acceptedAt },
+        lookAt: now + FIRST_LOOK_MS,
+        expiresAt: new Date(acceptedAt + KEPT_MS),
+        ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
+        ...(name === undefined ? {} : { idempotencyName: name }),
+      };
+      await insert(row);
+      return true;
+    },
+
+    find: async (tenantId, requestId, now) =>
+      toIntent(await intents.findOne({ tenantId, _id: requestId, ...alive(now) }).lean()),
+
+    findNamed: async (tenantId, name, now) =>
+      toIntent(
+        await intents
+          .findOne({ tenantId, idempotencyName: name, ...alive(now) })
+          .sort({ acceptedAt: -1 })
+          .lean(),
+      ),
+
+    async due(shard, now, limit) {
+      const due = intents.find({ shard, lookAt: { $lte: now }, ...alive(now) }, { tenantId: 1 });
+      const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
+      return rows.map(({ _id: requestId, tenantId }) => ({ requestId, tenantId }));
+    },
+
+    async postpone(requestIds, lookAt) {
+      if (requestIds.length > 0) await intents.updateMany({ _id: { $in: [...requestIds] } }, { $set: { lookAt } });
+    },
+
+    async forget(requestIds) {
+      if (requestIds.length > 0) await intents.deleteMany({ _id: { $in: [...requestIds] } });
+    },
+  };
+}

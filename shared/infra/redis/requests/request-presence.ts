@@ -1,0 +1,33 @@
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import type { TimeLimit } from '../timing.ts';
+
+/** `open`: it has not ended; `bodiless`: accepted, and Redis has not what is to be run; `missing`: Redis knows nothing of it. */
+type Presence = 'open' | 'ended' | 'bodiless' | 'missing';
+
+/** Looks whether Redis still has requests, for whoever brings the others back. */
+export interface RequestPresence {
+  look(shard: number, requestIds: readonly string[]): Promise<Presence[]>;
+  /** Gives a request that was admitted again the time of its first acceptance, which its caller was told. */
+  setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void>;
+}
+
+export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit): RequestPresence {
+  async function lookAt(shard: number, requestId: string): Promise<Presence> {
+    const keys = keyspace.shard(shard);
+    const [state, body] = await Promise.all([
+      client.hget(keys.record(requestId), 'state'),
+      client.exists(keys.body(requestId)),
+    ]);
+    if (state === null) return 'missing';
+    if (state !== 'accepted' && state !== 'running') return 'ended';
+    return state === 'accepted' && body === 0 ? 'bodiless' : 'open';
+  }
+
+  return {
+    look: (shard, requestIds) => limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
+    async setAcceptedAt(shard, requestId, acceptedAt) {
+      await limit(client.hset(keyspace.shard(shard).record(requestId), 'acceptedAt', acceptedAt));
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+
+import { chatOf, errorOf, postChat, postStream, waitFor } from '../support/chat.ts';
+import type { RunningWorker, TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
+
+const KEY = 'order-1';
+const ASYNC = ['Prefer', 'respond-async'] as const;
+
+/** docs/spec/contract.md section 8, Accepted requests. No worker runs until a test starts one. */
+describe('a request that was accepted before Redis lost its last second', () => {
+  let worker: RunningWorker | undefined;
+  const service = useService({ workers: 0 });
+  afterEach(async () => {
+    await worker?.close();
+    worker = undefined;
+    service.provider.restore();
+    service.provider.reset();
+  });
+  const startWorker = async () => {
+    worker = await service.startWorker();
+  };
+
+  const names = () => service.redis.keys(`${service.keyspace.shard(0).tag}*`);
+
+  /** What Redis has at this moment; calling the result takes it back there, as after a power cut. */
+  async function remember(): Promise<() => Promise<void>> {
+    const before = new Map<string, Buffer | null>();
+    for (const name of await names()) before.set(name, await service.redis.dumpBuffer(name));
+    return async () => {
+      const lost = await names();
+      if (lost.length > 0) await service.redis.unlink(...lost);
+      for (const [name, value] of before) if (value !== null) await service.redis.restore(name, 0, value);
+    };
+  }
+
+  const get = (tenant: TestTenant, id: string) =>
+    request(service.app).get(`/platform/v1/chat/${id}`).auth(tenant.key, { type: 'bearer' });
+  const callsOf = (id: string) => service.provider.request(id)?.calls ?? 0;
+  const charges = (tenant: TestTenant) =>
+    service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' });
+  const intents = (tenant: TestTenant) => service.models.requestIntents.countDocuments({ tenantId: tenant.tenantId });
+  /** Instead of waiting for the time of the first look. */
+  const hasten = () => service.models.requestIntents.updateMany({}, { $set: { lookAt: 0 } });
+
+  async function answered(tenant: TestTenant, id: string): Promise<request.Response> {
+    return waitFor(
+      async () => {
+        const response = await get(tenant, id);
+        if (response.status === 404) throw new Error('An accepted request is unknown.');
+        return ['completed', 'failed'].includes(String(response.body.status)) ? response : undefined;
+      },
+      `the end of ${id}`,
+      20_000,
+    );
+  }
+
+  it('ends without being asked for, and is charged once', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const accepted = await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC);
+    const id = String(accepted.body.id);
+    await rollBack();
+    await hasten();
+
+    await startWorker();
+    await waitFor(() => service.models.answers.findById(id).lean(), 'its answer', 20_000);
+    const ended = await answered(tenant, id);
+
+    expect([accepted.status, ended.body.status]).toEqual([202, 'completed']);
+    expect(ended.body.created_at).toBe(accepted.body.created_at);
+    await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+    expect(callsOf(id)).toBe(1);
+  }, 40_000);
+
+  it('is there for whoever looks it up at once', async () => {
+    const tenant = await service.startTenant();
+    const stranger = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+
+    expect((await get(stranger, id)).status).toBe(404);
+    expect((await get(tenant, id)).body).toMatchObject({ id, status: 'queued' });
+    await startWorker();
+    expect((await answered(tenant, id)).body.status).toBe('completed');
+    expect(callsOf(id)).toBe(1);
+  }, 40_000);
+
+  it('that Redis knows without its body is run all the same', async () => {
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const keys = service.keyspace.shard(0);
+    await service.redis.lrem(keys.waiting('interactive'), 0, id);
+    await service.redis.del(keys.body(id), `${keys.tag}:interactive:${id}`);
+    await service.redis.zadd(keys.inflight, 'XX', 1, id);
+    await hasten();
+
+    await startWorker();
+
+    expect((await answered(tenant, id)).body.status).toBe('completed');
+    expect(callsOf(id)).toBe(1);
+  }, 40_000);
+
+  it.each([
+    ['asynchronously', postChat, ASYNC],
+    ['as a complete answer', postChat, undefined],
+    ['as a stream', postStream, undefined],
+  ] as const)(
+    'is not run a second time when its key is repeated, asked for %s',
+    async (_how, post, prefer) => {
+      const tenant = await service.startTenant();
+      const body = chatOf('Once only');
+      const rollBack = await remember();
+      const call = () => {
+        const made = post(service.app, tenant.key, body).set('Idempotency-Key', KEY);
+        return (prefer === undefined ? made : made.set(...prefer)).then((response) => response);
+      };
+      const first = call();
+      const intent = await waitFor(
+        () => service.models.requestIntents.findOne({ tenantId: tenant.tenantId }).lean(),
+        'the intent',
+      );
+      const keys = service.keyspace.shard(0);
+      await waitFor(() => service.redis.lpos(keys.waiting('interactive'), intent._id), 'the job');
+      await rollBack();
+
+      const second = call();
+      await waitFor(() => service.redis.lpos(keys.waiting('interactive'), intent._id), 'the job once more');
+      const other = await postChat(service.app, tenant.key, chatOf('Else')).set('Idempotency-Key', KEY);
+      await startWorker();
+      const again = await second;
+      await answered(tenant, intent._id);
+
+      expect(errorOf(other)).toMatchObject({ code: 'idempotency_mismatch' });
+      expect([again.status, again.headers['idempotent-replayed']]).toEqual([prefer === undefined ? 200 : 202, 'true']);
+      await first;
+      await waitFor(async () => ((await charges(tenant)) === 1 ? true : undefined), 'the charge');
+      expect([service.provider.stats().calls, callsOf(intent._id)]).toEqual([1, 1]);
+      expect(await service.models.ledger.countDocuments({ requestId: intent._id })).toBe(1);
+    },
+    40_000,
+  );
+
+  it('and cannot be paid any more ends with the reason', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+    await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { balanceMicro: 0 } });
+
+    const { status, body } = await get(tenant, id);
+
+    expect([status, body.status, body.error.code]).toEqual([200, 'failed', 'insufficient_credits']);
+    expect((await get(tenant, id)).status).toBe(200);
+    expect(callsOf(id)).toBe(0);
+  }, 40_000);
+
+  it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
+    await startWorker();
+    const tenant = await service.startTenant();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', KEY);
+    await answered(tenant, id);
+    await waitFor(() => service.models.answers.findById(id).lean(), 'its answer');
+    await service.redis.unlink(service.keyspace.shard(0).record(id));
+    await hasten();
+
+    await waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 15_000);
+
+    expect(service.provider.stats().calls).toBe(2);
+    expect((await get(tenant, id)).body.status).toBe('completed');
+  }, 40_000);
+});

@@ -1,0 +1,80 @@
+import { openRecovery } from '../../shared/admission/open-recovery.ts';
+import type { OpenRecoveryDeps } from '../../shared/admission/open-recovery.ts';
+import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
+import type { DueIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
+import type { RequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+interface RecoverLostDeps {
+  intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
+  presence: RequestPresence;
+  recover: RecoverRequest;
+  clock: Clock;
+  log: Logger;
+}
+
+const BATCH = 500;
+/** In one round; the next one follows soon. */
+const BATCHES_MAX = 10;
+/** For a request that runs or waits. */
+const LOOK_AGAIN_MS = 10_000;
+
+/** One round over a shard: brings back requests that Redis has lost, and forgets the intents of those that have ended. */
+function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLostDeps) {
+  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
+    try {
+      const intent = await intents.find(tenantId, requestId, clock.now());
+      if (intent === undefined) return;
+      const recovery = await recover(intent);
+      if (recovery.kind === 'ended') await intents.forget([requestId]);
+      else {
+        const waitMs = recovery.kind === 'later' ? recovery.waitMs : LOOK_AGAIN_MS;
+        await intents.postpone([requestId], clock.now() + waitMs);
+      }
+    } catch (error) {
+      log.error('A request that Redis has lost could not be brought back; a later round tries again.', {
+        requestId,
+        tenantId,
+        error,
+      });
+      await intents.postpone([requestId], clock.now() + LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Returns how many there were. */
+  async function lookAfter(shard: number): Promise<number> {
+    const due = await intents.due(shard, clock.now(), BATCH);
+    if (due.length === 0) return 0;
+    const ids = due.map(({ requestId }) => requestId);
+    const found = await presence.look(shard, ids);
+    await intents.forget(ids.filter((_, index) => found[index] === 'ended'));
+    await intents.postpone(
+      ids.filter((_, index) => found[index] === 'open'),
+      clock.now() + LOOK_AGAIN_MS,
+    );
+    for (const [index, one] of due.entries())
+      if (found[index] === 'missing' || found[index] === 'bodiless') await recoverOne(one);
+    return due.length;
+  }
+
+  async function round(shard: number): Promise<void> {
+    for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) return;
+  }
+
+  const rounds = new Map<number, Promise<void>>();
+  /** Whoever asks while a round runs waits for that one. */
+  return (shard: number): Promise<void> => {
+    const running = rounds.get(shard) ?? round(shard).finally(() => rounds.delete(shard));
+    rounds.set(shard, running);
+    return running;
+  };
+}
+
+export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<void> {
+  const { mongo, clock, log } = deps;
+  const recovery = openRecovery({ ...deps, limit: unlimited });
+  return createRecoverLost({ ...recovery, intents: createRequestIntents(mongo), clock, log });
+}
