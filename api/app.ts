@@ -29,7 +29,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   countRequest: RequestHandler;
   readiness: Readiness;
   metrics: IngressMetrics;
-  /** Where payments come in without a key; undefined: none do. */
+  /** Receives payment notices, which have no key. Undefined: nothing is sold. */
   paymentRoute: Router | undefined;
 }
 
@@ -43,15 +43,15 @@ const EXPOSED_HEADERS = [
   ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),
 ];
 
-/** A preflight has no key and ends in `cors`: like every answer it names the limit, though nothing is looked up for it. */
+/** A preflight has no key and ends in `cors`. It names the limit like every answer, without a look-up. */
 const describePreflight: RequestHandler = (req, res, next) => {
   if (req.method === 'OPTIONS') setAddressHeaders(res);
   next();
 };
 
 /**
- * `If-None-Match: *` asks for nothing but news that there is something: Express would answer 304 without a body to
- * every GET, lists and readiness included. Whoever has an ETag of ours sends that one.
+ * Ignores `If-None-Match: *`: Express would answer 304 without a body to every GET, lists and readiness included. A
+ * client that has an ETag sends that instead.
  */
 const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];

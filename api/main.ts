@@ -4,7 +4,7 @@ import { composeIngress } from './compose.ts';
 import { servedDocument } from './resources/docs/docs-route.ts';
 import { serve } from './http/serve.ts';
 
-/** Of the grace, what is kept for closing the stores; of a short one, half. */
+/** The part of the grace that is kept for closing the stores; half of a short grace. */
 const CLOSING_MS = 3_000;
 /** Stores that hang may take this longer. */
 const HANGING_MS = 5_000;

@@ -9,7 +9,7 @@ export interface Actor {
   requestId: string;
 }
 
-/** What an auditor wants to know of an act; of these, `entity_id` goes when the entity is deleted. */
+/** The subject of an export or a deletion. Deleting the entity removes `entity_id` from the audit log. */
 interface AboutEntity {
   scope: ComplianceScope;
   entity_id?: string | undefined;
@@ -47,7 +47,7 @@ interface TenantEventDetails {
 
 export type TenantEventType = keyof TenantEventDetails;
 
-/** What happens to its target once, however often a repeated call emits it. */
+/** Events that happen to their target once, however often a repeated call emits them. */
 export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventType>([
   'key.created',
   'webhook.created',
@@ -68,7 +68,7 @@ export type TenantEventListener = (event: TenantEvent) => Promise<void>;
 
 /** Hands each event to its listeners: the audit log and the webhooks. */
 export interface TenantEvents {
-  /** Resolves when every listener has taken the event. Never rejects: what is done is done. */
+  /** Resolves when every listener has handled the event. Never rejects, because the event has already happened. */
   emit<Type extends TenantEventType>(
     by: Actor,
     type: Type,
@@ -77,7 +77,7 @@ export interface TenantEvents {
   ): Promise<void>;
 }
 
-/** Listeners take an event in turn; one that fails does not keep it from the next. */
+/** Calls the listeners in turn. One that fails does not stop the next. */
 export function createTenantEvents(listeners: readonly TenantEventListener[], log: Logger): TenantEvents {
   return {
     async emit(by, type, target, ...[details = {}]) {

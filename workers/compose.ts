@@ -1,14 +1,8 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { QueueName } from '../shared/contracts/jobs.ts';
-import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
-import { connectMongo } from '../shared/infra/mongo/connection.ts';
-import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
-import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
-import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
-import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
@@ -18,9 +12,6 @@ import { createAccountStore } from '../shared/infra/redis/accounts/account-store
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
-import { openRedis } from '../shared/infra/redis/connection.ts';
-import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
-import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchReconnects } from '../shared/infra/redis/timing.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
@@ -31,6 +22,7 @@ import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
+import { openConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
@@ -80,30 +72,13 @@ export async function composeWorker(
   closer: Closer,
   options: WorkerComposeOptions = {},
 ): Promise<WorkerProcess> {
-  const keyspace = createKeyspace(options.namespace);
   const workerId = newId('wrk');
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
 
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
-  const memory = watchMemory(redis, log);
-  closer.defer('memory watch', () => {
-    memory.stop();
-  });
-
-  await prepareDatabase(config.mongodbUri);
-  const mongo = await connectMongo(config.mongodbUri);
-  closer.defer('mongo', () => mongo.close());
-
+  const connections = await openConnections(config, options.namespace, log, closer);
+  const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
-
-  const cipher = createCredentialCipher(config.credentialsKey);
-  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
-  closer.defer('routing', () => {
-    routing.stop();
-  });
-  const http = createHttpClient();
-  closer.defer('http', () => http.close());
 
   const metrics = createWorkerMetrics();
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
@@ -148,7 +123,7 @@ export async function composeWorker(
     });
   });
   const admissions = createAdmissionStore(redis, keyspace, {
-    laneLimit: config.queue.maxWaiting,
+    queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
     retentionMs,
   });
@@ -224,14 +199,14 @@ export async function composeWorker(
   closer.defer('batch concurrency', () => {
     batchConcurrency.stop();
   });
-  const openLane = (shard: number, lane: QueueName, concurrency: number) =>
-    PROCESSORS[lane]({
+  const openQueueWorker = (shard: number, queueName: QueueName, concurrency: number) =>
+    PROCESSORS[queueName]({
       client: redis,
       keyspace,
       shard,
       concurrency,
-      lane,
-      queue: queues.queue(shard, lane),
+      queueName,
+      queue: queues.queue(shard, queueName),
       runPipeline,
       workerId,
       onLockLost: checkNow,
@@ -249,8 +224,12 @@ export async function composeWorker(
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
     openWorkers: (shard, shards) => {
-      const interactive = openLane(shard, 'interactive', Math.max(1, Math.floor(config.worker.concurrency / shards)));
-      const batch = openLane(shard, 'batch', config.worker.batchConcurrency);
+      const interactive = openQueueWorker(
+        shard,
+        'interactive',
+        Math.max(1, Math.floor(config.worker.concurrency / shards)),
+      );
+      const batch = openQueueWorker(shard, 'batch', config.worker.batchConcurrency);
       batchConcurrency.add({ interactive, batch });
       return [interactive, batch];
     },

@@ -14,7 +14,7 @@ export interface ShardSupervisorDeps {
   sweep: Sweep;
   /** Hears what concerns the shard's requests. */
   listen: (shard: number) => Promise<void>;
-  /** One worker for each lane. */
+  /** One worker for each queue. */
   openWorkers: (shard: number, shards: number) => InferenceWorker[];
   dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;

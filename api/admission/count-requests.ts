@@ -44,7 +44,7 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): R
   });
 }
 
-/** Counts any other request that is no chat request: one of the key's rpm. */
+/** Counts every other request that is not a chat request: one of the key's rpm. */
 export function createCountRequest(store: Pick<AdmissionStore, 'count'>): RequestHandler {
   return createCounter(
     (requestId, principal) => store.count(requestId, principal, true),

@@ -6,7 +6,7 @@ const FLUSH_MS = 5_000;
 
 export interface LastUsed {
   note(keyId: string, now: number): void;
-  /** Writes what is noted and stops. */
+  /** Writes the collected times and stops. */
   close(): Promise<void>;
 }
 

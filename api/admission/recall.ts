@@ -15,7 +15,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 export interface Recall {
   /** True: the request is in Redis again. */
   byId(principal: Pick<Principal, 'tenantId' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Before admission: a key that Redis no longer knows must not run its request a second time. */
+  /** Runs before admission: a key that Redis has forgotten must not run its request a second time. */
   byName(principal: Pick<Principal, 'tenantId' | 'shard'>, name: string): Promise<void>;
 }
 

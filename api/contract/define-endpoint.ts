@@ -88,7 +88,7 @@ interface Definition<Path extends string, Query, Body, Status extends number, Ca
   ) => Outcome<NoInfer<Status>> | Promise<Outcome<NoInfer<Status>>>;
 }
 
-/** Reads the parts of a call in front of its handler: what is wrong with one is refused before anything is done. */
+/** Reads the parts of a call before its handler runs, so that a malformed part is refused before anything is done. */
 function reading<Path extends string, Query, Body, Status extends number, Call extends RawCall, Deps>({
   path,
   query,

@@ -121,12 +121,12 @@ export function deletedSchema(kind: string, idSchema: JsonSchema): JsonSchema {
   return object({ id: idSchema, object: constant(kind), deleted: constant(true) });
 }
 
-/** Times of resources: Unix seconds, from milliseconds since the epoch. */
+/** The value of a `time` field: Unix seconds, from milliseconds since the epoch. */
 export function toSeconds(timeMs: number): number {
   return Math.floor(timeMs / 1000);
 }
 
-/** The same of a time that there may not be. */
+/** The same for a time that may be missing. */
 export function toSecondsOrNull(timeMs: number | undefined): number | null {
   return timeMs === undefined ? null : toSeconds(timeMs);
 }

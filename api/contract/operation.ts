@@ -28,7 +28,7 @@ export interface Example {
   summary?: string;
   query?: Readonly<Record<string, string | number | readonly string[]>>;
   headers?: Partial<Readonly<Record<RequestHeaderName, string>>>;
-  /** Of the first content type, or of the one that `contentType` names. */
+  /** The body, of the first content type or of the one that `contentType` names. */
   body?: unknown;
   contentType?: string;
   status: number;
@@ -68,7 +68,7 @@ export interface BodyRule<T> {
   /** Its name among the document's schemas. */
   name: string;
   schema: Joi.ObjectSchema;
-  /** Of other content types than JSON. */
+  /** Schemas of content types other than JSON. */
   others?: Readonly<Record<string, { name: string; schema: Joi.ObjectSchema }>>;
   /** Throws `invalid_request`. */
   read(input: unknown): T;

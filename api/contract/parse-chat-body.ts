@@ -18,7 +18,7 @@ const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content']);
 
 export interface ParsedChatBody {
   request: ChatRequest;
-  /** Names of the fields that nobody reads, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
+  /** Names of unknown fields, for the header `X-Ignored-Fields` (docs/spec/contract.md section 2). */
   ignoredFields: string[];
 }
 
@@ -50,8 +50,8 @@ function pick(value: unknown, names: ReadonlySet<string>): unknown {
 }
 
 /**
- * What the schema has to look at. joi spends microseconds on every message and every unknown field, of which a body may
- * have very many: it gets the known fields, and one message more than is allowed.
+ * The part of a body that the schema checks: the known fields, and one message more than is allowed. joi spends
+ * microseconds on every message and every unknown field, and a body may have very many.
  */
 function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
   const body = pick(input, known);
@@ -60,7 +60,7 @@ function readableOf(input: unknown, known: ReadonlySet<string>): unknown {
   return { ...body, messages: messages.map((message) => pick(message, MESSAGE_FIELDS)) };
 }
 
-/** Checks a body by its schema; what passes has the schema's type, and perhaps fields that nobody reads. */
+/** Checks a body by its schema. The result has the schema's type, and may have unknown fields. */
 export function checkReadable<T>(
   schema: Joi.ObjectSchema<T>,
   input: unknown,

@@ -68,7 +68,7 @@ const fields = {
 const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 
-/** Asking for what this service cannot do must fail, not be answered as if it had not been asked. */
+/** A request for something that this service cannot do must fail; ignoring the field would mislead the caller. */
 const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio', 'modalities'] as const;
 
 const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });

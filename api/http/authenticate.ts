@@ -12,7 +12,7 @@ export interface AuthenticateDeps {
   principals: PrincipalCache;
   keyPrefix: string;
   clock: Clock;
-  /** Hears of every accepted key, for `last_used_at`. */
+  /** Called with every accepted key, for `last_used_at`. */
   onUse: (keyId: string, now: number) => void;
 }
 
@@ -69,8 +69,8 @@ export function createAuthenticate({ principals, keyPrefix, clock, onUse }: Auth
 }
 
 /**
- * Where an answer does not depend on the key (unknown path, wrong method): a valid key is counted and described in the
- * headers, anything else changes nothing.
+ * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and described in
+ * the headers; an invalid one changes nothing.
  */
 export function createIdentify(authenticate: RequestHandler): RequestHandler {
   return async (req, res, next) => {

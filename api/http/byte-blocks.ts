@@ -3,9 +3,9 @@ export interface ByteBlocks {
   readonly length: number;
   /** Keeps a copy of the part's bytes. */
   add(part: Buffer): void;
-  /** All of them; begins anew. */
+  /** Returns all bytes and starts over. */
   take(): Buffer;
-  /** Lets go of them; begins anew. */
+  /** Discards all bytes and starts over. */
   clear(): void;
 }
 
@@ -18,7 +18,7 @@ const BLOCK_MAX = 64 * 1024;
  */
 export function createByteBlocks(): ByteBlocks {
   let blocks: Buffer[] = [];
-  /** Of the last block. */
+  /** Bytes in use in the last block. */
   let free = 0;
   let length = 0;
 

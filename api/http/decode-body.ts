@@ -13,7 +13,7 @@ export function isEncoded(req: Request): boolean {
   return encodingOf(req) !== 'identity';
 }
 
-/** Undefined: the body comes as it is. */
+/** Undefined: the body is not compressed. */
 function decoderOf(req: Request): Transform | undefined {
   switch (encodingOf(req)) {
     case 'identity':
@@ -29,11 +29,11 @@ function decoderOf(req: Request): Transform | undefined {
   }
 }
 
-/** What a body may be. */
+/** The limits of a body. */
 export interface BodyLimit {
-  /** Sent, and decompressed. */
+  /** The limit counts bytes as they were sent, and again after decompression. */
   bytes: number;
-  /** The error for one that is larger. */
+  /** Makes the error for a larger body. */
   fault: () => ServiceError;
 }
 
@@ -51,8 +51,9 @@ function pipeInto(decoder: Transform, req: Request, limit: BodyLimit): Transform
 }
 
 /**
- * A body in the parts in which it arrives, decompressed, no faster than they are taken. Throws a ServiceError where it
- * is too large, cannot be decompressed or breaks off. Whoever stops early can answer: the rest is let go unread.
+ * Yields a body in the parts in which it arrives, decompressed, and reads no faster than the caller takes them. Throws
+ * a ServiceError where the body is too large, cannot be decompressed or breaks off. A caller that stops early can still
+ * answer: the rest of the body is discarded unread.
  */
 export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();

@@ -23,9 +23,9 @@ function endOfString(json: Buffer, start: number): number {
 }
 
 /**
- * Every comma outside of a string parts two values, and every opening bracket begins one: ten million nested arrays
- * without a comma take seconds to parse. Strings are leapt over: looked at byte by byte, 20 MiB of them take as long as
- * parsing them.
+ * Counts the commas outside of strings, each of which separates two values, and the opening brackets, because ten
+ * million nested arrays without a comma take seconds to parse. The scan skips strings by `indexOf`: reading 20 MiB of
+ * them byte by byte would take as long as parsing them.
  */
 function hasMoreValues(json: Buffer, max: number): boolean {
   let values = 0;
@@ -45,7 +45,7 @@ function decode(json: Buffer): string | undefined {
   }
 }
 
-/** Parses JSON of strangers. `valuesMax`: how many values a large text may hold, since a million small ones take seconds. */
+/** Parses JSON from outside. `valuesMax` limits the values of a large text: a million small ones take seconds. */
 export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
   if (json.length > COUNTED_FROM_BYTES && hasMoreValues(json, valuesMax)) return { kind: 'too many values' };
   const text = decode(json);

@@ -5,7 +5,7 @@ import { createByteBlocks } from './byte-blocks.ts';
 import { decodeBody, isEncoded } from './decode-body.ts';
 import type { BodyLimit } from './decode-body.ts';
 
-/** A body as it was sent. Most are: an iterator would cost each of them some turns of the event loop. */
+/** Reads a body that is not compressed, as most are. An iterator would cost each some turns of the event loop. */
 function collect(req: Request, limit: BodyLimit): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const bytes = createByteBlocks();
@@ -28,13 +28,13 @@ function collect(req: Request, limit: BodyLimit): Promise<Buffer> {
       reject(limit.fault());
     }
 
-    // It may have gone while its key was looked up.
+    // The client may have left while its key was looked up.
     if (req.destroyed) fail();
     else req.on('data', take).on('end', succeed).on('error', fail).on('close', fail);
   });
 }
 
-/** Lets the rest go unread: many a client looks for its answer only when it has sent everything. */
+/** Discards the rest unread: many clients look for an answer only after they have sent everything. */
 async function drain(req: Request): Promise<void> {
   if (req.readableEnded || req.destroyed) return;
   await new Promise<void>((resolve) => {
@@ -54,8 +54,8 @@ async function read(req: Request, limit: BodyLimit): Promise<Buffer> {
 }
 
 /**
- * Reads a body into memory, decompressed. Takes as much as it has bytes, in however many parts they come. Throws a
- * ServiceError where it is too large, cannot be decompressed or breaks off.
+ * Reads a body into memory, decompressed. The memory it takes depends on its bytes, not on the number of parts. Throws
+ * a ServiceError where the body is too large, cannot be decompressed or breaks off.
  */
 export async function readBody(req: Request, limit: BodyLimit): Promise<Buffer> {
   try {

@@ -13,13 +13,13 @@ export interface BodyRules {
    * codes.
    */
   family: 'chat' | 'other';
-  /** No body at all stands for an empty object. */
+  /** A missing body counts as an empty object. */
   optional?: boolean;
-  /** How many values a large body may hold: a million small ones would stop the process for seconds. Absent: any. */
+  /** How many values a large body may hold; any number by default. Parsing a million small ones takes seconds. */
   valuesMax?: number;
 }
 
-/** Reads the body; on the chat routes all that can be wrong with it has one code. */
+/** Reads the body. On the chat routes every fault of a body has one code. */
 async function readOf(req: Request, { limitBytes, family }: BodyRules): Promise<Buffer> {
   const fault = () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`);
   try {
@@ -52,7 +52,7 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
 }
 
-/** Putting a larger body together, parsing and checking it takes tens of milliseconds each: others get their turn. */
+/** Joining, parsing and checking a larger body takes tens of milliseconds each, so other requests run in between. */
 const LARGE_BYTES = 1024 * 1024;
 
 async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Promise<unknown> {

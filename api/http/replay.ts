@@ -81,7 +81,7 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
     const timer = setInterval(() => {
       const now = clock.now();
       if (now > end) clearInterval(timer);
-      // One that fails is followed by another.
+      // A renewal that fails is tried again at the next interval.
       idempotency.renew(tenantId, claimed, now).catch(() => undefined);
     }, RENEW_MS).unref();
     return () => {
@@ -108,7 +108,7 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
           await idempotency.remember(tenantId, claimed, answer);
         }
       } catch (error) {
-        // What was asked for is done: the caller hears so, though a retry within the next minute will be a conflict.
+        // The work is done, so the caller gets its answer. A retry within the next minute will be a conflict.
         log.error('The answer under an Idempotency-Key could not be kept.', { requestId: claimed.owner, error });
       }
     });

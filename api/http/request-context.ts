@@ -6,9 +6,9 @@ import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
 
 /** A run under an `Idempotency-Key`; one that fails or dies may be followed by another. */
 interface KeyedRun {
-  /** The same for every run that is to have one effect together; no other has it. */
+  /** All runs of one keyed request share this name, and no other run has it. */
   name: string;
-  /** Another one has run before, and may have had its effect. */
+  /** An earlier run exists and may have had its effect. */
   isRepeat: boolean;
 }
 
@@ -21,13 +21,13 @@ export interface RequestContext {
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
-  /** Takes back what the reader of the body has stored; for a request that turns out not to run. Safe to repeat. */
+  /** Removes what the reader of the body has stored, when the request does not run after all. Safe to repeat. */
   undo?: () => Promise<void>;
 }
 
 const contexts = new WeakMap<Response, RequestContext>();
 
-/** First in the chain: gives the request its id, which is also the `X-Request-Id` of whatever answer follows. */
+/** Runs first: gives the request its id, which every answer repeats as `X-Request-Id`. */
 export const assignRequestId: RequestHandler = (_req, res, next) => {
   const requestId = newId('req');
   contexts.set(res, { requestId, countIsClaimed: false });
@@ -59,13 +59,13 @@ export function claimCount(res: Response): boolean {
   return isFirst;
 }
 
-/** The id of what the request creates: every run under one `Idempotency-Key` has the same, so that it exists once. */
+/** The id of what the request creates. Runs under one `Idempotency-Key` share it, so they create one resource. */
 export function idForNew(res: Response, prefix: IdPrefix): string {
   const { run } = contextOf(res);
   return run === undefined ? newId(prefix) : derivedId(prefix, run.name);
 }
 
-/** What an earlier run under the same `Idempotency-Key` has created, by the id that both have. */
+/** The row that an earlier run under the same `Idempotency-Key` has created. */
 export async function createdBefore<Row>(
   res: Response,
   find: () => Promise<Row | undefined>,

@@ -73,7 +73,7 @@ function keepReferred(value: unknown, components: Components, kept: Components):
   for (const part of Object.values(value)) keepReferred(part, components, kept);
 }
 
-/** Describes an API; the same every time. Throws where something cannot be described (decision 0036). */
+/** Describes an API, always the same way. Throws on what it cannot describe (decision 0036). */
 export function describeApi<Each extends Operation>(api: Api<Each>): OpenApiDocument {
   const { title, summary, description, server, tags, webhooks, securitySchemes } = api;
   const paths = describePaths(api);

@@ -24,18 +24,18 @@ interface Description {
   matches?: { schema?: Description }[];
 }
 
-/** What a schema here may say of itself by `.meta()`, for the document alone. */
+/** What a schema may declare by `.meta()` for the document. */
 interface Meta {
-  /** What the caller gets who leaves it out. */
+  /** The value that applies where the field is left out. */
   default?: unknown;
   /** A custom rule in words, where JSON Schema cannot say it. */
   rule?: string;
-  /** Of a parameter: what its text stands for. */
+  /** The value that the text of a query parameter stands for. */
   reads?: Description;
   format?: string;
 }
 
-/** Whatever is not known here would be left out of the document without a word. */
+/** An unknown rule would silently be missing from the document. */
 const KNOWN = new Set(['type', 'flags', 'rules', 'allow', 'metas', 'keys', 'items', 'matches', 'dependencies']);
 const KNOWN_BESIDE = new Set(['preferences', 'examples']);
 const KNOWN_RULES: Readonly<Record<string, readonly string[]>> = {
@@ -69,7 +69,7 @@ function plainRules(node: Description): Rule[] {
   });
 }
 
-/** What joi refuses without being told to: an empty text, and a number that is not exact. */
+/** What joi refuses by default: an empty text, and a number that is not exact. */
 function silentRules({ type, flags, allow = [] }: Description, rules: readonly Rule[]): Rule[] {
   const has = (name: string) => rules.some((rule) => rule.name === name);
   if (flags?.only === true) return [];
@@ -124,7 +124,7 @@ function exactlyOne(schema: { oneOf?: object[] }, { peers }: { peers: string[] }
 
 /**
  * The JSON Schema of what a joi schema lets through, as strictly as `checkAgainst` applies it: nothing is converted.
- * Throws on anything that it could not tell of (decision 0036).
+ * Throws on a rule that it cannot describe (decision 0036).
  */
 export function fromJoi(schema: Joi.Schema): JsonSchema {
   // `describe()` has this shape, and joi-to-json asks a schema for nothing else.

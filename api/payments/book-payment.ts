@@ -29,13 +29,13 @@ export interface BookPaymentDeps {
 }
 
 /**
- * Books what a payment says, exactly once, then brings the new book to Redis and tells the tenant's receivers. What
- * comes again does the latter two again, each without harm: so a call that fails or dies after the booking has its whole
- * effect once the payment repeats its word. `requestId` is for the audit log.
+ * Books a payment notice exactly once, then writes the new book to Redis and publishes the tenant's webhook events. A
+ * repeated notice repeats the last two steps, which is harmless: a call that failed after the booking is completed when
+ * the payment sends its notice again. `requestId` is for the audit log.
  */
 export interface BookPayment {
   complete(paid: PaidCheckout, requestId: string, notice?: PaymentNotice): Promise<void>;
-  /** `unpaid`: the payment is to say it again later. `unknown`: nothing that was sold here. */
+  /** `unpaid`: the payment must send the notice again later. `unknown`: the purchase was not made here. */
   reverse(
     reference: PurchaseReference,
     reversal: Reversal,

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { PriceList } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import type { Payment } from './payment.ts';
 import type { StripePayment } from './stripe/stripe-payment.ts';
-import { createTestPayment, createTestPaymentRoute } from './test-page/test-payment.ts';
+import { createTestPayment, createTestPaymentRoute } from './test-payment.ts';
 import type { CheckoutRepository } from '../../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createStripeWebhookRoute } from './stripe/route.ts';
 import { createBookPayment } from './book-payment.ts';
@@ -32,7 +32,7 @@ export async function openPayment(
 
 const NOTHING: PriceList = { currency: 'usd', pricePerMillion: null, packages: [] };
 
-/** Real money is taken at no price but an administrator's; the test page has some to try. */
+/** Prices of the test page. For real money an administrator sets every price. */
 const TEST_PRICES: PriceList = {
   currency: 'usd',
   pricePerMillion: 500,
@@ -42,12 +42,12 @@ const TEST_PRICES: PriceList = {
   ],
 };
 
-/** What credits cost until an administrator has said so. */
+/** The prices of credits until an administrator sets them. */
 export function pricesUnset({ payments }: Pick<Config, 'payments'>): PriceList {
   return payments === 'test' ? TEST_PRICES : NOTHING;
 }
 
-/** Where the payment's word comes in, without a key: Stripe's callback, or the test page. */
+/** The route that receives payment notices without a key: Stripe's webhook, or the test page. */
 export function createPaymentRoute(
   { stripe }: { stripe?: StripePayment },
   deps: BookPaymentDeps & { checkouts: CheckoutRepository },

@@ -1,5 +1,5 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
-import { laneOf } from '../contracts/jobs.ts';
+import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
@@ -99,7 +99,7 @@ function noRoom(cause?: unknown): ServiceError {
 }
 
 /**
- * Admits a request: limits, credits, budget and lane in one atomic step. Returns the envelope to enqueue, from when on
+ * Admits a request: limits, credits, budget and queue in one atomic step. Returns the envelope to enqueue, from when on
  * the tenant's credits are held; the request that an earlier call with the same Idempotency-Key made; or the refusal. Throws `model_unavailable` where a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
@@ -123,7 +123,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     const promptTokens = estimatePromptTokens(request);
     return {
       tier,
-      queue: laneOf(endpoint),
+      queue: queueOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
       promptTokens,
       promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,

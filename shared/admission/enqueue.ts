@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { LOST } from '../contracts/events.ts';
-import { laneOf } from '../contracts/jobs.ts';
+import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -52,7 +52,7 @@ export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs
       try {
         await Promise.all([
           bodies.put(principal.shard, requestId, JSON.stringify(envelope)),
-          queues.add(principal.shard, laneOf(endpoint), requestId, { tenantId }),
+          queues.add(principal.shard, queueOf(endpoint), requestId, { tenantId }),
         ]);
       } catch (cause) {
         // Unknown, not failed: the job may be there. Where a worker already has it, it runs and is relayed.

@@ -1,6 +1,6 @@
 import { encodeEntry, eventsOf, LOST } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
-import { laneOf } from '../contracts/jobs.ts';
+import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
 import { KEPT_MS } from '../contracts/kept-answer.ts';
 import { parseEnvelope, UnreadableError } from '../contracts/stored-request.ts';
@@ -74,7 +74,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     const { requestId, tenantId, endpoint } = envelope;
     await Promise.all([
       bodies.put(shard, requestId, JSON.stringify(envelope)),
-      queues.add(shard, laneOf(endpoint), requestId, { tenantId }),
+      queues.add(shard, queueOf(endpoint), requestId, { tenantId }),
     ]);
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
     return { kind: 'open' };

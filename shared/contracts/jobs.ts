@@ -4,7 +4,7 @@ import type { ChatRequest, Tier } from './chat-request.ts';
 import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 
-/** Which public route a request came through; its throttle, its lane and its row in the ledger follow from it. */
+/** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
 export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
 export const KEY_MODES = ['live', 'test'] as const;
@@ -82,10 +82,10 @@ const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'web
 /** Every queue: its payload and its options. workers/processors/processors.ts has the processor of each. */
 export const JOBS = {
   interactive: CHAT,
-  /** Lines of batches: nobody waits for them, so they yield to the other lane. */
+  /** Lines of batches: nobody waits for them, so they yield to the other queue. */
   batch: CHAT,
   webhooks: DELIVERY,
-  /** Receivers that fail or take long have a lane of their own, so that the others need not wait behind them. */
+  /** Receivers that fail or take long have a queue of their own, so that the others need not wait behind them. */
   'webhooks-slow': DELIVERY,
   compliance: { job: 'run', payload: payload<ComplianceJob>('tenantId', 'jobId'), ...NOTICE },
 } as const satisfies Record<string, JobDefinition>;
@@ -110,7 +110,7 @@ export type QueueName = (typeof QUEUE_NAMES)[number];
 export const WEBHOOK_QUEUE_NAMES = ['webhooks', 'webhooks-slow'] as const satisfies readonly JobQueueName[];
 export type WebhookQueueName = (typeof WEBHOOK_QUEUE_NAMES)[number];
 
-/** The lane that requests of a route take. */
-export function laneOf(endpoint: Endpoint): QueueName {
+/** The queue that requests of a route take. */
+export function queueOf(endpoint: Endpoint): QueueName {
   return endpoint === 'batch' ? 'batch' : 'interactive';
 }

@@ -90,7 +90,7 @@ describe('the figures of the lanes', () => {
     });
     // As finish.lua samples it: one request every 40 ms.
     await admin.redis.hset(
-      admin.keyspace.shard(1).laneStatistics('interactive'),
+      admin.keyspace.shard(1).queueStatistics('interactive'),
       'last',
       admin.clock.now(),
       'gap',

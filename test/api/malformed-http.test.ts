@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { refuseMalformed } from '../../api/http/client-error.ts';
-import { serve } from '../../api/http/serve.ts';
+import { refuseMalformed, serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';

@@ -116,12 +116,12 @@ describe('a refusal', () => {
     await lab.redis.rpush(waiting, ...Array.from({ length: LANE_LIMIT }, (_, index) => String(index)));
     try {
       expect(await key.admit()).toMatchObject({ verdict: 'lane', requests: 1, tokens: 0, retryAfterMs: 1_000 });
-      await lab.redis.hset(lab.keys.laneStatistics('interactive'), 'gap', '2500.000');
+      await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap', '2500.000');
       expect((await key.admit()).retryAfterMs).toBe(5_000);
       await lab.redis.lpop(waiting);
       expect((await key.admit()).verdict).toBe('admitted');
     } finally {
-      await lab.redis.del(waiting, lab.keys.laneStatistics('interactive'));
+      await lab.redis.del(waiting, lab.keys.queueStatistics('interactive'));
     }
   });
 

@@ -49,7 +49,7 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
     keyspace: lab.keyspace,
     shard: SHARD,
     concurrency,
-    lane: 'interactive',
+    queueName: 'interactive',
     queue: queues.queue(SHARD, 'interactive'),
     runPipeline: (delivery) => {
       delivered.push(delivery);

@@ -3,13 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
-import { createSweep } from '../../workers/settlement/sweep.ts';
 import type { Sweep } from '../../workers/settlement/sweep.ts';
 import { waitFor } from '../support/chat.ts';
-import { createRecordingLog } from '../support/recording-log.ts';
-import { needs, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { sweepOf } from '../support/sweep.ts';
+import { needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -17,8 +15,8 @@ let queues: ChatQueues;
 let sweep: Sweep;
 /** What the sweep hands to the pipeline. */
 let taken: Delivery[];
-let isExhausted: boolean;
-let hasReconnectedRecently: boolean;
+let isExhausted = false;
+let hasReconnectedRecently = false;
 let runPipeline: (delivery: Delivery) => Promise<void>;
 beforeEach(async () => {
   lab = await openRequestLab();
@@ -37,20 +35,12 @@ afterEach(async () => {
   await lab.close();
 });
 
-function newSweep(processId: string): Sweep {
-  return createSweep({
-    inflight: lab.inflight,
-    admissions: lab.admissions,
-    requests: lab.requests,
-    recoverLost: () => Promise.resolve(),
-    retentionMs: RETENTION_MS,
+const newSweep = (processId: string): Sweep =>
+  sweepOf(lab, processId, {
     hasReconnectedRecently: () => hasReconnectedRecently,
     isExhausted: () => isExhausted,
-    leases: createLeaderLease(lab.redis, lab.keyspace, processId),
     runPipeline: (delivery) => runPipeline(delivery),
-    log: createRecordingLog(),
   });
-}
 
 /** The time in which its owner should have shown itself is over. */
 const letExpire = ({ requestId }: LabRequest) => lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
@@ -75,18 +65,16 @@ async function abandoned(options: AdmitOptions & { withJob?: boolean; text?: str
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 const lookAgainAt = ({ requestId }: LabRequest) => lab.redis.zscore(lab.keys.inflight, requestId);
 
-describe('while Redis has just come back', () => {
-  it('takes nothing over: leases have run out whose workers live', async () => {
-    const request = await abandoned({ text: 'Hello' });
-    hasReconnectedRecently = true;
+it('takes nothing over while Redis has just come back: leases have run out whose workers live', async () => {
+  const request = await abandoned({ text: 'Hello' });
+  hasReconnectedRecently = true;
 
-    await sweep.sweepShard(SHARD);
-    expect(taken).toEqual([]);
+  await sweep.sweepShard(SHARD);
+  expect(taken).toEqual([]);
 
-    hasReconnectedRecently = false;
-    await sweep.sweepShard(SHARD);
-    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 2 }]);
-  });
+  hasReconnectedRecently = false;
+  await sweep.sweepShard(SHARD);
+  expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 2 }]);
 });
 
 describe('an admission', () => {

@@ -65,8 +65,8 @@ describe('a request that lost its worker', () => {
     const body = (await service.redis.get(keys().body(requestId))) ?? '';
     // Written by the ingress of this test.
     const { tenantId, keyId, acceptedAt } = JSON.parse(body) as RequestEnvelope;
-    const lane = 'interactive' as const;
-    const ref = { shard: SHARD, requestId, tenantId, keyId, lane, acceptedAt, fence: 1 };
+    const queue = 'interactive' as const;
+    const ref = { shard: SHARD, requestId, tenantId, keyId, queue, acceptedAt, fence: 1 };
     await requests.claim(SHARD, requestId, tenantId, 1);
     if (text !== undefined) await requests.append(ref, 1, [text]);
     await letExpire(requestId);

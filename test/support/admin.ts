@@ -26,7 +26,7 @@ import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-re
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
-import { createLaneStatistics } from '../../shared/infra/redis/requests/lane-store.ts';
+import { createQueueStatistics } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { openTestMongo, openTestRedis, uniqueName } from './stores.ts';
@@ -108,7 +108,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     accountStore: createAccountStore(redis, keyspace),
     accessFlags: createAccessFlags(redis, keyspace),
     events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
-    laneStatistics: createLaneStatistics(redis, keyspace),
+    queueStatistics: createQueueStatistics(redis, keyspace),
     shardDirectory: createShardDirectory(mongo, 2),
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),

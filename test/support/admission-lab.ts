@@ -86,7 +86,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
   const keys = keyspace.shard(SHARD);
   const redis = await openTestRedis('producer');
   const store = createAdmissionStore(redis, keyspace, {
-    laneLimit: LANE_LIMIT,
+    queueLimit: LANE_LIMIT,
     requestTimeoutMs: 600_000,
     retentionMs: 60_000,
   });

@@ -16,7 +16,7 @@ import type { TestService } from './service.ts';
 
 const LOOK_MS = 20;
 const LEADER_ID = 'wrk_cut_off';
-const LIMITS = { laneLimit: 10_000, requestTimeoutMs: 600_000, retentionMs: 60_000 };
+const LIMITS = { queueLimit: 10_000, requestTimeoutMs: 600_000, retentionMs: 60_000 };
 
 /** A dispatcher of batches without a worker beside it, whose admissions can be held up on their way to Redis. */
 export interface BatchLeader {

@@ -143,7 +143,7 @@ export function labRequest(requestId: string, principal: Principal, admission: A
       tenant: {},
       request: { messages: [{ role: 'user', content: 'Hello' }], maxTokens: 100, jsonMode: false },
     },
-    ref: (fence) => ({ shard, requestId, tenantId, keyId, lane: 'interactive', fence }),
+    ref: (fence) => ({ shard, requestId, tenantId, keyId, queue: 'interactive', fence }),
     settlement: (costMicro, completionTokens) => ({
       ...common,
       provider: 'simulated',
@@ -192,7 +192,7 @@ export async function openRequestLab(): Promise<RequestLab> {
   const accounts = createAccountStore(redis, keyspace);
   const bodies = createBodyStore(redis, keyspace, REQUEST_TIMEOUT_MS);
   const storeFor = (requestTimeoutMs: number) =>
-    createAdmissionStore(redis, keyspace, { laneLimit: 10_000, requestTimeoutMs, retentionMs: RETENTION_MS });
+    createAdmissionStore(redis, keyspace, { queueLimit: 10_000, requestTimeoutMs, retentionMs: RETENTION_MS });
 
   async function tenant(balanceMicro = 1_000_000 * RATE, more: Partial<Principal> = {}): Promise<Principal> {
     const principal = principalOf(more);

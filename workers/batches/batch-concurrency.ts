@@ -2,19 +2,19 @@ import { performance } from 'node:perf_hooks';
 
 import type { InferenceWorker } from '../processors/inference.ts';
 
-/** The lane of batches and the one it yields to. */
-interface PacedLane {
+/** The queues of batches and the one it yields to. */
+interface PacedQueues {
   batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
 export interface BatchConcurrency {
-  add(lane: PacedLane): void;
+  add(queues: PacedQueues): void;
   stop(): void;
 }
 
 export interface BatchConcurrencyOptions {
-  /** Places over all lanes. */
+  /** Places over all paced. */
   max: number;
   /** How busy the process was since the last call, from 0 to 1. */
   busy?: () => number;
@@ -61,24 +61,24 @@ function createMeter(): () => number {
   };
 }
 
-/** Sets the places of batch lanes by how busy this process is, and who else needs it. */
+/** Sets the places of batch paced by how busy this process is, and who else needs it. */
 export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
-  const lanes: PacedLane[] = [];
-  // BullMQ looks for room when a job ends: a lane that began with one place would wait for its first job.
+  const paced: PacedQueues[] = [];
+  // BullMQ looks for room when a job ends: a queues that began with one place would wait for its first job.
   let places = max;
 
   function look(): void {
-    const isShared = lanes.some(({ interactive }) => interactive.idleMs() < GONE_MS);
-    const meanMs = Math.max(0, ...lanes.map(({ batch }) => batch.meanMs()));
+    const isShared = paced.some(({ interactive }) => interactive.idleMs() < GONE_MS);
+    const meanMs = Math.max(0, ...paced.map(({ batch }) => batch.meanMs()));
     places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
-    for (const { batch } of lanes) batch.concurrency = Math.max(1, Math.floor(places / lanes.length));
+    for (const { batch } of paced) batch.concurrency = Math.max(1, Math.floor(places / paced.length));
   }
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
 
   return {
-    add: (lane) => {
-      lanes.push(lane);
+    add: (queues) => {
+      paced.push(queues);
     },
     stop: () => {
       clearInterval(timer);

@@ -3,10 +3,10 @@ import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { KeepLead } from './fill-lane.ts';
+import type { KeepLead } from './fill-queue.ts';
 import { isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -14,7 +14,7 @@ import type { ReadLines } from './read-lines.ts';
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'finish' | 'told'>;
   admissions: Pick<AdmissionStore, 'void'>;
-  lane: Pick<BatchLane, 'close'>;
+  queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
   clock: Clock;
@@ -31,17 +31,17 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
 };
 
 /** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
-export function createCloseBatch({ work, admissions, lane, lines, events, clock }: CloseBatchDeps) {
+export function createCloseBatch({ work, admissions, queue, lines, events, clock }: CloseBatchDeps) {
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
   }
 
-  /** Ends what waits, here or in the lane. What a worker has is let finish: it may be paid for already. */
+  /** Ends what waits, here or in the queue. What a worker has is let finish: it may be paid for already. */
   async function endWaiting(batch: OpenBatch, closing: Closing, keepLead: KeepLead): Promise<void> {
     const { tenantId, shard, keyId, _id: batchId } = batch.row;
     // First of all: what Redis does not know after this can never run, whoever still has it in hand.
-    await lane.close(shard, batchId);
+    await queue.close(shard, batchId);
     rewind(batch);
     while (!batch.isRead) {
       batch.ready = [];

@@ -1,6 +1,6 @@
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type {
   BatchWorkRepository,
@@ -16,7 +16,7 @@ import type { ReadLines } from './read-lines.ts';
 
 export interface CollectEndsDeps {
   work: Pick<BatchWorkRepository, 'end' | 'renumber' | 'count'>;
-  lane: Pick<BatchLane, 'states'>;
+  queue: Pick<BatchQueue, 'states'>;
   answers: Pick<AnswerCache, 'read' | 'shorten'>;
   lines: Pick<ReadLines, 'again'>;
   watch: Pick<ProviderWatch, 'noteEnd' | 'hasAnsweredSince'>;
@@ -41,7 +41,7 @@ interface EndedTry {
  * reason goes back to those that wait, as a request of its own (docs/spec/contract.md section 8, Batches).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
-  const { work, lane, answers, lines, watch, retentionMs, clock, random } = deps;
+  const { work, queue, answers, lines, watch, retentionMs, clock, random } = deps;
 
   async function read(shard: number, line: WaitingLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
@@ -103,13 +103,13 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   return async (batch: OpenBatch): Promise<void> => {
     const inFlight = [...batch.inFlight.values()];
     if (inFlight.length === 0) return;
-    const states = await lane.states(
+    const states = await queue.states(
       batch.row.shard,
       inFlight.map(({ requestId }) => requestId),
     );
     const ended = inFlight.filter((_line, at) => states[at] === 'done');
     for (let from = 0; from < ended.length; from += GROUP) await take(batch, ended.slice(from, from + GROUP));
-    // Redis came back without it, or the lane gave it back: it is sent again, and the book takes its charge once.
+    // Redis came back without it, or the queue gave it back: it is sent again, and the book takes its charge once.
     const lost = inFlight.filter((_line, at) => states[at] === undefined || states[at] === 'void');
     for (const { index } of lost) await lines.again(batch, index);
   };

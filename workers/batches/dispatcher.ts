@@ -7,14 +7,14 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
 import type { CollectEnds } from './collect-ends.ts';
-import type { FillLane } from './fill-lane.ts';
+import type { FillQueue } from './fill-queue.ts';
 import { openBatch, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
 export interface DispatcherDeps {
   work: Pick<BatchWorkRepository, 'open' | 'count' | 'note' | 'abandon'>;
-  fillLane: FillLane;
+  fillQueue: FillQueue;
   collectEnds: CollectEnds;
   closeBatch: CloseBatch;
   watch: Pick<ProviderWatch, 'isDown'>;
@@ -54,7 +54,7 @@ interface ShardBatches {
  * fleet does so; what it knows can be read again, so a leader that dies costs no line and runs none twice.
  */
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { work, fillLane, collectEnds, closeBatch, watch, leases, hasReconnectedRecently, clock, log } = deps;
+  const { work, fillQueue, collectEnds, closeBatch, watch, leases, hasReconnectedRecently, clock, log } = deps;
   const shards = new Map<number, ShardBatches>();
 
   async function take(state: ShardBatches, row: BatchRow): Promise<void> {
@@ -117,7 +117,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       }
     }
     const batches = [...state.open.values()];
-    await fillLane(shard, batches, keepLead);
+    await fillQueue(shard, batches, keepLead);
     for (const batch of batches) await note(batch);
   }
 

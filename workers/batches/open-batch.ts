@@ -22,7 +22,7 @@ export interface OpenBatch {
   cursor: number;
   /** Every line has been read. */
   isRead: boolean;
-  /** Lines whose request runs or waits in the lane, by number. */
+  /** Lines whose request runs or waits in the queue, by number. */
   inFlight: Map<number, WaitingLine>;
   counts: BatchCounts;
   /** What MongoDB was told last, as JSON. */

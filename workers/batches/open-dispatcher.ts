@@ -11,7 +11,7 @@ import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
-import { createBatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
@@ -24,7 +24,7 @@ import { createCloseBatch } from './close-batch.ts';
 import { createCollectEnds } from './collect-ends.ts';
 import { createDispatcher } from './dispatcher.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { createFillLane } from './fill-lane.ts';
+import { createFillQueue } from './fill-queue.ts';
 import { createProviderWatch } from './provider-watch.ts';
 import { createReadLines } from './read-lines.ts';
 import { createSendLine } from './send-line.ts';
@@ -56,8 +56,8 @@ export interface OpenDispatcherDeps {
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const { mongo, redis, keyspace, admissions, leases, events, hasReconnectedRecently, retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
-  const lane = createBatchLane(redis, keyspace);
-  const lines = createReadLines({ work, lane });
+  const queue = createBatchQueue(redis, keyspace);
+  const lines = createReadLines({ work, queue });
   const watch = createProviderWatch({ routing: deps.routing, breakers: deps.breakers, clock, log });
   // What anybody's request finds out about a provider counts for lines, too.
   deps.telemetry.on('request.finished', ({ envelope, answer }) => {
@@ -84,9 +84,9 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   });
   return createDispatcher({
     work,
-    fillLane: createFillLane({
+    fillQueue: createFillQueue({
       work,
-      lane,
+      queue,
       lines,
       watch,
       clock,
@@ -95,7 +95,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     }),
     collectEnds: createCollectEnds({
       work,
-      lane,
+      queue,
       lines,
       watch,
       answers: createAnswerCache(redis, keyspace),
@@ -103,7 +103,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       clock,
       random: Math.random,
     }),
-    closeBatch: createCloseBatch({ work, admissions, lane, lines, events, clock }),
+    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, clock }),
     watch,
     leases,
     hasReconnectedRecently,

@@ -1,11 +1,11 @@
 import type { BatchWorkRepository, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 export interface ReadLinesDeps {
   work: Pick<BatchWorkRepository, 'waiting' | 'renumber'>;
-  lane: Pick<BatchLane, 'states'>;
+  queue: Pick<BatchQueue, 'states'>;
 }
 
 const PAGE = 100;
@@ -18,7 +18,7 @@ const LATER_MAX = 500;
  * Brings lines of a batch into memory, a page at a time. A line whose request Redis knows was sent by an earlier leader
  * of the same shard: it is in flight, and not sent again.
  */
-export function createReadLines({ work, lane }: ReadLinesDeps) {
+export function createReadLines({ work, queue }: ReadLinesDeps) {
   function wait(batch: OpenBatch, line: WaitingLine): void {
     if (line.retry === undefined) batch.ready.push(line);
     else batch.later.push(line);
@@ -38,7 +38,7 @@ export function createReadLines({ work, lane }: ReadLinesDeps) {
   }
 
   async function placeAll(batch: OpenBatch, lines: readonly WaitingLine[]): Promise<void> {
-    const states = await lane.states(
+    const states = await queue.states(
       batch.row.shard,
       lines.map(({ requestId }) => requestId),
     );

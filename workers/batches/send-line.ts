@@ -52,7 +52,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
-/** Lets a line in as the request it is, and puts it into its lane. Safe to repeat: its request id is its own. */
+/** Lets a line in as the request it is, and puts it into its queue. Safe to repeat: its request id is its own. */
 export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,

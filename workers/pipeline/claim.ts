@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
-import { laneOf } from '../../shared/contracts/jobs.ts';
+import { queueOf } from '../../shared/contracts/jobs.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -55,7 +55,7 @@ async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef
 function refOf(claimed: ClaimedRequest): AttemptRef {
   const { requestId, tenantId, keyId, endpoint } = claimed.envelope;
   const { fence, owner } = claimed;
-  return { shard: claimed.shard, requestId, tenantId, keyId, lane: laneOf(endpoint), fence, owner };
+  return { shard: claimed.shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
 }
 
 /** Without its body a request has no price either: what it holds is given back. */

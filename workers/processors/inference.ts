@@ -17,7 +17,7 @@ export interface InferenceDeps {
   keyspace: Keyspace;
   shard: number;
   concurrency: number;
-  lane: QueueName;
+  queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
   workerId: string;
@@ -54,7 +54,7 @@ export interface InferenceWorker {
 const TIMINGS: InferenceTimings = {
   lockMs: 10_000,
   stallCheckMs: 3_000,
-  /** `isRunning()` is true on a wedged worker, so each one sends a job through the lane now and then. */
+  /** `isRunning()` is true on a wedged worker, so each one sends a job through the queueName now and then. */
   canaryMs: 10_000,
 };
 const CANARY = 'canary';
@@ -64,9 +64,9 @@ const MEAN_WEIGHT = 0.05;
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
-/** Runs one lane of a shard. The processor returns nothing: a return value would be stored and published. */
+/** Runs one queueName of a shard. The processor returns nothing: a return value would be stored and published. */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
-  const { client, keyspace, shard, lane, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
+  const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
   let lastWorkAt = performance.now();
   let running = 0;
   let lastRequestAt = -Infinity;
@@ -74,12 +74,12 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   let canaries = 0;
 
   const worker = new Worker<ChatJob>(
-    lane,
+    queueName,
     async (job) => {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return;
       // One that cannot be read fails; its request is overdue soon, and the sweep runs it from the request's own record.
-      const { tenantId } = parseJob(lane, job.data);
+      const { tenantId } = parseJob(queueName, job.data);
       const delivery = { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted };
       const startedAt = performance.now();
       running += 1;
@@ -100,7 +100,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       stalledInterval: timings.stallCheckMs,
       maxStalledCount: 1,
       removeOnComplete: { count: 0 },
-      removeOnFail: JOBS[lane].removeOnFail,
+      removeOnFail: JOBS[queueName].removeOnFail,
     },
   );
   worker.on('failed', (job, error) => {

@@ -15,19 +15,19 @@ export interface WebhookWorkerDeps {
   log: Logger;
 }
 
-/** Receivers that each lane calls at the same time. They mostly wait. */
+/** Receivers that each queue calls at the same time. They mostly wait. */
 const CONCURRENCY = 64;
 
-/** Runs both lanes of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
+/** Runs both queues of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
 export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
-  const workers = WEBHOOK_QUEUE_NAMES.map((lane) => {
-    const worker = new Worker<WebhookJob>(lane, async (job) => serve(lane, parseJob(lane, job.data)), {
+  const workers = WEBHOOK_QUEUE_NAMES.map((queue) => {
+    const worker = new Worker<WebhookJob>(queue, async (job) => serve(queue, parseJob(queue, job.data)), {
       connection: client,
       prefix: keyspace.webhooks,
       concurrency: CONCURRENCY,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
-      maxStalledCount: JOBS[lane].attempts,
+      maxStalledCount: JOBS[queue].attempts,
     });
     worker.on('error', (error) => {
       log.warn('The queue of webhooks reported an error.', { error });

@@ -30,7 +30,7 @@ const BATCH = 100;
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
 const RECOVER_MS = 1_000;
-/** For a job that waits in its lane: its worker's claim, or its deadline, comes without this. */
+/** For a job that waits in its queue: its worker's claim, or its deadline, comes without this. */
 const WAITING_MS = 30_000;
 /** Requests that this process runs beside those of the queue. */
 const TAKEOVERS_MAX = 50;
@@ -65,13 +65,13 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
   async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, lane, fence, sent } = overdue;
+    const { requestId, state, tenantId, keyId, queue, fence, sent } = overdue;
     log.warn('A request without a body is ended.', { requestId, tenantId });
     if (state === 'accepted') {
       await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
       const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs } as const;
-      await requests.finish({ shard, requestId, tenantId, keyId, lane, fence }, sent, ending);
+      await requests.finish({ shard, requestId, tenantId, keyId, queue, fence }, sent, ending);
     }
     await inflight.forget(shard, requestId);
   }
@@ -113,7 +113,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
       });
-      // A long lane has thousands that are merely waiting; a dead lease must not wait behind them.
+      // A long queue has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
         const overdue = await inflight.overdue(shard, BATCH);

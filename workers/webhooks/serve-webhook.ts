@@ -15,7 +15,7 @@ export interface ServeWebhookDeps {
 }
 
 /** Delivers what is due for one webhook. */
-export type ServeWebhook = (lane: WebhookQueueName, job: WebhookJob) => Promise<void>;
+export type ServeWebhook = (name: WebhookQueueName, job: WebhookJob) => Promise<void>;
 
 /** Deliveries to one receiver at the same time. */
 const PARALLEL = 4;
@@ -42,13 +42,13 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
     await Promise.all(Array.from({ length: PARALLEL }, deliverAll));
   }
 
-  return async (lane, job) => {
+  return async (name, job) => {
     const { tenantId, webhookId } = job;
-    const places = taken[lane];
+    const places = taken[name];
     const own = places.get(tenantId) ?? 0;
     const webhook = await webhooks.find(tenantId, webhookId);
     const isElsewhere = own >= PLACES_PER_TENANT || (webhook !== undefined && isSlow(webhook));
-    if (lane === 'webhooks' && isElsewhere) {
+    if (name === 'webhooks' && isElsewhere) {
       await queue.add('webhooks-slow', { tenantId, webhookId });
       return;
     }

@@ -18,7 +18,7 @@ import {
 } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 
-/** Unix seconds; rounded up, so that nobody who waits until then is early. */
+/** Unix seconds, rounded up so that a caller who waits until then is not early. */
 const seconds = (timeMs: number | null) => (timeMs === null ? null : Math.ceil(timeMs / 1000));
 
 const stateSchema = oneOf(['closed', 'open', 'half_open']);

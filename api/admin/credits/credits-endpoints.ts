@@ -1,9 +1,14 @@
 import Joi from 'joi';
 
-import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import type { TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { AccountRepository, Book } from '../../../shared/infra/mongo/accounts/account-repository.ts';
+import type { LedgerRow } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { TenantRow, TenantRepository } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
+import { BALANCE_MICRO_MAX, readBalance } from '../../resources/billing/billing-status.ts';
+import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { derivedId } from '../../../shared/lifecycle/ids.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
@@ -14,8 +19,62 @@ import { creditsSchema } from '../../contract/number-schemas.ts';
 import { json, jsonBody } from '../../contract/operation.ts';
 import { findTenant } from '../../resources/keys/change-key.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
-import { bookCredits } from './book-credits.ts';
-import type { BookCreditsDeps, Booking } from './book-credits.ts';
+
+interface BookCreditsDeps {
+  accounts: AccountRepository;
+  accountStore: AccountStore;
+  log: Logger;
+}
+
+interface Booking {
+  type: 'grant' | 'adjustment';
+  /** Signed micro-credits. */
+  amountMicro: number;
+  reason: string;
+  /** Calls with the same id book once. */
+  transactionId?: string;
+}
+
+/**
+ * Books an amount and writes the new book to Redis. Only a call with a `transactionId` is safe to repeat. So every step
+ * that can fail runs before the booking, and a failure after it does not ask the caller to try again.
+ */
+async function bookCredits(
+  deps: BookCreditsDeps,
+  { _id: tenantId, shard }: Pick<TenantRow, '_id' | 'shard'>,
+  booking: Booking,
+  now: number,
+): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
+  async function publish(book: Book): Promise<void> {
+    try {
+      await deps.accountStore.publishBook(shard, tenantId, book);
+    } catch (error) {
+      deps.log.error('Credits are booked but Redis does not know them yet; npm run reconcile repairs it.', {
+        tenantId,
+        shard,
+        error,
+      });
+    }
+  }
+
+  const { transactionId } = booking;
+  const before = transactionId === undefined ? undefined : await deps.accounts.booked(tenantId, transactionId);
+  if (before !== undefined) {
+    await publish(before.book);
+    return { entry: before.entry, isRepeated: true };
+  }
+  const { balanceMicro } = await readBalance(deps, { _id: tenantId, shard }, now);
+  if (Math.abs(balanceMicro + booking.amountMicro) > BALANCE_MICRO_MAX) {
+    throw new ServiceError(
+      'invalid_request',
+      `\`credits\` must leave a balance between ${-toCredits(BALANCE_MICRO_MAX)} and ${toCredits(BALANCE_MICRO_MAX)}.`,
+      { param: 'credits' },
+    );
+  }
+  const booked = await deps.accounts.book({ tenantId, ...booking, now });
+  await publish(booked.book);
+  return { entry: booked.entry, isRepeated: false };
+}
 
 const REASON_CHARACTERS_MAX = 500;
 

@@ -5,7 +5,7 @@ import type { Express, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
-import type { LaneQueue } from './queues-endpoints.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
@@ -30,13 +30,13 @@ const setPolicy: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** Nothing is changed through the board, whatever method it might add. */
+/** Refuses every method that could change something, whatever the board may add. */
 const readOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') next();
   else methodNotAllowed('GET', 'HEAD')(req, res, next);
 };
 
-/** The board decodes these parameters once more itself and fails on a malformed escape. */
+/** The board decodes these parameters a second time and fails on a malformed escape. */
 const checkQuery: RequestHandler = (req, _res, next) => {
   for (const name of ['activeQueue', 'queueName']) {
     const value = req.query[name];
@@ -55,7 +55,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
  * Bull Board, to be mounted at `/admin/queues` behind the token: read-only and redacted
  * (docs/spec/contract.md section 7).
  */
-export function createQueuesBoard(queues: readonly LaneQueue[]): Router {
+export function createQueuesBoard(queues: readonly BullQueue[]): Router {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   createBullBoard({

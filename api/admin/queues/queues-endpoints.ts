@@ -2,7 +2,7 @@ import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
 import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
-import type { LaneStatistics } from '../../../shared/infra/redis/requests/lane-store.ts';
+import type { QueueStatistics } from '../../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, integer, named, number, object, oneOf, pageSchema, text } from '../../contract/json-schema.ts';
@@ -10,16 +10,16 @@ import type { FieldsOf } from '../../contract/json-schema.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 
 /** A BullMQ queue, named without importing bullmq, whose door is shared/infra/queue. */
-export type LaneQueue = ConstructorParameters<typeof BullMQAdapter>[0];
+export type BullQueue = ConstructorParameters<typeof BullMQAdapter>[0];
 
 /** The shard whose hash tag is the queue's prefix (see shared/infra/redis/keyspace.ts). */
-export function shardOfQueue(queue: LaneQueue): number {
+export function shardOfQueue(queue: BullQueue): number {
   return Number(/-(\d+)\}$/.exec(queue.opts.prefix ?? '')?.[1] ?? 0);
 }
 
 export interface QueuesDeps {
-  queues: readonly LaneQueue[];
-  laneStatistics: LaneStatistics;
+  queues: readonly BullQueue[];
+  queueStatistics: QueueStatistics;
   clock: Clock;
 }
 
@@ -36,12 +36,12 @@ const fields = {
   drain_rate_per_second: number('Jobs that leave the queue a second.'),
 };
 
-async function figuresOf(queue: LaneQueue, laneStatistics: LaneStatistics, now: number) {
+async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now: number) {
   const shard = shardOfQueue(queue);
   const [counts, [oldest], drainRate] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting'], 0, 0, true),
-    laneStatistics.drainRatePerSecond(shard, queue.name, now),
+    queueStatistics.drainRatePerSecond(shard, queue.name, now),
   ]);
   return {
     id: `${shard}:${queue.name}`,
@@ -80,8 +80,8 @@ export const queuesEndpoints = {
     query: listQuery,
     answers: { 200: json('A page of queues.', named('QueueList', pageSchema(named('Queue', object(fields))))) },
     examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
-    async handle({ query }, { queues, laneStatistics, clock }: QueuesDeps) {
-      const all = await Promise.all(queues.map((queue) => figuresOf(queue, laneStatistics, clock.now())));
+    async handle({ query }, { queues, queueStatistics, clock }: QueuesDeps) {
+      const all = await Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
       const page = pageOf(all, query, ({ id }) => id);
       return ok(toListPage(page, query.limit, (queue) => queue));
     },

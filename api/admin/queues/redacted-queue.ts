@@ -2,14 +2,14 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
 import { isErrorCode } from '../../../shared/errors/codes.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
-import type { LaneQueue } from './queues-endpoints.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 
 const REDACTED = '[redacted]';
 
 /** Ids of docs/spec/contract.md section 2, as in `req_…`. */
 const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
 
-/** BullMQ's own sentences about jobs that it took back; they hold no words of a tenant. */
+/** BullMQ's own sentences about jobs that it took back. They contain nothing that a tenant wrote. */
 const BULLMQ_REASON = /^job stalled more than \w+ limit$|^Missing lock for job \S+$/;
 
 /** What the board may show of a job's data or result: the ids in it. Everything else is replaced. */
@@ -21,7 +21,7 @@ export function keepIds(value: unknown): unknown {
   return Object.fromEntries(ids);
 }
 
-/** A job's name is one word of ours. */
+/** The service names its jobs with one word. */
 export function keepName(name: unknown): string {
   return typeof name === 'string' && /^[a-z][a-z-]{0,31}$/.test(name) ? name : REDACTED;
 }
@@ -37,7 +37,7 @@ interface ReadJob {
   stacktrace: string[] | null;
 }
 
-/** The board formats data and results only, not why a job failed, so these are cleared on the job that was read. */
+/** The board formats data and results but not failure reasons, so those are redacted on the job itself. */
 function hideReasons(job: ReadJob): void {
   if (typeof job.failedReason === 'string') job.failedReason = keepReason(job.failedReason);
   if (typeof job.deferredFailure === 'string') job.deferredFailure = keepReason(job.deferredFailure);
@@ -46,8 +46,8 @@ function hideReasons(job: ReadJob): void {
 
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
-  constructor(queue: LaneQueue) {
-    // Lanes of different shards have one name; the prefix tells them apart.
+  constructor(queue: BullQueue) {
+    // Queues of different shards share a name; the prefix tells them apart.
     super(queue, {
       readOnlyMode: true,
       allowRetries: false,

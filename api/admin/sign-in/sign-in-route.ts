@@ -37,7 +37,7 @@ ${notice}<form method="post" action="/admin/sign-in">
 `;
 }
 
-/** The form has one short field, and it is read from strangers. */
+/** The form has one short field, and anyone can send it. */
 const FORM_BYTES_MAX = 4_096;
 
 function sendForm(res: Response, status: number): void {

@@ -26,14 +26,14 @@ export interface CreateTenantDeps {
 
 export interface NewTenant {
   name: string;
-  /** What is undefined or null follows the defaults. */
+  /** Settings that are undefined or null take the defaults. */
   settings: TenantChanges;
   /** Granted at once. */
   credits: number;
 }
 
 /**
- * The tenant itself is written last: where a step fails there is no tenant, so the administrator can simply try again.
+ * The tenant's row is written last. Where a step fails there is no tenant, and the administrator can try again.
  */
 export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, now: number): Promise<TenantRow> {
   const tenantId = newId('ten');

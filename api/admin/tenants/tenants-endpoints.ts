@@ -24,8 +24,8 @@ async function toResource(deps: TenantsDeps, row: TenantRow) {
 }
 
 /**
- * Makes Redis say what the tenant's row says. It reads the row again after each write, so that of two administrators
- * who suspend and reactivate at once both leave the flag that the row ends with.
+ * Copies the status of the tenant's row to Redis. It reads the row again after each write: when two administrators
+ * suspend and reactivate at the same time, both end with the flag of the final row.
  */
 async function applyStatus({ tenants, accessFlags }: TenantsDeps, tenant: TenantRow): Promise<TenantRow> {
   let applied = tenant;

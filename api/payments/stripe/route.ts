@@ -34,15 +34,15 @@ function readRaw(): RequestHandler {
 }
 
 /**
- * `POST /billing/stripe/webhook`, outside of key authentication: who calls is told by the signature. An event that has
- * had its effect is answered 200 again, because Stripe repeats it until it hears so.
+ * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has had its effect
+ * is answered 200 again, because Stripe repeats it until it gets that answer.
  */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, purchases, clock } = deps;
 
   type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
 
-  /** Stripe is asked where nothing that is booked has this payment: its own notice may not have come yet. */
+  /** Asks Stripe about a payment that is not booked, because its own notice may not have arrived yet. */
   async function reverse({ reference, reversal }: Reversed, requestId: string, notice: PaymentNotice): Promise<void> {
     let outcome = await bookPayment.reverse(reference, reversal, requestId, notice);
     if (outcome === 'unknown' && reference.paymentId !== undefined) {

@@ -26,7 +26,7 @@ export interface StripePayment extends Payment {
 const CALL_MS = 8_000;
 const RETRIES = 2;
 
-/** What is wrong with the order rather than with Stripe or the settings. */
+/** Faults of the order, not of Stripe or the settings. */
 const ORDER_FAULTS: ReadonlySet<string> = new Set(['amount_too_small', 'amount_too_large']);
 
 function clientOf({ secretKey, apiUrl }: StripeSettings): Stripe {

@@ -4,7 +4,7 @@ import type { Reversal } from '../../../shared/domain/billing/reversal.ts';
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { PaidCheckout, PurchaseReference } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 
-/** What an event of Stripe means here; what is nothing of ours is `other`. */
+/** The meaning of a Stripe event for this service; `other` for events that do not concern it. */
 export type StripeNotice = PaymentNotice & {
   effect:
     | { kind: 'paid'; paid: PaidCheckout }
@@ -33,7 +33,7 @@ export function ownId(value: string | null | undefined): string | undefined {
   return value !== null && value !== undefined && CHECKOUT_ID.test(value) ? value : undefined;
 }
 
-/** A session may name a checkout in two places; only what this service wrote itself is to be believed. */
+/** A session may name a checkout in two places. Only the one that this service wrote itself is trusted. */
 function namesOf({ client_reference_id: reference, metadata }: Stripe.Checkout.Session) {
   return { clientReferenceId: reference, metadataCheckoutId: metadata?.['checkout_id'] ?? null };
 }

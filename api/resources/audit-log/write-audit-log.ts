@@ -12,15 +12,15 @@ export interface WriteAuditLogDeps {
 }
 
 /**
- * Writes what is done in a tenant's account into its audit log. Never rejects: what is done is done, so a line that
- * cannot be written goes to the operator's log instead.
+ * Writes the events of a tenant's account into its audit log. Never rejects, because the event has already happened: an
+ * entry that cannot be written goes to the operator's log instead.
  */
 export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): TenantEventListener {
   return async ({ type: action, by, target, details }) => {
     const { tenantId, id: actor, requestId } = by;
     try {
       await audit.append({
-        // A second line of what happens once has the id of the first, and is not written.
+        // An event that happens once has a derived id, so a second entry of it is not written.
         ...(HAPPENS_ONCE.has(action) ? { _id: derivedId('aud', tenantId, action, target) } : {}),
         tenantId,
         createdAt: clock.now(),

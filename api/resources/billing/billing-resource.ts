@@ -75,7 +75,7 @@ const checkoutFields = {
 };
 export const checkoutSchema = named('Checkout', object(checkoutFields));
 
-/** An open checkout is over when its time is, whether or not the payment has said so. */
+/** An open checkout expires at its time, with or without a notice from the payment. */
 export function checkoutStatus({ status, expiresAt }: CheckoutRow, now: number): CheckoutStatus {
   return status === 'open' && expiresAt <= now ? 'expired' : status;
 }

@@ -9,7 +9,7 @@ import { constant, integer, named, nullable, number, object, time } from '../../
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { json } from '../../contract/operation.ts';
 
-/** A larger amount would not be exact as micro-credits in a number; what is left of 2^53 is for usage. */
+/** A larger amount in micro-credits would not be an exact number. The rest of 2^53 is left for usage. */
 export const BALANCE_MICRO_MAX = 8_000_000_000_000_000;
 
 export interface Balance {
@@ -24,7 +24,7 @@ export interface BalanceDeps {
   accountStore: AccountStore;
 }
 
-/** The three figures of one moment from Redis; the book itself from MongoDB while Redis has not loaded it. */
+/** Reads three figures of one moment from Redis, and the book from MongoDB while Redis has not loaded it. */
 export async function readBalance(
   { accounts, accountStore }: BalanceDeps,
   tenant: Pick<TenantRow, '_id' | 'shard'>,
@@ -61,7 +61,7 @@ function nextMonthStart(timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** The figures of Redis, by which requests are admitted; the book from MongoDB while Redis has not loaded it. */
+/** Reads the figures by which requests are admitted, from Redis or, until Redis has loaded the book, from MongoDB. */
 async function readStatus(
   { accounts, accountStore }: BillingStatusDeps,
   { tenantId, shard, monthlyTokenBudget: limit }: Principal,

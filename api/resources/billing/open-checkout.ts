@@ -19,7 +19,7 @@ export interface Buyer {
   origin: string;
 }
 
-/** The balance has to stay exact; looked at before anybody pays. */
+/** Refuses a purchase before payment when the balance would no longer be an exact number. */
 export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro }: Buyer): void {
   if (balanceMicro + creditsMicro <= BALANCE_MICRO_MAX) return;
   throw new ServiceError('invalid_request', `The balance must not exceed ${toCredits(BALANCE_MICRO_MAX)} credits.`, {
@@ -28,8 +28,8 @@ export function assertRoomFor({ creditsMicro, packageId }: Order, { balanceMicro
 }
 
 /**
- * Stores a checkout, then opens it with the payment: so a payment's word always finds what it is about, and one that
- * could not be opened leaves a row that says so.
+ * Stores a checkout, then opens it with the payment. So a payment notice always finds its checkout, and a checkout that
+ * could not be opened has status `failed`.
  */
 export async function openCheckout(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
@@ -56,7 +56,7 @@ export async function openCheckout(
   return letPay({ checkouts, payment }, row, origin);
 }
 
-/** Opens a stored checkout with the payment, once: for one whose answer the caller has not seen, too. */
+/** Opens a stored checkout with the payment, once; a repeated call opens one whose answer was lost. */
 export async function letPay(
   { checkouts, payment }: { checkouts: CheckoutRepository; payment: Payment },
   row: CheckoutRow,

@@ -41,7 +41,7 @@ export interface ComplianceDeps {
   clock: Clock;
 }
 
-/** Whom an export or a deletion is about. */
+/** The subject of an export or a deletion. */
 export interface SubjectBody {
   scope: ComplianceScope;
   entity_id?: string;
@@ -96,7 +96,7 @@ export async function startJob(
   await compliance.jobs.insert(job);
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
-  // The line of a deletion must not keep the id of the entity that it deletes.
+  // The audit entry of a deletion must not keep the id of the entity that it deletes.
   const about = kind === 'export' ? { entity_id: entityId } : { entity_hash: entityHash };
   const named = entityId === undefined ? {} : about;
   await events.emit(actor, `compliance.${kind}_requested`, jobId, { scope, ...named });

@@ -45,7 +45,7 @@ async function sendArchive(
     yield first ?? Buffer.alloc(0);
     for (let number = 1; number < archive.chunks; number += 1) {
       const data = await archives.read(name, number);
-      // It was deleted meanwhile: the connection is cut, so that nobody takes a part for the whole.
+      // The archive was deleted meanwhile. Cutting the connection shows that the download is incomplete.
       if (data === undefined) throw new Error('The archive is not there any more');
       yield data;
     }
@@ -59,7 +59,7 @@ async function sendArchive(
     'Repr-Digest': `sha-256=:${Buffer.from(archive.sha256, 'hex').toString('base64')}:`,
   });
   dropUnread(res, drainMs);
-  // A client that leaves, or an archive that goes, ends in a cut connection, which `pipeline` has seen to.
+  // `pipeline` has already cut the connection when the client leaves or the archive is deleted.
   await pipeline(Readable.from(chunks(), { objectMode: false }), res).catch(() => undefined);
 }
 

@@ -8,7 +8,7 @@ import type { RequestHandler, Response } from 'express';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { OpenApiDocument } from '../../openapi/document.ts';
 
-/** Everything comes from this service, and nothing inline is run: a pasted key stays between the page and the API. */
+/** The page loads from this service only and runs no inline script, so a pasted key reaches the API and nobody else. */
 const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -55,9 +55,9 @@ const DOCS_INITIALIZER = `SwaggerUIBundle({
 });
 `;
 
-/** Of the package, these alone are served. */
+/** The files of the package that are served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
-/** They change with the package's version, which is their ETag: times of files are often those of unpacking. */
+/** The package's version is their ETag, because a file's time is often the time of unpacking. */
 const ASSET_SECONDS = 3_600;
 
 const setSafeHeaders: RequestHandler = (_req, res, next) => {
@@ -135,7 +135,7 @@ export interface ServedDocument {
   etag: string;
 }
 
-/** Makes a document at the first call and gives the same one ever after. */
+/** Makes a document at the first call and returns the same one from then on. */
 function once(create: () => Promise<OpenApiDocument>): () => Promise<ServedDocument> {
   let made: Promise<ServedDocument> | undefined;
   const make = async () => {
@@ -147,9 +147,9 @@ function once(create: () => Promise<OpenApiDocument>): () => Promise<ServedDocum
 
 /**
  * The document of the public API, the same for the life of the process. It takes some 0.2 s: the ingress makes it before
- * it listens; whoever only composes one need not load the generator.
+ * it listens. Tests that only compose an ingress do not load the generator.
  */
 export const servedDocument = once(async () => (await import('../../openapi/public-api.ts')).createDocument());
 
-/** The document of the administration, made when somebody first asks for it. */
+/** The document of the administration, made at the first request for it. */
 export const servedAdminDocument = once(async () => (await import('../../openapi/admin-api.ts')).createAdminDocument());

@@ -25,7 +25,7 @@ function size(limit: number): number {
 /** The first part in which `wanted` goes beyond `owned`; undefined: it is within. */
 export function excessOf(owned: Grant, wanted: Grant): GrantPart | undefined {
   if (owned.mode === 'test' && wanted.mode === 'live') return 'mode';
-  // All scopes of today by name are less than `*`, which includes those to come.
+  // `*` also covers scopes that are added later, so all of today's scopes by name are less.
   const isWithin = owned.scopes.includes('*') || wanted.scopes.every((scope) => owned.scopes.includes(scope));
   if (!isWithin) return 'scopes';
   if ((wanted.expiresAt ?? Infinity) > (owned.expiresAt ?? Infinity)) return 'expires_at';

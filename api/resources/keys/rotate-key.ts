@@ -18,7 +18,7 @@ import { apiKeyWithValueSchema, KEY_WITH_VALUE_EXAMPLE, toKeyResource } from './
 
 /** A week (docs/spec/contract.md section 6). */
 const GRACE_SECONDS_MAX = 604_800;
-/** Each is one more secret that opens the same door. */
+/** Each earlier value is one more secret that is valid for the same key. */
 const PREVIOUS_VALUES_MAX = 10;
 
 const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
@@ -77,7 +77,7 @@ export const rotateKey = defineEndpoint({
     const rotatedUnder = contextOf(res).run?.name;
     let value: string | undefined;
     const key = await changeKey(deps, principal, keyId, now, (row) => {
-      // Whoever rotates a key holds its value, so it must not allow more than the caller's own.
+      // The caller gets the key's new value, so the key must not allow more than the caller's own.
       assertGranted(principal, grantOf(row, tenant));
       if (!isActiveKey(row, now)) {
         throw new ServiceError('conflict', 'This API key has expired; set a later `expires_at` before rotating it.');

@@ -41,7 +41,7 @@ export function monthStart(timeMs: number): number {
 export const GROUPS = ['key_id', 'model', 'entity_id', 'mode', 'endpoint'] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** More would be a query that nobody wrote by hand. */
+/** Far more than a query written by hand has. */
 const FILTER_VALUES_MAX = 100;
 
 /** Parameters of a query are texts; one that is repeated is an array of them. */
@@ -74,7 +74,7 @@ const filters = {
   endpoint: oneOrMore(endpoint).description('Only of these endpoints: `chat`, `chat.stream`, `batch`.'),
 };
 
-/** What `usageQuerySchema` lets through. */
+/** Parameters that `usageQuerySchema` accepts. */
 export type UsageParameters = Partial<Record<Group, string[]>> & {
   start_time?: string;
   end_time?: string;
@@ -172,7 +172,7 @@ function rangeOf(query: UsageParameters, width: BucketWidth, now: number): { sta
       `Usage by the minute is kept for ${MINUTES_KEPT_DAYS} days; send a later \`start_time\`, or \`bucket_width\` 1h.`,
     );
   }
-  // Nothing is known of buckets that have not begun.
+  // Buckets that have not begun have no figures.
   const lastEnd = bucketStart(now, width) + BUCKET_MS[width];
   return { startMs: bucketStart(start, width), endMs: Math.min(bucketEnd(end, width), lastEnd) };
 }

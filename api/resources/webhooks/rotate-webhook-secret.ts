@@ -23,8 +23,8 @@ const rotationSchema = Joi.object<{ grace_seconds?: number }, true>({
 }).required();
 
 /**
- * What a rotation changes: no earlier secret signs beyond the grace, so a grace of 0 leaves the new one alone. Throws
- * `conflict` when too many earlier ones would still sign.
+ * The changes of a rotation. Every earlier secret stops signing at the end of the grace, at once with a grace of 0.
+ * Throws `conflict` when too many earlier secrets would still sign.
  */
 function rotationOf(row: WebhookRow, encryptedSecret: string, graceMs: number, now: number): WebhookChanges {
   const end = now + graceMs;

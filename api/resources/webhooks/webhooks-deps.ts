@@ -8,15 +8,10 @@ import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-fla
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../../shared/webhooks/event-sink.ts';
 import { found } from '../../contract/path-parameters.ts';
-import type { TenantEvents, TenantEventListener } from '../../tenant-events.ts';
-import type { Config } from '../../../shared/config/load-config.ts';
-import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
-import { openPublishing } from '../../../shared/webhooks/open-publishing.ts';
-import type { OpenPublishingDeps } from '../../../shared/webhooks/open-publishing.ts';
-import { createPublishTenantEvents } from './publish-tenant-events.ts';
+import type { TenantEvents } from '../../tenant-events.ts';
 
-/** What the webhook endpoints use. */
-interface WebhookParts {
+/** What webhooks need of the ingress, opened in open-webhooks.ts. */
+export interface WebhookParts {
   repository: WebhookRepository;
   deliveries: WebhookDeliveryRepository;
   queue: Pick<WebhookQueue, 'add'>;
@@ -45,30 +40,4 @@ export async function findWebhook(
 export function assertActive({ status }: WebhookRow): void {
   if (status === 'active') return;
   throw new ServiceError('conflict', 'This webhook is disabled; set its `status` to active first.');
-}
-
-export interface OpenWebhooksDeps extends OpenPublishingDeps {
-  cipher: CredentialCipher;
-  config: Config['webhooks'];
-}
-
-export interface IngressWebhooks {
-  /** For the endpoints. */
-  parts: WebhookParts;
-  /** Publishes what is done in a tenant's account. */
-  publish: TenantEventListener;
-  watchAccount: WatchAccount;
-  events: Pick<EventSink, 'publish'>;
-}
-
-/** What the ingress needs of webhooks: their resources, and publishing its own events. Workers deliver. */
-export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
-  const { cipher, config, clock, log } = deps;
-  const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(deps);
-  return {
-    parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.allowPrivate },
-    publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
-    watchAccount,
-    events,
-  };
 }

@@ -33,7 +33,7 @@ function settingsOf({ url, events, description }: WebhookChangesBody, allowPriva
   };
 }
 
-/** What a change of the status sets beside it; enabling a webhook gives its receiver a fresh start. */
+/** The fields that follow from a change of status. Enabling a webhook clears its failures. */
 function statusOf({ status }: WebhookChangesBody, before: WebhookRow): WebhookChanges {
   if (status === undefined || status === before.status) return {};
   return status === 'disabled'
@@ -83,7 +83,7 @@ const createWebhook = defineEndpoint({
     if (before === undefined) await webhooks.repository.insert(row);
     await accessFlags.announce(tenantId);
     await events.emit(actor, 'webhook.created', webhookId, { url, events: types });
-    // The secret of an earlier run is not known any more.
+    // The secret of an earlier run is stored encrypted and shown only once.
     return created({ ...toWebhookResource(row, now), ...(before === undefined ? { secret } : {}) });
   },
 });

@@ -6,7 +6,7 @@ import type { Keyspace } from '../redis/keyspace.ts';
 import { openQueue } from './open-queue.ts';
 import type { JobQueue } from './open-queue.ts';
 
-/** One BullMQ queue per lane and shard; its keys carry the shard's hash tag. */
+/** One BullMQ queue for each name and shard; its keys carry the shard's hash tag. */
 export interface ChatQueues {
   /** Adds the job of an admitted request; its id is the request id, so a second add while it exists does nothing. */
   add(shard: number, name: QueueName, requestId: string, job: ChatJob): Promise<void>;

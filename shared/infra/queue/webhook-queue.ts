@@ -8,7 +8,7 @@ import { openQueue } from './open-queue.ts';
  * delivery's, so one receiver never takes more than one place, however much waits for it.
  */
 export interface WebhookQueue {
-  /** Does nothing where the webhook has a job in this lane already. */
+  /** Does nothing where the webhook has a job in this queue already. */
   add(name: WebhookQueueName, job: WebhookJob): Promise<void>;
   close(): Promise<void>;
 }

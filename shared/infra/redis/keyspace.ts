@@ -75,12 +75,12 @@ function shardKeys(tag: string) {
     deadLetters: `${tag}:outbox:dead`,
     /** What the last reconciliation left wrong, by part. */
     drift: `${tag}:drift`,
-    /** How fast the lane drains, for Retry-After. */
-    laneStatistics: (queue: string) => `${tag}:lane:${queue}`,
+    /** How fast the queue drains, for Retry-After. */
+    queueStatistics: (queue: string) => `${tag}:lane:${queue}`,
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
-    /** BullMQ's list of waiting jobs, for the lane's length at admission. */
+    /** BullMQ's list of waiting jobs, for the queue's length at admission. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,

@@ -36,21 +36,21 @@ export async function openRedisInspector(url: string): Promise<RedisInspector> {
   client.on('error', () => undefined);
   await connectRedis(client);
   const keys = createKeyspace().shard(SHARD);
-  async function laneOf(lane: QueueName): Promise<[string, number][]> {
-    const list = (name: string) => `${keys.tag}:${lane}:${name}`;
+  async function queueOf(queue: QueueName): Promise<[string, number][]> {
+    const list = (name: string) => `${keys.tag}:${queue}:${name}`;
     const lengths = await Promise.all([
       ...['wait', 'active', 'paused'].map((name) => client.llen(list(name))),
       ...['delayed', 'prioritized'].map((name) => client.zcard(list(name))),
     ]);
     const names = ['wait', 'active', 'paused', 'delayed', 'prioritized'];
-    return names.map((name, at) => [`${lane} ${name}`, lengths[at] ?? 0]);
+    return names.map((name, at) => [`${queue} ${name}`, lengths[at] ?? 0]);
   }
   return {
     client,
     keys,
     async queues() {
       const [lanes, inflight, outbox, deadLetters] = await Promise.all([
-        Promise.all(QUEUE_NAMES.map(laneOf)),
+        Promise.all(QUEUE_NAMES.map(queueOf)),
         client.zcard(keys.inflight),
         client.xlen(keys.outbox),
         client.xlen(keys.deadLetters),

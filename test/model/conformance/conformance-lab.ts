@@ -92,7 +92,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
   const redis = await openTestRedis('worker');
   const hooks = hookScripts(redis, edit);
   const admissions = createAdmissionStore(redis, keyspace, {
-    laneLimit: 10_000,
+    queueLimit: 10_000,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     retentionMs: RETENTION_MS,
   });

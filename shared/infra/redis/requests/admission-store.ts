@@ -88,7 +88,7 @@ export interface AdmissionRequest extends AdmissionTerms {
 export const BATCH_LEASE = 'batches';
 
 export interface AdmissionSettings {
-  laneLimit: number;
+  queueLimit: number;
   requestTimeoutMs: number;
   retentionMs: number;
 }
@@ -204,7 +204,7 @@ export function createAdmissionStore(
           keys.inflight,
           keys.waiting(queue),
           keys.meanCompletion(keyId),
-          keys.laneStatistics(queue),
+          keys.queueStatistics(queue),
           idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
           entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
           batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
@@ -223,7 +223,7 @@ export function createAdmissionStore(
           live ? 1 : 0,
           live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
           monthOf(now),
-          settings.laneLimit,
+          settings.queueLimit,
           settings.requestTimeoutMs,
           channel,
           tenantId,

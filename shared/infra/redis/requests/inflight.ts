@@ -11,7 +11,7 @@ export interface Overdue {
   state: string;
   tenantId: string;
   keyId: string;
-  lane: QueueName;
+  queue: QueueName;
   fence: number;
   /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
   sent: number;
@@ -40,10 +40,10 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       keys.record(requestId),
       ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane'],
     );
-    const [state, tenantId, keyId, fence, sent, deadline, laneName] = values;
+    const [state, tenantId, keyId, fence, sent, deadline, queueName] = values;
     // Written by admit.lua, for batches only.
-    const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
-    const jobPrefix = `${keys.tag}:${lane}`;
+    const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
+    const jobPrefix = `${keys.tag}:${queue}`;
     const [exists, completed, failed, body] = await Promise.all([
       client.exists(`${jobPrefix}:${requestId}`),
       client.zscore(`${jobPrefix}:completed`, requestId),
@@ -55,7 +55,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
-      lane,
+      queue,
       fence: Number(fence ?? 0),
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,

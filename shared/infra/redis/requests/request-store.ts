@@ -89,10 +89,10 @@ export function createRequestStore(
     requestId: string,
   ) {
     const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life');
-    const [tenantId = '', keyId = '', laneName, life] = values.map((value) => value ?? '');
+    const [tenantId = '', keyId = '', queueName, life] = values.map((value) => value ?? '');
     // Written by admit.lua, for batches only.
-    const lane: QueueName = laneName === 'batch' ? 'batch' : 'interactive';
-    return { ref: { shard, requestId, tenantId, keyId, lane, fence, owner }, retentionMs: Number(life) };
+    const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
+    return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(life) };
   }
 
   /** Claims again, by its own name, what Redis has come back without; another attempt may have been quicker. */
@@ -153,7 +153,7 @@ export function createRequestStore(
         keys.tpmLog(ref.keyId),
         keys.tpmWeights(ref.keyId),
         keys.meanCompletion(ref.keyId),
-        keys.laneStatistics(ref.lane),
+        keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
       ],

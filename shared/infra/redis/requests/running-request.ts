@@ -81,7 +81,7 @@ export interface AttemptRef {
   requestId: string;
   tenantId: string;
   keyId: string;
-  lane: QueueName;
+  queue: QueueName;
   fence: number;
   /** The claim that it writes for. Absent: whichever has the fence. */
   owner?: string;

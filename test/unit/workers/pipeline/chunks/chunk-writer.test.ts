@@ -9,7 +9,7 @@ const REF: AttemptRef = {
   requestId: 'req_1',
   tenantId: 'ten_1',
   keyId: 'key_1',
-  lane: 'interactive',
+  queue: 'interactive',
   fence: 1,
 };
 

@@ -7,7 +7,14 @@ import { openReleaseGate } from '../../../../../workers/pipeline/lease/release-g
 import { Stopped } from '../../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../../support/recording-log.ts';
 
-const REF = { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', lane: 'interactive', fence: 1 } as const;
+const REF = {
+  shard: 0,
+  requestId: 'req_1',
+  tenantId: 'ten_1',
+  keyId: 'key_1',
+  queue: 'interactive',
+  fence: 1,
+} as const;
 const MAX_TOKENS = 4_096;
 
 /** A lease at rate 1 that holds 50 of each bound, of a tenant who has `all` in all. */

@@ -3,15 +3,20 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
 import type { EventSink, RaisedEvent } from '../../../shared/webhooks/event-sink.ts';
 import type { TenantEvent, TenantEventListener } from '../../tenant-events.ts';
+import type { Config } from '../../../shared/config/load-config.ts';
+import type { CredentialCipher } from '../../../shared/infra/mongo/credentials.ts';
+import { openPublishing } from '../../../shared/webhooks/open-publishing.ts';
+import type { OpenPublishingDeps } from '../../../shared/webhooks/open-publishing.ts';
+import type { WebhookParts } from './webhooks-deps.ts';
 
-export interface PublishTenantEventsDeps {
+interface PublishTenantEventsDeps {
   events: Pick<EventSink, 'tryPublish'>;
   watchAccount: WatchAccount;
   clock: Clock;
   log: Logger;
 }
 
-/** The webhook events that a tenant event stands for; most stand for none. */
+/** The webhook events of a tenant event; most have none. */
 function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): RaisedEvent[] {
   const { tenantId, requestId } = by;
   switch (type) {
@@ -36,7 +41,7 @@ function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number
 }
 
 /** Publishes what is done in a tenant's account to its webhooks, where they have subscribed to it. */
-export function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventListener {
+function createPublishTenantEvents(deps: PublishTenantEventsDeps): TenantEventListener {
   const { events, watchAccount, clock, log } = deps;
   return async (event) => {
     const { tenantId } = event.by;
@@ -49,5 +54,31 @@ export function createPublishTenantEvents(deps: PublishTenantEventsDeps): Tenant
       log.error('Whether an adjustment passed a threshold is not known.', { tenantId, error });
     }
     if (published.length > 0) await events.tryPublish(published);
+  };
+}
+
+export interface OpenWebhooksDeps extends OpenPublishingDeps {
+  cipher: CredentialCipher;
+  config: Config['webhooks'];
+}
+
+export interface IngressWebhooks {
+  /** For the endpoints. */
+  parts: WebhookParts;
+  /** Publishes what is done in a tenant's account. */
+  publish: TenantEventListener;
+  watchAccount: WatchAccount;
+  events: Pick<EventSink, 'publish'>;
+}
+
+/** What the ingress needs of webhooks: their resources, and publishing its own events. Workers deliver. */
+export async function openWebhooks(deps: OpenWebhooksDeps): Promise<IngressWebhooks> {
+  const { cipher, config, clock, log } = deps;
+  const { webhooks: repository, deliveries, queue, events, watchAccount } = await openPublishing(deps);
+  return {
+    parts: { repository, deliveries, queue, events, cipher, allowPrivate: config.allowPrivate },
+    publish: createPublishTenantEvents({ events, watchAccount, clock, log }),
+    watchAccount,
+    events,
   };
 }

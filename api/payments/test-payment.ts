@@ -1,21 +1,80 @@
 import express, { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 
-import type { Payment } from '../payment.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import type {
-  CheckoutRepository,
   CheckoutRow,
   CheckoutStatus,
-} from '../../../shared/infra/mongo/accounts/checkout-repository.ts';
-import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { setAddressHeaders } from '../../admission/limit-headers.ts';
-import { methodNotAllowed } from '../../http/error-handler.ts';
-import { contextOf } from '../../http/request-context.ts';
-import type { BookPayment } from '../book-payment.ts';
-import { checkoutStatus } from '../../resources/billing/billing-resource.ts';
-import { readParam } from '../../contract/path-parameters.ts';
-import { renderTestPayment, testPaymentPolicy } from './page.ts';
+  CheckoutRepository,
+} from '../../shared/infra/mongo/accounts/checkout-repository.ts';
+import type { Payment } from './payment.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { setAddressHeaders } from '../admission/limit-headers.ts';
+import { methodNotAllowed } from '../http/error-handler.ts';
+import { contextOf } from '../http/request-context.ts';
+import type { BookPayment } from './book-payment.ts';
+import { checkoutStatus } from '../resources/billing/billing-resource.ts';
+import { readParam } from '../contract/path-parameters.ts';
+
+/** Browsers apply `form-action` to the redirect behind the form, too. */
+function testPaymentPolicy({ successUrl, cancelUrl }: CheckoutRow): string {
+  const origins = [successUrl, cancelUrl].map((url) => new URL(url).origin);
+  return [
+    "default-src 'none'",
+    "style-src 'unsafe-inline'",
+    `form-action 'self' ${[...new Set(origins)].join(' ')}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+const NOTICES: Record<Exclude<CheckoutStatus, 'open'>, string> = {
+  completed: 'This checkout has been paid.',
+  processing: 'This checkout is being paid.',
+  cancelled: 'This checkout was cancelled.',
+  expired: 'This checkout has expired.',
+  failed: 'This checkout could not be paid.',
+};
+
+function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** An amount of minor units as people write it: `$5.00`. */
+function priceText({ amount, currency }: CheckoutRow): string {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}
+
+const FORM = `<form method="post">
+<button type="submit" name="action" value="pay">Pay</button>
+<button type="submit" name="action" value="cancel">Cancel</button>
+</form>`;
+
+/** The test payment page: plain HTML, no script, nothing from elsewhere. */
+function renderTestPayment(checkout: CheckoutRow, status: CheckoutStatus): string {
+  const credits = toCredits(checkout.creditsMicro).toLocaleString('en', { maximumFractionDigits: 6 });
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Parley test payment</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 24rem; margin: 15vh auto; padding: 0 1rem }
+button { font: inherit; padding: .5rem 1.5rem; margin: .5rem .5rem 0 0 }
+</style>
+</head>
+<body>
+<h1>Test payment</h1>
+<p>${escape(credits)} credits for ${escape(priceText(checkout))}. No money is taken.</p>
+${status === 'open' ? FORM : `<p role="status">${NOTICES[status]}</p>`}
+</body>
+</html>
+`;
+}
 
 /** Below `/platform/v1`; followed by the checkout's id. */
 const TEST_PAYMENT_PATH = '/billing/test_payment';
@@ -35,7 +94,7 @@ export interface TestPaymentDeps {
   clock: Clock;
 }
 
-/** The form has one short field, and it is read from strangers. */
+/** The form has one short field, and anyone can send it. */
 const FORM_BYTES_MAX = 1_024;
 
 function readForm(): RequestHandler {
@@ -67,7 +126,7 @@ function sendPage(res: Response, checkout: CheckoutRow, status: CheckoutStatus, 
   res.status(code).type('html').send(renderTestPayment(checkout, status));
 }
 
-/** The page on which a test payment is paid or cancelled, once; whoever knows the unguessable id may. */
+/** The page that pays or cancels a test payment, once. Its unguessable id is the permission. */
 export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPaymentDeps): Router {
   async function find(req: Request): Promise<CheckoutRow> {
     const checkout = await checkouts.findAny(readParam(req, 'checkoutId'));
@@ -75,7 +134,7 @@ export function createTestPaymentRoute({ checkouts, bookPayment, clock }: TestPa
     throw new ServiceError('not_found', 'There is no checkout with this id.');
   }
 
-  /** A second press of the same button ends where the first one did. */
+  /** Pressing the same button twice has the result of pressing it once. */
   async function act(checkout: CheckoutRow, action: 'pay' | 'cancel', requestId: string): Promise<boolean> {
     const checkoutId = checkout._id;
     if (action === 'pay') await bookPayment.complete({ checkoutId, onlyOpen: true }, requestId);

@@ -2,18 +2,18 @@ import { BATCH_LIMITS } from '../../../contracts/batches.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 
-/** Reads how fast a lane drains, as finish.lua samples it. */
-export interface LaneStatistics {
+/** Reads how fast a queue drains, as finish.lua samples it. */
+export interface QueueStatistics {
   /** Requests a second; 0 when none has ended within the last minute. */
-  drainRatePerSecond(shard: number, lane: string, now: number): Promise<number>;
+  drainRatePerSecond(shard: number, queue: string, now: number): Promise<number>;
 }
 
 const LATELY_MS = 60_000;
 
-export function createLaneStatistics(client: RedisClient, keyspace: Keyspace): LaneStatistics {
+export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): QueueStatistics {
   return {
-    async drainRatePerSecond(shard, lane, now) {
-      const [last, gapMs] = await client.hmget(keyspace.shard(shard).laneStatistics(lane), 'last', 'gap');
+    async drainRatePerSecond(shard, queue, now) {
+      const [last, gapMs] = await client.hmget(keyspace.shard(shard).queueStatistics(queue), 'last', 'gap');
       const gap = Number(gapMs ?? 0);
       if (gap <= 0 || now - Number(last ?? 0) > LATELY_MS) return 0;
       return Math.round((1_000 / gap) * 1_000) / 1_000;
@@ -22,7 +22,7 @@ export function createLaneStatistics(client: RedisClient, keyspace: Keyspace): L
 }
 
 /** Reads how many batch jobs wait and how far the sent lines have come, and keeps lines of ended batches out. */
-export interface BatchLane {
+export interface BatchQueue {
   /** Jobs that no worker has taken yet. */
   waiting(shard: number): Promise<number>;
   /** The state of each request's record; undefined: Redis has none. */
@@ -34,7 +34,7 @@ export interface BatchLane {
 /** Longer than a batch has. */
 const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 
-export function createBatchLane(client: RedisClient, keyspace: Keyspace): BatchLane {
+export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
   return {
     waiting: (shard) => client.llen(keyspace.shard(shard).waiting('batch')),
     async states(shard, requestIds) {

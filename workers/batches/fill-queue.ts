@@ -7,16 +7,16 @@ import type {
   SendableLine,
 } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
-import type { BatchLane } from '../../shared/infra/redis/requests/lane-store.ts';
+import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
 import type { SendLine } from './send-line.ts';
 
-export interface FillLaneDeps {
+export interface FillQueueDeps {
   work: Pick<BatchWorkRepository, 'end' | 'toSend'>;
-  lane: Pick<BatchLane, 'waiting'>;
+  queue: Pick<BatchQueue, 'waiting'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   lines: Pick<ReadLines, 'more'>;
   sendLine: SendLine;
@@ -47,10 +47,10 @@ type ReadLine = SendableLine & OpenLine;
 type Sender = { principal: Principal } | { fault: ErrorDetail };
 
 /**
- * Sends lines while the lane has room, tenant by tenant in turn, so that a large batch does not keep others' out. A
+ * Sends lines while the queue has room, tenant by tenant in turn, so that a large batch does not keep others' out. A
  * tenant's batches are served oldest first; one that has to wait lets the next one go.
  */
-export function createFillLane({ work, lane, principals, lines, sendLine, watch, clock }: FillLaneDeps) {
+export function createFillQueue({ work, queue, principals, lines, sendLine, watch, clock }: FillQueueDeps) {
   /** Whose turn it was last, by shard. */
   const lastServed = new Map<number, string>();
   const senders = new WeakMap<OpenBatch, { sender: Sender; until: number }>();
@@ -150,7 +150,7 @@ export function createFillLane({ work, lane, principals, lines, sendLine, watch,
   }
 
   return async (shard: number, batches: readonly OpenBatch[], keepLead: KeepLead): Promise<void> => {
-    let room = WAITING_MAX - (await lane.waiting(shard));
+    let room = WAITING_MAX - (await queue.waiting(shard));
     let turns = inTurn(shard, batches);
     while (room > 0 && turns.length > 0) {
       const left: typeof turns = [];
@@ -169,4 +169,4 @@ export function createFillLane({ work, lane, principals, lines, sendLine, watch,
   };
 }
 
-export type FillLane = ReturnType<typeof createFillLane>;
+export type FillQueue = ReturnType<typeof createFillQueue>;

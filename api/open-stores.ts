@@ -1,0 +1,140 @@
+import type { Config } from '../shared/config/load-config.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
+import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
+import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createPriceRepository } from '../shared/infra/mongo/accounts/price-repository.ts';
+import { createPurchaseRepository } from '../shared/infra/mongo/accounts/purchase-repository.ts';
+import { createUsageRepository } from '../shared/infra/mongo/accounts/usage-repository.ts';
+import { createBatchRepository } from '../shared/infra/mongo/batches/batch-repository.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import type { MongoConnection } from '../shared/infra/mongo/connection.ts';
+import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import type { CredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createEntityRepository } from '../shared/infra/mongo/entities/entity-repository.ts';
+import { createIdempotencyRepository } from '../shared/infra/mongo/requests/idempotency-repository.ts';
+import { createProviderRepository } from '../shared/infra/mongo/routing/provider-repository.ts';
+import { createTierRepository } from '../shared/infra/mongo/routing/tier-repository.ts';
+import { createAuditRepository } from '../shared/infra/mongo/tenants/audit-repository.ts';
+import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repository.ts';
+import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
+import type { RedisClient } from '../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
+import type { MemoryWatch } from '../shared/infra/redis/memory-watch.ts';
+import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
+import { createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
+import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
+import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
+import { createStreamReader } from '../shared/infra/redis/requests/stored-answers.ts';
+import { createAccessFlags } from '../shared/infra/redis/tenants/access-flags.ts';
+import { inTime } from '../shared/infra/redis/timing.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+import { pricesUnset } from './payments/open-payment.ts';
+
+/** What every part of the ingress is opened with. */
+export interface Connections {
+  config: Config;
+  clock: Clock;
+  closer: Closer;
+  log: Logger;
+  keyspace: Keyspace;
+  redis: RedisClient;
+  subscriber: RedisClient;
+  memory: MemoryWatch;
+  cipher: CredentialCipher;
+  mongo: MongoConnection;
+  /** The driver has one time limit per connection. These two are for longer calls. */
+  reports: MongoConnection;
+  bulk: MongoConnection;
+}
+
+/** A caller waits for these calls. */
+const MONGO_CALL_MS = 1_000;
+/** A report adds up thousands of rows; no chat request waits for it. */
+const REPORT_CALL_MS = 3_000;
+/** A batch moves megabytes: it stores a group of lines and deletes ten thousand at once. */
+const BULK_CALL_MS = 10_000;
+
+/** Connects to Redis and MongoDB; `namespace` is for tests. */
+export async function openConnections(
+  config: Config,
+  namespace: string | undefined,
+  log: Logger,
+  closer: Closer,
+): Promise<Connections> {
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
+
+  async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
+    const connection = await connectMongo(config.mongodbUri, { callTimeoutMs });
+    closer.defer(name, () => connection.close());
+    return connection;
+  }
+  await prepareDatabase(config.mongodbUri);
+  return {
+    config,
+    clock: systemClock,
+    closer,
+    log,
+    keyspace: createKeyspace(namespace),
+    redis,
+    subscriber,
+    memory,
+    cipher: createCredentialCipher(config.credentialsKey),
+    mongo: await connect('mongo', MONGO_CALL_MS),
+    reports: await connect('mongo for reports', REPORT_CALL_MS),
+    bulk: await connect('mongo for batches', BULK_CALL_MS),
+  };
+}
+
+export type Stores = ReturnType<typeof openStores>;
+
+/** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
+export function openStores({ config, keyspace, redis, cipher, mongo, reports, bulk }: Connections) {
+  const { limits, queue } = config;
+  const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
+  const retentionMs = limits.streamRetentionSeconds * 1000;
+  return {
+    tenants: createTenantRepository(mongo),
+    keys: createKeyRepository(mongo),
+    audit: createAuditRepository(mongo),
+    entities: createEntityRepository(mongo),
+    idempotency: createIdempotencyRepository(mongo),
+    batches: createBatchRepository(mongo, bulk),
+    accounts: createAccountRepository(mongo),
+    ledger: createLedgerRepository(mongo),
+    usage: createUsageRepository(reports),
+    prices: createPriceRepository(mongo, pricesUnset(config)),
+    checkouts: createCheckoutRepository(mongo),
+    purchases: createPurchaseRepository(mongo),
+    providers: createProviderRepository(mongo, cipher),
+    tiers: createTierRepository(mongo),
+    shardDirectory: createShardDirectory(mongo, queue.shards),
+
+    admissionStore: createAdmissionStore(redis, keyspace, {
+      queueLimit: queue.maxWaiting,
+      requestTimeoutMs,
+      retentionMs,
+    }),
+    records: createRecordStore(redis, keyspace, { retentionMs }),
+    streams: createStreamReader(redis, keyspace, inTime),
+    acceptanceClock: createAcceptanceClock(redis, keyspace),
+    accountStore: createAccountStore(redis, keyspace, inTime),
+    accessFlags: createAccessFlags(redis, keyspace),
+    outbox: createOutbox(redis, keyspace),
+    queueStatistics: createQueueStatistics(redis, keyspace),
+    lastDrift: createLastDrift(redis, keyspace),
+  };
+}

@@ -1,0 +1,34 @@
+import type { Config } from '../shared/config/load-config.ts';
+import { createHttpClient } from '../shared/infra/http/http-client.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
+import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
+import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
+import { openRedis } from '../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
+import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+
+/** What a worker reaches outside of itself: both stores, the routes in force, and providers. */
+export async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
+  const memory = watchMemory(redis, log);
+  closer.defer('memory watch', () => {
+    memory.stop();
+  });
+
+  await prepareDatabase(config.mongodbUri);
+  const mongo = await connectMongo(config.mongodbUri);
+  closer.defer('mongo', () => mongo.close());
+
+  const cipher = createCredentialCipher(config.credentialsKey);
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+  const http = createHttpClient();
+  closer.defer('http', () => http.close());
+  return { keyspace: createKeyspace(namespace), redis, subscriber, memory, mongo, cipher, routing, http };
+}
