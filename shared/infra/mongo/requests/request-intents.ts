@@ -78,8 +78,9 @@ export interface RequestIntents {
   forget(requestIds: readonly string[]): Promise<void>;
 }
 
-function toIntent(row: RequestIntentRow | null): RequestIntent | undefined {
-  if (row === null) return undefined;
+/** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
+function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
+  if (row === null || row.expiresAt.getTime() <= now) return undefined;
   const { _id: requestId, tenantId, shard, envelopeJson } = row;
   return { requestId, tenantId, shard, envelopeJson };
 }
@@ -94,8 +95,6 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       if (!isDuplicateKey(error)) throw error;
     }
   }, ROWS_MAX);
-  /** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
-  const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
     async keep(shard, envelope, now) {
       const { requestId, tenantId, acceptedAt, kept, request } = envelope;
@@ -113,19 +112,15 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       return true;
     },
 
-    find: async (tenantId, requestId, now) =>
-      toIntent(await intents.findOne({ tenantId, _id: requestId, ...alive(now) }).lean()),
+    find: async (tenantId, requestId, now) => toIntent(await intents.findOne({ tenantId, _id: requestId }).lean(), now),
 
-    findNamed: async (tenantId, name, now) =>
-      toIntent(
-        await intents
-          .findOne({ tenantId, idempotencyName: name, ...alive(now) })
-          .sort({ acceptedAt: -1 })
-          .lean(),
-      ),
+    async findNamed(tenantId, name, now) {
+      const row = await intents.findOne({ tenantId, idempotencyName: name }).sort({ acceptedAt: -1 }).lean();
+      return toIntent(row, now);
+    },
 
     async due(shard, now, limit) {
-      const due = intents.find({ shard, lookAt: { $lte: now }, ...alive(now) }, { tenantId: 1 });
+      const due = intents.find({ shard, lookAt: { $lte: now } }, { tenantId: 1 });
       const rows = await due.sort({ lookAt: 1 }).limit(limit).lean();
       return rows.map(({ _id: requestId, tenantId }) => ({ requestId, tenantId }));
     },
