@@ -2,7 +2,7 @@ import { startMongo } from '../embedded/mongo.ts';
 import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { assertNoEviction, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { assertSuitable, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { StartSettings } from './settings.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 
@@ -30,7 +30,7 @@ async function assertRedis(url: string): Promise<void> {
   client.on('error', () => undefined);
   try {
     await connectRedis(client);
-    await assertNoEviction(client);
+    await assertSuitable(client);
   } finally {
     client.disconnect();
   }

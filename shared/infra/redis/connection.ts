@@ -20,7 +20,7 @@ export async function openRedis(
     }),
   );
   await connectRedis(redis);
-  await assertNoEviction(redis);
+  await assertSuitable(redis);
   const subscriber = createRedis(url, 'subscriber');
   closer.defer('subscriber', () => {
     subscriber.disconnect();
@@ -167,13 +167,22 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   });
 }
 
-/** A server that evicts keys would lose holds and streams: it is refused (docs/spec/contract.md section 1). */
-export async function assertNoEviction(client: RedisClient): Promise<void> {
-  const info = await client.info('memory');
+/** The scripts say by flags what may run in a full Redis, which older servers do not read. */
+const MAJOR_VERSION_MIN = 7;
+
+/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
+export function faultOfServer(info: string): string | undefined {
+  const version = /redis_version:(\S+)/.exec(info)?.[1];
+  if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
+    return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
-  if (policy !== undefined && policy !== 'noeviction') {
-    throw new Error(
-      `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`,
-    );
-  }
+  if (policy === undefined || policy === 'noeviction') return undefined;
+  // A server that evicts keys would lose holds and streams.
+  return `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`;
+}
+
+/** Throws where the server is not one that this service can run on. */
+export async function assertSuitable(client: RedisClient): Promise<void> {
+  const fault = faultOfServer(`${await client.info('server')}\n${await client.info('memory')}`);
+  if (fault !== undefined) throw new Error(fault);
 }
