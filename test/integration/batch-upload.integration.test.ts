@@ -31,7 +31,6 @@ beforeAll(async () => {
   batches = createBatchRepository(mongo);
 });
 afterAll(async () => {
-  await mongo.dropDatabase();
   await mongo.close();
 });
 beforeEach(async () => {

@@ -36,7 +36,6 @@ describe('the stored conversation of an entity', () => {
     conversations = createConversationRepository(mongo);
   });
   afterAll(async () => {
-    await mongo.dropDatabase();
     await mongo.close();
   });
 

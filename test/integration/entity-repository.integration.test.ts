@@ -26,7 +26,6 @@ beforeAll(async () => {
   conversations = createConversationRepository(mongo);
 });
 afterAll(async () => {
-  await mongo.dropDatabase();
   await mongo.close();
 });
 

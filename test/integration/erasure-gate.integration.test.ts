@@ -35,7 +35,6 @@ beforeEach(() => {
   tenantId = newId('ten');
 });
 afterAll(async () => {
-  await mongo.dropDatabase();
   await mongo.close();
 });
 

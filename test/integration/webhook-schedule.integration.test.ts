@@ -76,7 +76,6 @@ beforeEach(() => {
   tenantId = newId('ten');
 });
 afterAll(async () => {
-  await mongo.dropDatabase();
   await mongo.close();
 });
 

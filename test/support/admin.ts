@@ -140,7 +140,6 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     async close() {
       await Promise.all(subscribers.map((subscriber) => subscriber.quit()));
       await queues.close();
-      await mongo.dropDatabase();
       await mongo.close();
       await redis.quit();
     },

@@ -110,7 +110,6 @@ export async function openBookLab(): Promise<BookLab> {
       return [...sums.values()];
     },
     async close() {
-      await connection.dropDatabase();
       for (const other of others) await other.close();
       await connection.close();
     },

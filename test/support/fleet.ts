@@ -165,7 +165,6 @@ export async function openFleet(): Promise<Fleet> {
     },
     async close() {
       await Promise.all(started.map((child) => child.kill()));
-      await mongo.dropDatabase();
       await mongo.close();
       await redis.stop();
       await rm(dataDir, { recursive: true, force: true });

@@ -16,7 +16,10 @@ export function redisUrl(): string {
   return setting('TEST_REDIS_URL');
 }
 
-/** A database of the run's own MongoDB; each test file has one. */
+/**
+ * A database of the run's own MongoDB; each test file has one. Nobody drops it: the server ends with the run, and the
+ * stand-in answers nobody else while it drops thousands of rows.
+ */
 export function mongoUri(database: string): string {
   const url = new URL(setting('TEST_MONGODB_URI'));
   url.pathname = `/${database}`;
