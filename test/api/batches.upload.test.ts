@@ -123,6 +123,8 @@ describe('a batch that is wrong as a whole', () => {
       expect(refused.message).toContain(rule);
       expect(await storedOf(service, tenant)).toEqual([0, 0]);
     },
+    // Ten thousand lines are stored and taken away again, of which the stand-in does about a thousand a second.
+    60_000,
   );
 
   it.each([

@@ -48,7 +48,11 @@ interface BreakerResource {
 }
 
 async function breakerOf(provider: string): Promise<BreakerResource> {
-  const { body } = await service.admin('get', '/breakers');
+  // On a busy machine MongoDB may take longer than a call may take: then the administrator tries again.
+  const { body } = await waitFor(async () => {
+    const answer = await service.admin('get', '/breakers');
+    return answer.status === 503 ? undefined : answer;
+  }, 'an answer of the administration in time');
   const found = (body.data as BreakerResource[]).find(({ id }) => id === provider);
   if (found === undefined) throw new Error(`There is no breaker of ${provider}`);
   return found;

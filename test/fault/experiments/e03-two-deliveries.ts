@@ -7,9 +7,25 @@ import { callsAtMost, hasText, isWhole, none, range } from './findings.ts';
 
 const QUEUE = 'interactive';
 
-/** Takes the leases of the attempts that run, as if their workers had been silent for long: now the fence decides. */
-async function endLeases({ inspector: { client, keys } }: Lab, requests: readonly SentRequest[]): Promise<void> {
-  await Promise.all(requests.map((sent) => client.hset(keys.record(sent.id()), 'leased', 1)));
+/**
+ * Keeps the leases of the attempts run out, as if their workers had been silent for long, until a later attempt has
+ * taken each request: now the fence decides.
+ */
+async function endLeases(
+  { inspector: { client, keys }, waitFor }: Lab,
+  requests: readonly SentRequest[],
+): Promise<void> {
+  const left = new Set(requests.map((sent) => sent.id()));
+  await waitFor(async () => {
+    for (const id of left) {
+      const [state, fence] = await client.hmget(keys.record(id), 'state', 'fence');
+      if (state === 'running' && fence === '1') {
+        await client.hset(keys.record(id), 'leased', 1);
+        await client.zadd(keys.inflight, 'XX', 1, id);
+      } else left.delete(id);
+    }
+    return left.size === 0;
+  }, 'later attempts');
 }
 
 /** Hands the jobs out again while they run: the lock that the first worker has is not asked. */
@@ -55,8 +71,10 @@ export const twoDeliveries: Experiment = {
     const known = new Set([...talking, ...owned].map((sent) => sent.id()));
     const others = [...(await lab.providerCounts()).keys()].filter((id) => !known.has(id));
     const named = others.map((id) => ({ id: () => id }) as SentRequest);
-    const again = await deliverAgain(lab, [...talking, ...owned, ...named]);
-    await endLeases(lab, [...talking, ...named]);
+    const [again] = await Promise.all([
+      deliverAgain(lab, [...talking, ...owned, ...named]),
+      endLeases(lab, [...talking, ...named]),
+    ]);
     await lab.untilEnded();
 
     return {
