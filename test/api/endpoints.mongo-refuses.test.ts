@@ -7,6 +7,7 @@ import { startRefusingProxy } from '../support/refusing-proxy.ts';
 import type { RefusingProxy } from '../support/refusing-proxy.ts';
 import { mongoUri } from '../support/stores.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { makeKey } from '../support/tenant-keys.ts';
 import { useService } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -34,6 +35,8 @@ it.each([
 ])('whatever writes is 503 where MongoDB may not write, and what reads works: $codeName', async (refusal) => {
   const owner = await service.startTenant();
   const values = await makeResources(service, owner);
+  // The owner's own key is blocked by its revocation, which Redis hears of first.
+  const reader = await makeKey(apiOf(service, owner.key));
   mongo.refuse((command) => (WRITES.includes(command) ? refusal : undefined));
 
   const answers = await Promise.all(
@@ -46,7 +49,7 @@ it.each([
   // What has nothing to write answers as ever; nothing is the service's own fault.
   expect(answers.filter(({ status, waits }) => status >= 500 && !(status === 503 && waits))).toEqual([]);
   expect(answers.filter(({ status }) => status === 503).length).toBeGreaterThan(10);
-  expect((await apiOf(service, owner.key)('get', '/keys')).status).toBe(200);
+  expect((await apiOf(service, reader.value)('get', '/keys')).status).toBe(200);
 });
 
 it.each([2, 450])(
