@@ -114,7 +114,10 @@ function serverArguments(kind: MongoKind, port: number, dbPath: string): string[
   }
   const common = ['--host', '127.0.0.1', '--port', String(port), '--storage-path', dbPath];
   // Without the flag the Rust build loses acknowledged writes on kill -9 (docs/spec/contract.md section 1).
-  return kind === 'secantus-rs' ? [...common, '--sync-on-commit'] : common;
+  if (kind === 'secantus-rs') return [...common, '--sync-on-commit'];
+  // A thread that has to evict pages holds the lock that open transactions need to end: the Python build stands still
+  // for good. It evicts by the size of its cache, 1 GB by default, so a large one, which fills as needed, keeps it away.
+  return [...common, '--cache-size', '8G'];
 }
 
 async function findOnPath(name: string, env: Environment | undefined) {
