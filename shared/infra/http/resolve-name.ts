@@ -43,7 +43,7 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
       ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
       ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
     ];
-    const codes = [four, six].map((one) => (one.status === 'rejected' ? codeOf(one.reason) : ''));
+    const codes = [four, six].map((one) => (one.status === 'rejected' ? errorCodeOf(one.reason) : ''));
     return { found, isSilent: codes.some((code) => code === 'ETIMEOUT' || code === 'ECANCELLED') };
   }
 
@@ -56,8 +56,10 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
   };
 }
 
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+/** The code of a network fault, of the first one where there are several; empty where it has none. */
+export function errorCodeOf(error: unknown): string {
+  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  return typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : '';
 }
 
 const FRESH_MS = 30_000;

@@ -6,7 +6,7 @@ import { Client } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import { isPublicAddress } from './public-address.ts';
-import { createTenantResolver } from './resolve-name.ts';
+import { createTenantResolver, errorCodeOf } from './resolve-name.ts';
 import type { ResolveName } from './resolve-name.ts';
 import { readWebhookUrl } from './webhook-url.ts';
 
@@ -38,15 +38,10 @@ class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
 
-function codeOf(error: unknown): string {
-  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  return typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : '';
-}
-
 function sentenceOf(error: unknown, timeoutMs: number, signal: AbortSignal): string {
   if (error instanceof Unreachable) return error.message;
   if (signal.aborted) return `The receiver did not answer within ${timeoutMs / 1000} s.`;
-  const code = codeOf(error);
+  const code = errorCodeOf(error);
   if (/CERT|SSL|TLS|SIGNATURE|ISSUER/.test(code))
     return `The receiver's TLS certificate or handshake failed (${code}).`;
   return `The connection to the receiver failed${code === '' ? '' : ` (${code})`}.`;
