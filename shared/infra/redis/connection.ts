@@ -2,6 +2,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
+import { corkTurns } from './cork-turns.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
@@ -58,15 +59,12 @@ function optionsFor(role: ConnectionRole) {
     lazyConnect: true,
   } satisfies RedisOptions;
   if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
-  // Commands of one tick share a write: at 32 requests at once that is half of the system calls
-  // (docs/architecture/facts.md section 9).
-  if (role === 'worker') return { ...common, maxRetriesPerRequest: null, enableAutoPipelining: true };
+  if (role === 'worker') return { ...common, maxRetriesPerRequest: null };
   return {
     ...common,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
   };
 }
 
@@ -126,13 +124,13 @@ export function parseRedisUrl(url: string): RedisTarget {
 export function createRedis(url: string, role: ConnectionRole): RedisClient {
   const target = parseRedisUrl(url);
   const options = optionsFor(role);
-  if (target.kind === 'single') return new Redis(target.url, options);
+  if (target.kind === 'single') return corkTurns(new Redis(target.url, options));
   const auth = {
     ...(target.username === undefined ? {} : { username: target.username }),
     ...(target.password === undefined ? {} : { password: target.password }),
   };
   if (target.kind === 'sentinel') {
-    return new Redis({ ...options, ...auth, sentinels: target.nodes, name: target.name });
+    return corkTurns(new Redis({ ...options, ...auth, sentinels: target.nodes, name: target.name }));
   }
   return new Cluster(target.nodes, {
     redisOptions: { ...options, ...auth },
