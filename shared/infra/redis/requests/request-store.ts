@@ -207,7 +207,7 @@ export function createRequestStore(
     async leaseLeftMs(shard, requestId) {
       const [[state, leased], now] = await Promise.all([
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
-        serverTimeMs(client),
+        serverTimeMs(client, keyspace.shard(shard).record(requestId)),
       ]);
       return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },
