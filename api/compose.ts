@@ -26,6 +26,7 @@ import type { AdmissionEvents } from './admission/accept.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createEarlyRefusal } from './admission/refuse-early.ts';
 import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
@@ -219,6 +220,7 @@ export async function composeIngress(
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
+  const early = createEarlyRefusal(admissionStore, clock);
   const common = {
     ...stores,
     keyPrefix: config.keyPrefix,
@@ -232,7 +234,8 @@ export async function composeIngress(
     ...sales,
     http: config.http,
     authenticate,
-    countRefusal: createRefusalCounter(admissionStore),
+    countRefusal: createRefusalCounter(admissionStore, early.note),
+    refuseEarly: early.refuse,
     countLookup: createCountLookup(admissionStore),
     countRequest: createCountRequest(admissionStore),
     webhooks: webhooks.parts,

@@ -9,6 +9,7 @@ export interface Config {
     port: number;
     adminPort: number;
     workerPort: number;
+    maxConnections: number;
     trustProxy: string[];
     requireHttps: boolean;
     corsOrigins: string[];
@@ -108,6 +109,7 @@ const schema = Joi.object({
   PORT: port().default(8080),
   ADMIN_PORT: port().default(8081),
   WORKER_PORT: port().allow(0).default(0),
+  MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
   REDIS_URL: redisUrl.required(),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
@@ -161,6 +163,7 @@ interface Settings {
   PORT: number;
   ADMIN_PORT: number;
   WORKER_PORT: number;
+  MAX_CONNECTIONS: number;
   REDIS_URL: string;
   MONGODB_URI: string;
   ADMIN_TOKEN?: string;
@@ -235,6 +238,7 @@ function nest(settings: Settings): Config {
       port: settings.PORT,
       adminPort: settings.ADMIN_PORT,
       workerPort: settings.WORKER_PORT,
+      maxConnections: settings.MAX_CONNECTIONS,
       trustProxy: settings.TRUST_PROXY,
       requireHttps: settings.REQUIRE_HTTPS,
       corsOrigins: settings.CORS_ORIGINS,
