@@ -31,6 +31,7 @@ import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
+import { createRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -189,6 +190,24 @@ async function openSales(
   return { payment: opened.payment, paymentRoute };
 }
 
+const REFUSALS_TOLD_MS = 60_000;
+
+/** Refused callers, counted at once and logged once a minute. */
+function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+  const watch = createRefusalWatch({
+    log,
+    count: (plane, code) => {
+      refusals.inc({ plane, code });
+    },
+  });
+  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
+  closer.defer('refusals', () => {
+    clearInterval(timer);
+    watch.flush();
+  });
+  return watch;
+}
+
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -221,8 +240,11 @@ export async function composeIngress(
   const stopping = new AbortController();
 
   const early = createEarlyRefusal(admissionStore, clock);
+  const refusals = openRefusalWatch(metrics, connections);
+
   const common = {
     ...stores,
+    refusals,
     keyPrefix: config.keyPrefix,
     events,
     clock,
@@ -251,7 +273,9 @@ export async function composeIngress(
   const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     ...common,
-    adminToken: config.adminToken,
+    http: config.http,
+    adminTokens: config.adminTokens,
+    metricsAccess: config.metrics,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
