@@ -7,6 +7,7 @@ import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
@@ -226,7 +227,14 @@ export async function composeIngress(
   const queues = openQueues(connections);
   const hub = openRelay(connections, stores);
 
-  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
+  const shards = await shardDirectory.list();
+  const boardQueues = shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name)));
+  const metrics = createIngressMetrics({
+    openReaders: hub.size,
+    redisMemoryRatio: memory.ratio,
+    queues: () => readQueues({ ...stores, queues: boardQueues, clock }),
+    workerConcurrency: config.worker.concurrency,
+  });
   const telemetry = createIngressEvents(metrics, log);
   const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
   const readiness = createReadiness({
@@ -270,7 +278,6 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
-  const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     ...common,
     http: config.http,
@@ -278,7 +285,7 @@ export async function composeIngress(
     metricsAccess: config.metrics,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
+    queues: boardQueues,
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
   });
