@@ -19,7 +19,7 @@ export const LANE_LIMIT = 20;
 type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
 
 /** One key over real Redis. Time is moved by moving what Redis has noted of it into the past. */
-interface LabKey {
+export interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
   admit(asked?: Asked, now?: number): Promise<Admission>;
@@ -53,6 +53,8 @@ function principalOf(more: Partial<Principal>): Principal {
     keyStatus: 'active',
     tenantStatus: 'active',
     limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
+    ceilings: { rpm: null, tpm: null, inFlight: null },
+    weight: 1,
     monthlyTokenBudget: null,
     testDailyTokens: 1_000_000,
     defaultModel: 'mobius',
