@@ -82,6 +82,19 @@ async function moveDays(redis: RedisClient, key: string, minutes: number): Promi
   await redis.hset(key, moved);
 }
 
+/** The fields of what a tenant takes are seconds, with a letter before them. */
+async function moveSeconds(redis: RedisClient, key: string, seconds: number): Promise<void> {
+  const fields = await redis.hgetall(key);
+  if (seconds === 0 || Object.keys(fields).length === 0) return;
+  const moved = Object.entries(fields).map(([field, value]): [string, string] => {
+    if (field === 'tail') return [field, String(Number(value) - seconds)];
+    const [, kind, second] = /^([rt])(\d+)$/.exec(field) ?? [];
+    return kind === undefined ? [field, value] : [kind + String(Number(second) - seconds), value];
+  });
+  await redis.del(key);
+  await redis.hset(key, Object.fromEntries(moved));
+}
+
 export async function openAdmissionLab(): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
@@ -134,6 +147,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
           keys.tpmLog(keyId),
         ];
         for (const log of logs) await moveScores(redis, log, ms);
+        await moveSeconds(redis, keys.use(tenantId), Math.floor(ms / 1000));
         await moveDays(redis, keys.daily(keyId), Math.floor(ms / 60_000));
       },
     };
