@@ -14,7 +14,7 @@ import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createBodyStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -100,7 +100,6 @@ function openQueues({ closer, log, redis, keyspace }: Connections) {
 }
 
 interface AdmissionParts {
-  queues: ReturnType<typeof openQueues>;
   hub: RelayHub;
   pseudonyms: Pseudonyms;
   events: Emitter<AdmissionEvents>;
@@ -110,7 +109,7 @@ interface AdmissionParts {
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
-  const { queues, hub, pseudonyms, events } = parts;
+  const { hub, pseudonyms, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
@@ -122,7 +121,6 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     mongo,
     redis,
     keyspace,
-    queues,
     store: admissionStore,
     accountStore,
     routing,
@@ -134,10 +132,9 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     log,
   });
   const enqueue = createEnqueue({
-    queues,
     clock,
     log,
-    bodies: createBodyStore(redis, keyspace, requestTimeoutMs),
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
   });
@@ -243,7 +240,7 @@ export async function composeIngress(
   });
 
   const { pseudonyms } = compliance;
-  const admission = await openAdmission(connections, stores, { queues, hub, pseudonyms, events: telemetry });
+  const admission = await openAdmission(connections, stores, { hub, pseudonyms, events: telemetry });
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 

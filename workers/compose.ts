@@ -168,7 +168,7 @@ export async function composeWorker(
   const sweep = createSweep({
     ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
     recoverLost: openRecoverLost({
-      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ mongo, redis, keyspace, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
       ...{ isFull: memory.isFull, clock: systemClock, log },
     }),
     inflight: createInflight(redis, keyspace),
@@ -238,7 +238,6 @@ export async function composeWorker(
       mongo,
       redis,
       keyspace,
-      queues,
       routing,
       admissions,
       isFull: memory.isFull,

@@ -27,10 +27,16 @@ export interface ReadFrom {
   fromSeq?: number;
   /** The stream may have begun: what is there is read at once. */
   existing?: boolean | undefined;
+  /** The request may not be admitted yet: until `confirm` nobody asks Redis whether it knows the request. */
+  isAwaited?: boolean;
 }
 
 export interface Reader {
   close(): void;
+  /** The request was admitted. */
+  confirm(): void;
+  /** As `close`, without a word to Redis: the request was not admitted. */
+  abandon(): void;
   /** Stops calling back until `resume`; what comes meanwhile stays in Redis. */
   pause(): void;
   resume(): void;
@@ -52,6 +58,8 @@ interface OpenReader {
   /** Another fill is wanted once the running one has ended. */
   refill: boolean;
   quietSince: number;
+  /** The request is on its way into Redis, which does not know it yet. */
+  isAwaited: boolean;
 }
 
 /** Whether another read was asked for while one was under way; asks once. */
@@ -180,7 +188,7 @@ export function createRelayHub(deps: {
   /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
   const ignore = () => undefined;
   async function renew(group: ReadonlySet<OpenReader>): Promise<void> {
-    const open = [...group].filter(({ ended }) => !ended);
+    const open = [...group].filter(({ ended, isAwaited }) => !ended && !isAwaited);
     const [reader] = open;
     if (reader === undefined) return;
     const isKnown = await records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard));
@@ -198,14 +206,18 @@ export function createRelayHub(deps: {
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
-  function close(reader: OpenReader): void {
-    if (reader.closed) return;
+  /** True: it was the request's last one here. */
+  function remove(reader: OpenReader): boolean {
+    if (reader.closed) return false;
     reader.closed = true;
     const group = readers.get(reader.requestId);
     group?.delete(reader);
-    if (group?.size !== 0) return;
-    readers.delete(reader.requestId);
-    if (!reader.ended) records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
+    return group?.size === 0 && readers.delete(reader.requestId);
+  }
+
+  function close(reader: OpenReader): void {
+    if (remove(reader) && !reader.ended)
+      records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
 
   return {
@@ -216,7 +228,7 @@ export function createRelayHub(deps: {
       clearInterval(poll);
       clearInterval(renewal);
     },
-    open(shard, requestId, onEntry, { fromSeq = 1, existing = false } = {}) {
+    open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
       const reader: OpenReader = {
         shard,
         requestId,
@@ -229,6 +241,7 @@ export function createRelayHub(deps: {
         writer: undefined,
         refill: false,
         quietSince: now(),
+        isAwaited,
       };
       const group = readers.get(requestId) ?? new Set();
       readers.set(requestId, group.add(reader));
@@ -236,6 +249,12 @@ export function createRelayHub(deps: {
       return {
         close: () => {
           close(reader);
+        },
+        confirm: () => {
+          reader.isAwaited = false;
+        },
+        abandon: () => {
+          remove(reader);
         },
         pause: () => {
           reader.paused = true;

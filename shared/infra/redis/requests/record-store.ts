@@ -9,22 +9,6 @@ import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
-export interface BodyStore {
-  put(shard: number, requestId: string, body: string): Promise<void>;
-}
-
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
-const MARGIN_MS = 24 * 3_600_000;
-
-export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
-  return {
-    async put(shard, requestId, body) {
-      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
-    },
-  };
-}
-
 type RequestState = 'accepted' | 'running' | 'done';
 
 /** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
@@ -98,7 +82,7 @@ export function createRecordStore(
   };
   const attach = define('attach', ['window']);
   const reader = define('reader', ['window']);
-  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+  const cancel = define('cancel', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
 
   async function look(
     { shard, tenantId }: Principal,
