@@ -17,6 +17,8 @@ export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */
   principal?: Principal;
+  /** The key was refused where the answer does not depend on it. */
+  hasFailedKey?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */
