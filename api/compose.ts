@@ -40,6 +40,7 @@ import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createReaderPlaces } from './relay/reader-places.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
@@ -245,6 +246,7 @@ export async function composeIngress(
     webhooks: webhooks.parts,
     compliance,
     hub,
+    readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
