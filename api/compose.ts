@@ -24,6 +24,8 @@ import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
+import { createAddressGuard } from './admission/address-guard.ts';
+import type { AddressGuard } from './admission/address-guard.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
@@ -40,6 +42,7 @@ import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createReaderPlaces } from './relay/reader-places.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
@@ -62,7 +65,7 @@ export interface IngressComposeOptions {
 }
 
 /** API keys: their principals, which follow every change, and when they were last used. */
-async function openAuthentication({ config, clock, closer, mongo, subscriber }: Connections) {
+async function openAuthentication({ config, clock, closer, mongo, subscriber }: Connections, guard: AddressGuard) {
   const repository = createPrincipalRepository(mongo);
   const principals = createPrincipalCache(repository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
@@ -70,6 +73,7 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   closer.defer('last used', () => lastUsed.close());
   return createAuthenticate({
     principals,
+    guard,
     keyPrefix: config.keyPrefix,
     clock,
     onUse: lastUsed.note,
@@ -218,7 +222,8 @@ export async function composeIngress(
   const stores = openStores(connections);
   const { admissionStore, audit, shardDirectory } = stores;
 
-  const authenticate = await openAuthentication(connections);
+  const guard = createAddressGuard(clock);
+  const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance({ ...connections, credentialsKey: config.credentialsKey });
   const queues = openQueues(connections);
@@ -261,13 +266,14 @@ export async function composeIngress(
     ...sales,
     http: config.http,
     authenticate,
-    countRefusal: createRefusalCounter(admissionStore, early.note),
+    countRefusal: createRefusalCounter(admissionStore, guard, early.note),
     refuseEarly: early.refuse,
     countLookup: createCountLookup(admissionStore),
     countRequest: createCountRequest(admissionStore),
     webhooks: webhooks.parts,
     compliance,
     hub,
+    readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
