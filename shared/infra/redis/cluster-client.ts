@@ -8,8 +8,10 @@ import type { ConnectionRole } from './connection.ts';
  * that hangs, or is cut off, closes nothing. Its commands then go to whoever has taken over.
  */
 export const SILENT_MS = 5_000;
-/** Processes that ask for nothing hear of a fail-over by this: subscribers above all. */
-const LOOK_EVERY_MS = 2_000;
+/** As above, for connections whose calls block: those of BullMQ do for up to 10 s. */
+export const BLOCKED_MS = 12_000;
+/** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
+export const LOOK_EVERY_MS = 2_000;
 const CLOSED = 'Connection is closed.';
 
 /** `replyMapping` would be part of a client's type. */
