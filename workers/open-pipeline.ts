@@ -81,9 +81,9 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       events,
       log,
     }),
-    moderate: createModerate({ moderator, clock, events }),
     loadContext: createLoadContext(conversations),
     assemblePrompt: createAssemblePrompt(),
+    moderate: createModerate({ moderator, clock, events }),
     selectRoute: createSelectRoute({ routing, random: Math.random, log }),
     generate: createGenerate({
       adapters: createAdapters(http),

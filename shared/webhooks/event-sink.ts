@@ -4,7 +4,7 @@ import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-
 import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
-import { derivedId, newId } from '../lifecycle/ids.ts';
+import { derivedId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** Something that happened to a tenant. */
@@ -29,8 +29,8 @@ export interface EventSink {
   publish(events: readonly RaisedEvent[]): Promise<void>;
   /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
   tryPublish(events: readonly RaisedEvent[]): Promise<void>;
-  /** Sends a `ping` to one webhook. */
-  ping(webhook: WebhookRow, now: number): Promise<WebhookDeliveryRow>;
+  /** Sends a `ping` to one webhook: one for each cause. */
+  ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
 }
 
 export interface EventSinkDeps {
@@ -117,14 +117,8 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       }
     },
 
-    async ping({ _id: webhookId, tenantId }, now) {
-      const eventRow = toEventRow({
-        tenantId,
-        type: 'ping',
-        cause: newId('evt'),
-        data: { webhook_id: webhookId },
-        now,
-      });
+    async ping({ _id: webhookId, tenantId }, cause, now) {
+      const eventRow = toEventRow({ tenantId, type: 'ping', cause, data: { webhook_id: webhookId }, now });
       const row = toDeliveryRow(eventRow, webhookId);
       await deliveries.insert([eventRow], [row]);
       await enqueue([row]);

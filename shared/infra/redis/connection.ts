@@ -4,6 +4,7 @@ import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
 import type { NodeOptions } from './cluster-client.ts';
+import { corkTurns } from './cork-turns.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
@@ -71,15 +72,12 @@ function optionsFor(role: ConnectionRole) {
     lazyConnect: true,
   } satisfies NodeOptions;
   if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
-  // Commands of one tick share a write: at 32 requests at once that is half of the system calls
-  // (docs/architecture/facts.md section 9).
-  if (role === 'worker') return { ...common, maxRetriesPerRequest: null, enableAutoPipelining: true };
+  if (role === 'worker') return { ...common, maxRetriesPerRequest: null };
   return {
     ...common,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
   };
 }
 
@@ -154,13 +152,14 @@ function sentinelOptions({ nodes, name, isEncrypted }: Group & { name: string },
 export function createRedis(url: string, role: ConnectionRole): RedisClient {
   const target = parseRedisUrl(url);
   const options = optionsFor(role);
-  if (target.kind === 'single') return new Redis(target.url, options);
+  if (target.kind === 'single') return corkTurns(new Redis(target.url, options));
   const auth = {
     ...(target.username === undefined ? {} : { username: target.username }),
     ...(target.password === undefined ? {} : { password: target.password }),
   };
   const tls = target.isEncrypted ? { tls: {} } : {};
-  if (target.kind === 'sentinel') return new Redis({ ...options, ...auth, ...tls, ...sentinelOptions(target, role) });
+  if (target.kind === 'sentinel')
+    return corkTurns(new Redis({ ...options, ...auth, ...tls, ...sentinelOptions(target, role) }));
   return createCluster(target.nodes, role, { ...options, ...auth, ...tls });
 }
 

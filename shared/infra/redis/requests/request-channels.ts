@@ -30,6 +30,9 @@ export function createCancelChannel(
   };
 }
 
+/** Ahead of the messages of several requests and between them (append.lua). */
+const SEPARATOR = '\x1e';
+
 /** `head`: see decodeMessage of contracts/events.ts. */
 type EntryListener = (requestId: string, head: string, payload: string) => void;
 
@@ -65,11 +68,15 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
     },
 
     onEntry(listener) {
-      const receive = (channel: string, message: string) => {
-        if (!names.has(channel)) return;
+      const hear = (message: string) => {
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
         listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
+      };
+      const receive = (channel: string, message: string) => {
+        if (!names.has(channel)) return;
+        if (!message.startsWith(SEPARATOR)) hear(message);
+        else for (const each of message.slice(`${SEPARATOR} `.length).split(SEPARATOR)) hear(each);
       };
       client.on('message', receive);
       client.on('smessage', receive);
