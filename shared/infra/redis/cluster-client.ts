@@ -2,6 +2,7 @@ import { Cluster } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
 
 import type { ConnectionRole } from './connection.ts';
+import { corkTurns } from './cork-turns.ts';
 
 /**
  * A connection on which nothing comes for so long while something is asked has no server behind it any more: a master
@@ -29,7 +30,7 @@ class PatientCluster extends Cluster {
 }
 
 /**
- * Opens nothing yet. Commands of one turn do not share a pipeline here: ioredis puts a script into the pipeline of its
+ * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the pipeline of its
  * first argument, which is the number of its keys, and then rejects the whole pipeline where its keys are of two masters
  * (compare redis/ioredis issue 2109).
  */
@@ -57,6 +58,7 @@ export function createCluster(
     role === 'producer'
       ? new Cluster(nodes, settings)
       : new PatientCluster(nodes, { ...settings, maxRedirections: Infinity });
+  cluster.on('+node', corkTurns);
   lookNowAndThen(cluster);
   return cluster;
 }

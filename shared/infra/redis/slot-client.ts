@@ -8,6 +8,7 @@ import type { Cluster } from 'ioredis';
 import { BLOCKED_MS } from './cluster-client.ts';
 import type { NodeOptions } from './cluster-client.ts';
 import type { RedisClient } from './connection.ts';
+import { corkTurns } from './cork-turns.ts';
 import { inTime } from './timing.ts';
 
 /** As `CLUSTER SLOTS` answers: from, to, then the master and its replicas. */
@@ -105,11 +106,13 @@ function createSlotClient(cluster: Cluster, tag: string): Redis {
     }
   }
 
-  return new Redis({
-    ...options,
-    lazyConnect: false,
-    socketTimeout: BLOCKED_MS,
-    Connector: SlotConnector,
-    reconnectOnError: (error: Error) => (ELSEWHERE.test(error.message) ? 2 : false),
-  });
+  return corkTurns(
+    new Redis({
+      ...options,
+      lazyConnect: false,
+      socketTimeout: BLOCKED_MS,
+      Connector: SlotConnector,
+      reconnectOnError: (error: Error) => (ELSEWHERE.test(error.message) ? 2 : false),
+    }),
+  );
 }
