@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
-import { createCluster, SILENT_MS } from './cluster-client.ts';
+import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
 import type { NodeOptions } from './cluster-client.ts';
 import { corkTurns } from './cork-turns.ts';
 
@@ -29,6 +29,14 @@ export async function openRedis(
     subscriber.disconnect();
   });
   await connectRedis(subscriber);
+  const timer = setInterval(() => {
+    // A subscriber asks for nothing else, and would not see that nobody is there any more.
+    subscriber.ping().catch(() => undefined);
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  closer.defer('subscriber ping', () => {
+    clearInterval(timer);
+  });
   for (const client of [redis, subscriber]) {
     client.on('error', (error: Error) => {
       log.warn('Redis reported an error.', { error });
@@ -135,10 +143,8 @@ function sentinelOptions({ nodes, name, isEncrypted }: Group & { name: string },
     name,
     enableTLSForSentinelMode: isEncrypted,
     ...(isEncrypted ? { sentinelTLS: {} } : {}),
-    // A master that hangs, or is cut off, closes nothing: sentinels say when another one has taken over.
-    failoverDetector: true,
-    // A subscriber asks for nothing; its connection is closed by the fail-over.
-    ...(role === 'subscriber' ? {} : { socketTimeout: SILENT_MS }),
+    // A master that hangs, or is cut off, closes nothing.
+    socketTimeout: role === 'worker' ? BLOCKED_MS : SILENT_MS,
   };
 }
 
