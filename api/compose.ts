@@ -221,7 +221,7 @@ export async function composeIngress(
 
   const authenticate = await openAuthentication(connections);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
-  const compliance = openCompliance({ ...connections, credentialsKey: config.credentialsKey });
+  const compliance = openCompliance(connections);
   const queues = openQueues(connections);
   const hub = openRelay(connections, stores);
 
@@ -273,6 +273,7 @@ export async function composeIngress(
     http: config.http,
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,
+    providerRules: config.providers,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
