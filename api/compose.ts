@@ -225,7 +225,7 @@ export async function composeIngress(
   const guard = createAddressGuard(clock);
   const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
-  const compliance = openCompliance({ ...connections, credentialsKey: config.credentialsKey });
+  const compliance = openCompliance(connections);
   const queues = openQueues(connections);
   const hub = openRelay(connections, stores);
 
@@ -286,6 +286,7 @@ export async function composeIngress(
     http: config.http,
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,
+    providerRules: config.providers,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: boardQueues,

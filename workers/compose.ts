@@ -78,7 +78,7 @@ export async function composeWorker(
 
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
   const metrics = createWorkerMetrics();
   const telemetry = createEventBus<WorkerEvents>((name, error) => {

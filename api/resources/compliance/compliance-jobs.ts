@@ -129,14 +129,14 @@ export interface OpenComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  credentialsKey: Buffer;
+  pseudonymKey: Buffer;
   closer: Closer;
   log: Logger;
 }
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -145,6 +145,6 @@ export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(credentialsKey),
+    pseudonyms: createPseudonyms(pseudonymKey),
   };
 }

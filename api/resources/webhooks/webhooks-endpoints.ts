@@ -77,7 +77,7 @@ const createWebhook = defineEndpoint({
       events: types,
       description,
       status: 'active',
-      encryptedSecret: webhooks.cipher.encrypt(secret),
+      encryptedSecret: webhooks.cipher.encrypt(secret, `webhooks/${webhookId}`),
       createdAt: now,
     };
     if (before === undefined) await webhooks.repository.insert(row);
