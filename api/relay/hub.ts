@@ -17,6 +17,8 @@ export interface RelayHub {
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
+  /** Has Redis's copy of a request's answer deleted once every reader here has the end; call it with a reader open. */
+  wipeAtEnd(requestId: string): void;
   /** Number of open readers. */
   size(): number;
   close(): void;
@@ -91,12 +93,13 @@ const RENEW_READERS_MS = 5_000;
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
-  records: Pick<RecordStore, 'renewReader' | 'detach'>;
+  records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
 }): RelayHub {
   const { channel, reader: streams, records, log, now } = deps;
   const readers = new Map<string, Set<OpenReader>>();
+  const wiped = new Set<string>();
 
   /** What was published: handed on at once, unless something before it was missed. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
@@ -127,6 +130,14 @@ export function createRelayHub(deps: {
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
     reader.onEntry(entry);
+    if (reader.ended) wipe(reader);
+  }
+
+  /** What is not wiped, because Redis is away or another ingress reads, expires soon by itself. */
+  function wipe({ shard, requestId }: OpenReader): void {
+    if (!wiped.has(requestId)) return;
+    if ([...(readers.get(requestId) ?? [])].every(({ ended }) => ended))
+      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
   /** Reads what the reader has not seen; one read at a time. */
@@ -203,14 +214,19 @@ export function createRelayHub(deps: {
     reader.closed = true;
     const group = readers.get(reader.requestId);
     group?.delete(reader);
+    wipe(reader);
     if (group?.size !== 0) return;
     readers.delete(reader.requestId);
+    wiped.delete(reader.requestId);
     if (!reader.ended) records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
 
   return {
     channelOf: (shard) => channel.nameOf(shard),
     ensureShard: (shard) => channel.subscribe(shard),
+    wipeAtEnd(requestId) {
+      if (readers.has(requestId)) wiped.add(requestId);
+    },
     size: () => readers.size,
     close() {
       clearInterval(poll);

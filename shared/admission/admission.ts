@@ -1,6 +1,6 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { queueOf } from '../contracts/jobs.ts';
-import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { KeptAs, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
@@ -37,10 +37,10 @@ export interface AdmissionDeps {
 export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
   stream: boolean;
   request: ChatRequest;
-  /** How long the answer is kept after the end; milliseconds. */
+  /** How long Redis keeps the answer after the end; milliseconds. */
   retentionMs: number;
-  /** The answer is kept for a day. */
-  isKept: boolean;
+  /** Undefined: it is kept in no other way. */
+  kept: KeptAs | undefined;
 }
 
 /** The decision, with the figures for the rate-limit headers. */
@@ -62,7 +62,7 @@ const INSTRUCTION_TOKENS = 100;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency }: AdmissionCall,
   tier: Tier,
   acceptedAt: number,
 ): RequestEnvelope {
@@ -77,7 +77,7 @@ function toEnvelope(
     stream,
     acceptedAt,
     retentionMs,
-    ...(isKept ? { kept: idempotency === undefined ? {} : { idempotency } } : {}),
+    ...(kept === undefined ? {} : { kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

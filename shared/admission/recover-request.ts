@@ -89,7 +89,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      isKept: true,
+      kept: {},
     });
     // As it was accepted: time of acceptance and settings of that moment.
     if (outcome.kind === 'admitted') {

@@ -73,7 +73,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         idempotency: undefined,
         batch: { batchId, leaderId },
         onDisconnect: 'finish',
-        isKept: false,
+        kept: undefined,
         // The answer stays until it has been brought into the batch's results.
         retentionMs: KEPT_MS,
       });

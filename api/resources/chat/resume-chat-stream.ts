@@ -5,6 +5,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
@@ -110,7 +111,9 @@ export const resumeChatStream = defineEndpoint({
       timeoutMs: requestTimeoutMs,
       ...relayTimes,
     };
-    await openForwarder(hub, res, options).forward(answerHead(record));
+    const forwarder = openForwarder(hub, res, options);
+    if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+    await forwarder.forward(answerHead(record));
     return SENT;
   },
 });

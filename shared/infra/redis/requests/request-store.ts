@@ -73,7 +73,7 @@ export function createRequestStore(
   const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
   const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget', 'keep-nothing']));
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
