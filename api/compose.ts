@@ -26,10 +26,12 @@ import type { AdmissionEvents } from './admission/accept.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createEarlyRefusal } from './admission/refuse-early.ts';
 import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
+import { createRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -188,6 +190,24 @@ async function openSales(
   return { payment: opened.payment, paymentRoute };
 }
 
+const REFUSALS_TOLD_MS = 60_000;
+
+/** Refused callers, counted at once and logged once a minute. */
+function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+  const watch = createRefusalWatch({
+    log,
+    count: (plane, code) => {
+      refusals.inc({ plane, code });
+    },
+  });
+  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
+  closer.defer('refusals', () => {
+    clearInterval(timer);
+    watch.flush();
+  });
+  return watch;
+}
+
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -219,8 +239,12 @@ export async function composeIngress(
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
+  const early = createEarlyRefusal(admissionStore, clock);
+  const refusals = openRefusalWatch(metrics, connections);
+
   const common = {
     ...stores,
+    refusals,
     keyPrefix: config.keyPrefix,
     events,
     clock,
@@ -232,7 +256,8 @@ export async function composeIngress(
     ...sales,
     http: config.http,
     authenticate,
-    countRefusal: createRefusalCounter(admissionStore),
+    countRefusal: createRefusalCounter(admissionStore, early.note),
+    refuseEarly: early.refuse,
     countLookup: createCountLookup(admissionStore),
     countRequest: createCountRequest(admissionStore),
     webhooks: webhooks.parts,
@@ -248,7 +273,9 @@ export async function composeIngress(
   const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     ...common,
-    adminToken: config.adminToken,
+    http: config.http,
+    adminTokens: config.adminTokens,
+    metricsAccess: config.metrics,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),

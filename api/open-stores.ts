@@ -1,5 +1,6 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createAdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
 import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -21,6 +22,7 @@ import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repositor
 import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
+import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -38,6 +40,7 @@ import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { ADMIN_FAILURES_PER_MINUTE } from './http/admin-failures.ts';
 import { pricesUnset } from './payments/open-payment.ts';
 
 /** What every part of the ingress is opened with. */
@@ -110,6 +113,8 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     tenants: createTenantRepository(mongo),
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
+    adminAudit: createAdminAuditRepository(mongo),
+    adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
     entities: createEntityRepository(mongo),
     idempotency: createIdempotencyRepository(mongo),
     batches: createBatchRepository(mongo, bulk),

@@ -1,3 +1,5 @@
+import { adminAuditEndpoints } from './audit-log/admin-audit-endpoints.ts';
+import type { AdminAuditLogDeps } from './audit-log/admin-audit-endpoints.ts';
 import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
 import type { BreakersDeps } from './breakers/breakers-endpoints.ts';
 import { creditsEndpoints } from './credits/credits-endpoints.ts';
@@ -28,6 +30,7 @@ export const ADMIN_ENDPOINTS = {
   ...breakersEndpoints,
   ...queuesEndpoints,
   ...settlementEndpoints,
+  ...adminAuditEndpoints,
 };
 
 /** What their handlers use together. */
@@ -39,4 +42,5 @@ export type AdminEndpointDeps = TenantsDeps &
   TiersDeps &
   BreakersDeps &
   QueuesDeps &
-  SettlementDeps;
+  SettlementDeps &
+  AdminAuditLogDeps;

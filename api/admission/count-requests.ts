@@ -59,7 +59,10 @@ const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key',
  * too. Returns the error to send: over the limit, the 429 instead of what was wrong with the request. Without an answer
  * from Redis the refusal stands, and the headers name the limits alone.
  */
-export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'countAddress'>) {
+export function createRefusalCounter(
+  store: Pick<AdmissionStore, 'count' | 'countAddress'>,
+  note: (error: ServiceError, res: Response) => void,
+) {
   async function countKey(error: ServiceError, res: Response, principal: Principal): Promise<ServiceError> {
     const admission = await store.count(contextOf(res).requestId, principal, true);
     setKeyHeaders(res, principal, admission);
@@ -81,7 +84,7 @@ export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'coun
     );
   }
 
-  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+  async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
     // An answer with these headers has been counted.
     if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
     const { principal } = contextOf(res);
@@ -95,5 +98,11 @@ export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'coun
     if (principal === undefined) setAddressHeaders(res);
     else setKeyHeaders(res, principal);
     return error;
+  }
+
+  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+    const answered = await counted(error, res);
+    note(answered, res);
+    return answered;
   };
 }

@@ -28,7 +28,7 @@ export interface RedisOptions {
   /** Default: the variables of this process. */
   env?: Environment;
   /** Ends a start that is under way. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 'stop' | 'kill'> {
@@ -63,7 +63,12 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> 
   return { ...server, url, describe };
 }
 
-async function findRedisServer({ log, env, signal }: RedisOptions): Promise<string> {
+/** The path of `redis-server`; installs it first where root can. Rejects with one sentence. */
+export async function findRedisServer({
+  log,
+  env,
+  signal,
+}: Pick<RedisOptions, 'log' | 'env' | 'signal'>): Promise<string> {
   const found = await findProgram('redis-server', env);
   if (found !== undefined) return found;
   log('Redis: redis-server is not on the PATH; installing it with the package manager of this system');
@@ -75,7 +80,7 @@ async function findRedisServer({ log, env, signal }: RedisOptions): Promise<stri
 }
 
 /** Without a configuration file, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
-function serverArguments(port: number, dataDir: string): string[] {
+export function serverArguments(port: number, dataDir: string, more: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -85,11 +90,13 @@ function serverArguments(port: number, dataDir: string): string[] {
     appendfsync: 'everysec',
     save: '',
     'maxmemory-policy': 'noeviction',
+    ...more,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-async function ping(url: string): Promise<void> {
+/** Rejects unless a Redis at `url` can be used. */
+export async function ping(url: string): Promise<void> {
   const client = createRedis(url, 'worker');
   // A refused connection is expected until the server listens; `connectRedis` tries again and reports.
   client.on('error', () => undefined);

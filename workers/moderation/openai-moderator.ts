@@ -1,7 +1,7 @@
-import { readText } from '../../shared/infra/http/http-client.ts';
+import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
-import { endpointUrl, refusalOf, toProviderError } from '../providers/http/call-provider.ts';
+import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
@@ -110,17 +110,13 @@ const RETRIES = 1;
 /** The moderation endpoint of OpenAI or of any server that speaks like it. */
 export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
   const { apiKey, model, timeoutMs } = options;
-  const url = endpointUrl(options.baseUrl, '/moderations');
   const headers: Record<string, string> = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
+  const endpoint = createEndpoint(endpointUrl(options.baseUrl, '/moderations'), headers);
 
   async function ask(inputs: readonly string[], signal: AbortSignal): Promise<ModerationReport> {
-    try {
-      const answer = await http.post(url, headers, toModerationBody(inputs, model), signal);
-      if (answer.status !== 200) throw await refusalOf(answer);
-      return parseModeration(await readText(answer.body, ANSWER_BYTES_MAX), inputs.length);
-    } catch (error) {
-      throw toProviderError(error, signal);
-    }
+    const answer = collectText(ANSWER_BYTES_MAX);
+    await postToProvider(http, { endpoint, body: toModerationBody(inputs, model), signal }, () => answer.take);
+    return parseModeration(answer.text(), inputs.length);
   }
 
   async function askInTime(inputs: readonly string[], outer: AbortSignal | undefined): Promise<ModerationReport> {

@@ -6,6 +6,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { keepsNothing } from '../../admission/retention.ts';
+import type { BodyBudget } from '../../http/body-budget.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';
@@ -13,6 +14,7 @@ import type { UploadDeps } from './upload.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
   batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen'>;
+  budget: BodyBudget;
 }
 
 /** Two calls at once may both find the last place: the bound is on what is stored, not to the piece. */
@@ -53,8 +55,11 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
     assertKeepsResults(principalOf(res));
     await assertRoom(deps, principalOf(res));
     const upload = openUpload(principalOf(res), deps);
+    const share = deps.budget.open(principalOf(res).tenantId);
     try {
-      const { sha256, metadataJson } = await readBatch(req, upload.add);
+      const { sha256, metadataJson } = await readBatch(req, upload.add, (bytes) => {
+        share.hold(bytes + upload.heldBytes());
+      });
       received.set(res, () => upload.start(metadataJson, contextOf(res).run?.name));
       req.body = { sha256 };
     } catch (fault) {
@@ -62,6 +67,8 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
       // Where a store is away, the caller need not wait for it a second time.
       if (fault instanceof ServiceError) await discarded;
       throw fault;
+    } finally {
+      share.close();
     }
     contextOf(res).undo = upload.discard;
     res.once('close', () => void upload.discard());

@@ -23,3 +23,14 @@ export function isPublicAddress(text: string): boolean {
   if (address.range() !== 'unicast') return false;
   return address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !isIsatap(address.toByteArray()));
 }
+
+/**
+ * What one caller can choose its addresses from: an IPv4 address, or an IPv6 network of 64 bits. Any other text stands
+ * for itself.
+ */
+export function addressBlock(text: string): string {
+  if (isIP(text) === 0) return text;
+  const address = ipaddr.process(text.replace(/%.*$/, ''));
+  if (address.kind() === 'ipv4') return address.toString();
+  return `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;
+}

@@ -77,6 +77,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio }: IngressG
       registers,
     }),
     breakerChanges: countBreakerChanges(registers),
+    refusals: new Counter({
+      name: 'parley_refusals_total',
+      help: 'Calls without a valid key or token, or without the right to what they asked for, by plane (public, admin) and error code.',
+      labelNames: ['plane', 'code'],
+      registers,
+    }),
     paymentMismatches: new Counter({
       name: 'parley_payment_mismatches_total',
       help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',

@@ -100,12 +100,18 @@ export interface AdmissionStore {
    * reads it. Safe to repeat.
    */
   void(requestId: string, owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, last?: Terminal): Promise<string>;
-  /** Counts one request that is not a chat request; `take: false` only looks. */
-  count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
+  /** Counts one request that is not a chat request; `take: false` only looks whether it would be refused. */
+  count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
   countLookup(requestId: string, principal: Principal): Promise<Admission>;
   /** Counts one failed authentication of an address; `take: false` only looks. */
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
+}
+
+/** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
+export interface SecondWindow {
+  endpoint: Endpoint | 'batches';
+  limit: number;
 }
 
 interface AddressCount {
@@ -164,9 +170,11 @@ export function createAdmissionStore(
     principal: Principal,
     log: 'rpm' | 'lookup',
     takeOne: boolean,
+    besides?: SecondWindow,
   ): Promise<Admission> {
     const { shard, keyId, tenantId, limits } = principal;
     const keys = keyspace.shard(shard);
+    const own = log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId);
     const reply = await take(
       [
         keys.keyRpm(keyId),
@@ -174,9 +182,10 @@ export function createAdmissionStore(
         keys.tpmWeights(keyId),
         keys.blocked(keyId),
         keys.blocked(tenantId),
-        log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId),
+        own,
+        besides === undefined ? own : keys.throttle(besides.endpoint, keyId),
       ],
-      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0],
+      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
     );
     return toAdmission(reply);
   }
@@ -250,7 +259,7 @@ export function createAdmissionStore(
       return String(state);
     },
 
-    count: (requestId, principal, takeOne) => countIn(requestId, principal, 'rpm', takeOne),
+    count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
 
     async countAddress(requestId, address, takeOne) {
