@@ -17,6 +17,8 @@ export interface RelayHub {
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
+  /** Has Redis's copy of a request's answer deleted once every reader here has the end; call it with a reader open. */
+  wipeAtEnd(requestId: string): void;
   /** Number of open readers. */
   size(): number;
   close(): void;
@@ -99,12 +101,13 @@ const RENEW_READERS_MS = 5_000;
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
-  records: Pick<RecordStore, 'renewReader' | 'detach'>;
+  records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
 }): RelayHub {
   const { channel, reader: streams, records, log, now } = deps;
   const groups = new Map<string, ReaderGroup>();
+  const wiped = new Set<string>();
 
   /** What was published: handed on at once, unless something before it was missed. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
@@ -135,6 +138,14 @@ export function createRelayHub(deps: {
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
     reader.onEntry(entry);
+    if (reader.ended) wipe(reader);
+  }
+
+  /** What is not wiped, because Redis is away or another ingress reads, expires soon by itself. */
+  function wipe({ shard, requestId }: OpenReader): void {
+    if (!wiped.has(requestId)) return;
+    if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
+      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
   /** Reads what readers of a request have not seen; one read at a time, and one for all of them. */
@@ -217,7 +228,10 @@ export function createRelayHub(deps: {
     reader.closed = true;
     const readers = groups.get(reader.requestId)?.readers;
     readers?.delete(reader);
-    return readers?.size === 0 && groups.delete(reader.requestId);
+    wipe(reader);
+    if (readers?.size !== 0) return false;
+    wiped.delete(reader.requestId);
+    return groups.delete(reader.requestId);
   }
 
   function close(reader: OpenReader): void {
@@ -228,6 +242,9 @@ export function createRelayHub(deps: {
   return {
     channelOf: (shard) => channel.nameOf(shard),
     ensureShard: (shard) => channel.subscribe(shard),
+    wipeAtEnd(requestId) {
+      if (groups.has(requestId)) wiped.add(requestId);
+    },
     size: () => groups.size,
     close() {
       clearInterval(poll);

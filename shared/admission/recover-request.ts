@@ -84,7 +84,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      isKept: true,
+      kept: {},
       // In line only once it has the time of its first acceptance.
       isEnqueuedAtOnce: false,
     });

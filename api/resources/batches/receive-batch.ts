@@ -5,6 +5,7 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import type { BodyBudget } from '../../http/body-budget.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
@@ -25,6 +26,15 @@ async function assertRoom({ batches }: ReceiveBatchDeps, { tenantId, shard }: Pr
   );
 }
 
+/** Results are answers that wait to be read. */
+function assertKeepsResults(principal: Principal): void {
+  if (!keepsNothing(principal)) return;
+  throw new ServiceError(
+    'conflict',
+    'This tenant keeps no answers (retention_seconds is 0), so a batch would have no results; send its requests one by one.',
+  );
+}
+
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
 /** Lets the batch run that `receiveBatch` has stored. */
@@ -42,6 +52,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   return async (req, res, next) => {
     // Said before anything is read and stored.
     idempotencyKeyOf(req);
+    assertKeepsResults(principalOf(res));
     await assertRoom(deps, principalOf(res));
     const upload = openUpload(principalOf(res), deps);
     const share = deps.budget.open(principalOf(res).tenantId);

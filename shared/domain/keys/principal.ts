@@ -25,5 +25,7 @@ export interface Principal {
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
+  /** How long answers stay after their end; absent: the settings of the service. */
+  retentionSeconds?: number;
   moderation?: ModerationSettings;
 }

@@ -39,6 +39,7 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
     testDailyTokens: tenant.testDailyTokens,
     defaultModel: tenant.defaultModel,
     onDisconnect: tenant.onDisconnect,
+    ...(tenant.retentionSeconds === undefined ? {} : { retentionSeconds: tenant.retentionSeconds }),
     ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
     ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
     ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),

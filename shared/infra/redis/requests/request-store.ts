@@ -74,7 +74,9 @@ export function createRequestStore(
   const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
   const append = createCommonAppend(client, keyspace);
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget']));
+  const finish = repeatable(
+    defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget', 'keep-nothing']),
+  );
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);

@@ -2,7 +2,7 @@
 -- KEYS 1 record; ARGV 1 tenant id, 2 channel ('' only looks), 3 reader lease in ms
 -- Returns nil for an unknown request or another tenant's.
 local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'status', 'tier', 'metadata', 'sent', 'acceptedAt', 'startedAt',
-  'firstTokenAt', 'finishedAt', 'channels')
+  'firstTokenAt', 'finishedAt', 'channels', 'gone')
 if values[1] ~= ARGV[1] or values[2] == 'void' then return nil end
 if ARGV[2] ~= '' and values[2] ~= 'done' then
   local channels = values[11] or ''
@@ -11,5 +11,5 @@ if ARGV[2] ~= '' and values[2] ~= 'done' then
   end
   redis.call('HSET', KEYS[1], 'reader:' .. ARGV[2], int(now_ms() + tonumber(ARGV[3])))
 end
-for index = 1, 11 do values[index] = values[index] or '' end
+for index = 1, 12 do values[index] = values[index] or '' end
 return values

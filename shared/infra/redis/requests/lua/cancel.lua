@@ -1,6 +1,6 @@
 -- Cancels a request: one that nobody has started ends here, a running one is told to stop.
 -- KEYS those of drop.lua, 12 channel of cancelled requests
--- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms
+-- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0 keeps nothing)
 -- Returns the state that was found; '' for an unknown request or another tenant's.
 local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels')
 if values[1] ~= ARGV[2] or values[2] == 'void' then return '' end
@@ -10,7 +10,11 @@ if values[2] == 'running' then
 end
 if values[2] ~= 'accepted' then return values[2] end
 drop_accepted(ARGV[1])
-emit(KEYS[7], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5], '')
+emit(KEYS[7], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5] == '0' and READING_MS or ARGV[5], '')
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()), 'hold', 0, 'holdTokens', 0)
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
+if ARGV[5] == '0' then
+  keep_nothing(KEYS[1], KEYS[7], KEYS[7], ARGV[1], now_ms())
+else
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+end
 return 'accepted'
