@@ -96,8 +96,8 @@ export function serveEndpoints<Deps>(
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -114,7 +114,7 @@ export function serveAdminEndpoints<Deps>(
     ...(body === undefined || body.kind === 'batch' ? [] : [BODY_READERS[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
       send(res, await handle({ req, res, requestId, actorIn }, deps));
     },
   ]);

@@ -28,6 +28,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAns
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
       await answers.keep({
         ...ended,
+        mode: envelope.mode,
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
         expiresAt: acceptedAt + KEPT_MS,

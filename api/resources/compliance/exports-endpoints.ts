@@ -45,7 +45,7 @@ const createExport = defineEndpoint({
   },
   async handle({ principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, principal, deps.clock.now());
-    if ((await deps.compliance.jobs.countOpen(job.tenantId, 'export')) >= OPEN_EXPORTS_MAX) {
+    if ((await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
       throw new ServiceError(
         'conflict',
         `The tenant has ${OPEN_EXPORTS_MAX} exports that are not complete; wait for one of them.`,
@@ -67,7 +67,7 @@ const listExports = defineEndpoint({
   answers: { 200: json('A page of exports.', exportListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_EXPORT_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'export', query);
+    const rows = await compliance.jobs.list(principal, 'export', query);
     return ok(toListPage(rows, query.limit, toExportResource));
   },
 });
