@@ -107,8 +107,8 @@ export function serveEndpoints<Deps>(
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -147,7 +147,7 @@ export function serveAdminEndpoints<Deps>(
     ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
       const isChange = method !== 'GET' && !isRefused(body, req.body);
       const conclude = isChange ? await audit.begin(req, res, body === undefined ? undefined : req.body) : undefined;
       try {

@@ -18,8 +18,8 @@ export interface ReceiveBatchDeps extends UploadDeps {
 }
 
 /** Two calls at once may both find the last place: the bound is on what is stored, not to the piece. */
-async function assertRoom({ batches }: ReceiveBatchDeps, { tenantId, shard }: Principal): Promise<void> {
-  if ((await batches.countOpen(tenantId, shard)) < BATCH_LIMITS.openMax) return;
+async function assertRoom({ batches }: ReceiveBatchDeps, principal: Principal): Promise<void> {
+  if ((await batches.countOpen(principal, principal.shard)) < BATCH_LIMITS.openMax) return;
   throw new ServiceError(
     'conflict',
     `There are ${BATCH_LIMITS.openMax} batches that have not ended; wait for one to end, or cancel one.`,

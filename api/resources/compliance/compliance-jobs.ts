@@ -10,6 +10,7 @@ import type {
   ComplianceJobRepository,
   ComplianceJobRow,
 } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -71,13 +72,13 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { res, principal: { tenantId } }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
     _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
-    tenantId,
+    ...spaceFields(principal),
     kind,
     scope: body.scope,
     ...(entityId === undefined ? {} : { entityId }),
@@ -117,11 +118,11 @@ export async function startJob(
 /** Throws `not_found`. */
 export async function findJob(
   { compliance }: ComplianceDeps,
-  { tenantId }: Principal,
+  principal: Principal,
   kind: ComplianceKind,
   jobId: string,
 ): Promise<ComplianceJobRow> {
-  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  const job = await compliance.jobs.find(principal, kind, jobId);
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 

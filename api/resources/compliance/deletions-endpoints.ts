@@ -67,7 +67,7 @@ const listDeletions = defineEndpoint({
   answers: { 200: json('A page of deletions.', deletionListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_DELETION_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'deletion', query);
+    const rows = await compliance.jobs.list(principal, 'deletion', query);
     return ok(toListPage(rows, query.limit, toDeletionResource));
   },
 });

@@ -46,7 +46,7 @@ const createExport = defineEndpoint({
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, { res, principal }, deps.clock.now());
     const before = await startedBefore(deps, res, job);
-    if (before === undefined && (await deps.compliance.jobs.countOpen(job.tenantId, 'export')) >= OPEN_EXPORTS_MAX) {
+    if (before === undefined && (await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
       throw new ServiceError(
         'conflict',
         `The tenant has ${OPEN_EXPORTS_MAX} exports that are not complete; wait for one of them.`,
@@ -68,7 +68,7 @@ const listExports = defineEndpoint({
   answers: { 200: json('A page of exports.', exportListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_EXPORT_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'export', query);
+    const rows = await compliance.jobs.list(principal, 'export', query);
     return ok(toListPage(rows, query.limit, toExportResource));
   },
 });
