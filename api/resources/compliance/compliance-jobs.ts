@@ -1,4 +1,3 @@
-import type { Response } from 'express';
 import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
@@ -92,10 +91,10 @@ export function newJob(
 /** What an earlier run under the same `Idempotency-Key` has stored of this job. */
 export async function startedBefore(
   { compliance }: ComplianceDeps,
-  res: Response,
-  { tenantId, kind, _id }: ComplianceJobRow,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
-  return createdBefore(res, () => compliance.jobs.find(tenantId, kind, _id));
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
 /** Stores a job, unless an earlier run did, and queues it. */

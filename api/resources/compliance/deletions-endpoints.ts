@@ -51,7 +51,7 @@ const createDeletion = defineEndpoint({
       ...(entityId === undefined ? {} : { entityHash: deps.compliance.pseudonyms.of(tenantId, entityId) }),
       ...(reason === undefined ? {} : { reason }),
     };
-    const before = await startedBefore(deps, res, job);
+    const before = await startedBefore(deps, { res, principal }, job);
     await startJob(deps, row, before, actor);
     return accepted(toDeletionResource(before ?? row), `/platform/v1/compliance/deletions/${row._id}`);
   },

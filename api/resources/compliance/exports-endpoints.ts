@@ -45,7 +45,7 @@ const createExport = defineEndpoint({
   },
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, { res, principal }, deps.clock.now());
-    const before = await startedBefore(deps, res, job);
+    const before = await startedBefore(deps, { res, principal }, job);
     if (before === undefined && (await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
       throw new ServiceError(
         'conflict',
