@@ -1,4 +1,4 @@
-import type { KeyMode } from './jobs.ts';
+import type { KeyMode } from './space.ts';
 
 /**
  * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put

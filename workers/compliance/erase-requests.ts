@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
-import type { KeyMode } from '../../shared/contracts/jobs.ts';
+import type { KeyMode } from '../../shared/contracts/space.ts';
 import type { SearchedSpace } from '../../shared/contracts/space.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 
 import type { KnownRequest } from '../../../contracts/compliance.ts';
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
