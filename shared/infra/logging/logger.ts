@@ -40,6 +40,8 @@ export interface LogFields {
   categories?: string[];
   count?: number;
   path?: string;
+  /** Of a caller that was refused, for whoever keeps it out. */
+  address?: string;
   /** Differences that reconciliation found, by name. */
   drift?: Readonly<Record<string, number>>;
   signal?: string;

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { onResubscribed } from '../outages.ts';
 import { inTime } from '../timing.ts';
 
 /** Delivers cancellations to workers, so that a request stops at once and not with its next write or renewal. */
@@ -82,7 +83,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
     },
 
     onReady(listener) {
-      client.on('ready', listener);
+      onResubscribed(client, listener);
     },
   };
 }
