@@ -2,7 +2,8 @@ import { startMongo } from '../embedded/mongo.ts';
 import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { assertSuitable, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { assertSuitable } from '../../shared/infra/redis/suitable-server.ts';
 import type { StartSettings } from './settings.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 
