@@ -18,6 +18,7 @@ import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
+import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
@@ -28,7 +29,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   countLookup: RequestHandler;
-  countRequest: RequestHandler;
+  countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
   refuseEarly: RequestHandler;
   readiness: Readiness;
