@@ -63,6 +63,12 @@ const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
   next();
 };
 
+/** Answers hold what callers have sent: no browser may take one for a page. */
+const forbidSniffing: RequestHandler = (_req, res, next) => {
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  next();
+};
+
 /** Sets the headers of a caller without a key. */
 const describeAddress: RequestHandler = (_req, res, next) => {
   setAddressHeaders(res);
@@ -103,7 +109,14 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), requireHost, ignoreAnyMatch, createHealthRoute(deps.readiness));
+  app.use(
+    assignRequestId,
+    forbidSniffing,
+    createMeasure(metrics),
+    requireHost,
+    ignoreAnyMatch,
+    createHealthRoute(deps.readiness),
+  );
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));

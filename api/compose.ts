@@ -262,7 +262,7 @@ export async function composeIngress(
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
     metrics: metrics.page,
-    deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
+    deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });
   return {
     app,
