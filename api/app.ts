@@ -4,13 +4,17 @@ import type { Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
+import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
+import { createBodyBudget } from './http/body-budget.ts';
+import { createLargeBodies } from './http/large-bodies.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
+import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
@@ -25,8 +29,11 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
+  refusals: Pick<RefusalWatch, 'note'>;
   countLookup: RequestHandler;
   countRequest: RequestHandler;
+  /** Refuses a chat request before its body is read. */
+  refuseEarly: RequestHandler;
   readiness: Readiness;
   metrics: IngressMetrics;
   /** Receives payment notices, which have no key. Undefined: nothing is sold. */
@@ -110,16 +117,22 @@ export function createApp(deps: AppDeps): Express {
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   const identify = createIdentify(authenticate);
+  const budget = createBodyBudget();
   const guards = {
     authenticate,
     identify,
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,
     replay: createReplay(deps),
-    receiveBatch: createReceiveBatch(deps),
+    receiveBatch: createReceiveBatch({ ...deps, budget }),
+    refuseEarly: deps.refuseEarly,
+    bodies: { budget, largeBodies: createLargeBodies() },
   };
   app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
 
-  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal }));
+  const note = (code: ErrorCode, address: string) => {
+    deps.refusals.note('public', code, address);
+  };
+  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal, note }));
   return app;
 }

@@ -55,6 +55,8 @@ export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventTyp
   'checkout.created',
   'credits.granted',
   'credits.adjusted',
+  'compliance.export_requested',
+  'compliance.deletion_requested',
 ]);
 
 /** `target` is the id of what it was done to. */

@@ -41,7 +41,7 @@ export function createRecall({ answers, cache, intents, recover, retentionMs, cl
 
   async function restore(shard: number, answer: KeptAnswer, now: number): Promise<void> {
     const namedMs = Math.max(1, answer.expiresAt - now);
-    await cache.restore(shard, answer, { ttlMs: retentionMs, namedMs });
+    await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
   }
 
   /** Until a lost request is back no other may run in its place. */

@@ -6,7 +6,7 @@ import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-
 import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { Subscriber, WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
-import { derivedId, newId } from '../lifecycle/ids.ts';
+import { derivedId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
@@ -30,8 +30,8 @@ export interface EventSink {
   publish(events: readonly RaisedEvent[]): Promise<void>;
   /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
   tryPublish(events: readonly RaisedEvent[]): Promise<void>;
-  /** Sends a `ping` to one webhook. */
-  ping(webhook: WebhookRow, now: number): Promise<WebhookDeliveryRow>;
+  /** Sends a `ping` to one webhook: one for each cause. */
+  ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
 }
 
 export interface EventSinkDeps {
@@ -121,14 +121,8 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       }
     },
 
-    async ping({ _id: webhookId, tenantId, mode = 'live' }, now) {
-      const eventRow = toEventRow({
-        ...{ tenantId, mode },
-        type: 'ping',
-        cause: newId('evt'),
-        data: { webhook_id: webhookId },
-        now,
-      });
+    async ping({ _id: webhookId, tenantId, mode = 'live' }, cause, now) {
+      const eventRow = toEventRow({ tenantId, mode, type: 'ping', cause, data: { webhook_id: webhookId }, now });
       const row = toDeliveryRow(eventRow, { webhookId, mode });
       await deliveries.insert([eventRow], [row]);
       await enqueue([row]);

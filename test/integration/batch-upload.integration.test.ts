@@ -16,6 +16,8 @@ const PRINCIPAL: Principal = {
   ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
   ...{ keyStatus: 'active', tenantStatus: 'active', monthlyTokenBudget: null, testDailyTokens: 0 },
   limits: { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 },
+  ceilings: { rpm: null, tpm: null, inFlight: null },
+  weight: 1,
   ...{ defaultModel: 'mobius', onDisconnect: 'finish' },
 };
 /** Of today: MongoDB removes what is past its time. */

@@ -80,14 +80,15 @@ afterAll(async () => {
 });
 
 async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {
+  const webhookId = newId('whk');
   const row: WebhookRow = {
-    _id: newId('whk'),
+    _id: webhookId,
     tenantId,
     url: 'https://receiver.example.com/',
     events: types,
     description: '',
     status: 'active',
-    encryptedSecret: cipher.encrypt(newWebhookSecret()),
+    encryptedSecret: cipher.encrypt(newWebhookSecret(), `webhooks/${webhookId}`),
     createdAt: now,
   };
   await webhooks.insert(row);
@@ -164,7 +165,7 @@ describe('a delivery', () => {
 describe('a webhook', () => {
   it('whose secret was encrypted with another key is not sent anything, and its owner is told why', async () => {
     const webhook = await subscribe('key.revoked');
-    const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret());
+    const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret(), `webhooks/${webhook._id}`);
     await webhooks.change(live(), webhook._id, { encryptedSecret: other });
     await revoke('key_1');
 

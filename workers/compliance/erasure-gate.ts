@@ -107,8 +107,8 @@ export interface ErasureGatedStores {
   ledger: SettlementRepository;
 }
 
-export function withErasureGate(mongo: MongoConnection, credentialsKey: Buffer): ErasureGatedStores {
-  const pseudonyms = createPseudonyms(credentialsKey);
+export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer): ErasureGatedStores {
+  const pseudonyms = createPseudonyms(pseudonymKey);
   const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });
   return {

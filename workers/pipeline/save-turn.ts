@@ -17,6 +17,8 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
   return async (run) => {
     const { envelope, entity, outcome, answer, ref, seq } = run;
     const { entityId } = envelope.request;
+    // Of a tenant that keeps nothing no turn is stored, either.
+    if (envelope.retentionMs === 0) return run;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];

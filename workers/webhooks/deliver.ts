@@ -56,12 +56,12 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
 
-  /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
-  function readSecrets(encrypted: readonly string[]): string[] | undefined {
+  /** Undefined: they were encrypted with a key that this worker does not have. */
+  function readSecrets(webhookId: string, encrypted: readonly string[]): string[] | undefined {
     try {
-      return encrypted.map((one) => cipher.decrypt(one));
+      return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
     } catch (error) {
-      log.error('The secret of a webhook cannot be decrypted; is CREDENTIALS_KEY another one?', { error });
+      log.error('The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?', { error });
       return undefined;
     }
   }
@@ -71,7 +71,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
     const now = clock.now();
     const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
-    const secrets = readSecrets([webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
+    const secrets = readSecrets(webhook._id, [webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
     if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
     const headers = {
       'content-type': 'application/json',

@@ -21,6 +21,8 @@ const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 export interface Upload {
   /** Keeps the next line; resolves when there is room for another. */
   add(line: BatchLine): Promise<void>;
+  /** Bytes of the lines that are in memory. */
+  heldBytes(): number;
   /** All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict` where that cannot be any more. */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
@@ -131,6 +133,8 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       if (row !== undefined) return row;
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
+
+    heldBytes: () => groupBytes,
 
     discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };

@@ -29,7 +29,7 @@ export async function findRequest(
 ): Promise<RequestRecord> {
   let record = await look();
   if (record === undefined && (await recall.byId(principal, requestId))) record = await look();
-  if (record !== undefined) return record;
-  found(await ledger.settledAt(principal, requestId), 'requestId');
+  if (record !== undefined && !record.isGone) return record;
+  if (record === undefined) found(await ledger.settledAt(principal, requestId), 'requestId');
   throw new ServiceError('gone', 'The answer of this request is no longer kept; send a new request.');
 }

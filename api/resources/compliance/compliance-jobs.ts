@@ -13,8 +13,9 @@ import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { RawKeyCall } from '../../contract/define-endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
@@ -67,10 +68,15 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 }
 
 /** A job that is not stored yet. Throws `invalid_request`. */
-export function newJob(kind: ComplianceKind, body: SubjectBody, principal: Principal, now: number): ComplianceJobRow {
+export function newJob(
+  kind: ComplianceKind,
+  body: SubjectBody,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  now: number,
+): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
-    _id: newId(kind === 'export' ? 'exp' : 'del'),
+    _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
     ...spaceFields(principal),
     kind,
     scope: body.scope,
@@ -82,14 +88,24 @@ export function newJob(kind: ComplianceKind, body: SubjectBody, principal: Princ
   };
 }
 
-/** Stores a job and queues it. */
+/** What an earlier run under the same `Idempotency-Key` has stored of this job. */
+export async function startedBefore(
+  { compliance }: ComplianceDeps,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
+): Promise<ComplianceJobRow | undefined> {
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
+}
+
+/** Stores a job, unless an earlier run did, and queues it. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
+  before: ComplianceJobRow | undefined,
   actor: Actor,
 ): Promise<void> {
   const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  await compliance.jobs.insert(job);
+  if (before === undefined) await compliance.jobs.insert(job);
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.
@@ -113,14 +129,14 @@ export interface OpenComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  credentialsKey: Buffer;
+  pseudonymKey: Buffer;
   closer: Closer;
   log: Logger;
 }
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -129,6 +145,6 @@ export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(credentialsKey),
+    pseudonyms: createPseudonyms(pseudonymKey),
   };
 }

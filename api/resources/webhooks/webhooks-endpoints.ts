@@ -78,7 +78,7 @@ const createWebhook = defineEndpoint({
       events: types,
       description,
       status: 'active',
-      encryptedSecret: webhooks.cipher.encrypt(secret),
+      encryptedSecret: webhooks.cipher.encrypt(secret, `webhooks/${webhookId}`),
       createdAt: now,
     };
     if (before === undefined) await webhooks.repository.insert(row);

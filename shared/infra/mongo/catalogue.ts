@@ -8,6 +8,8 @@ import { paymentEventModel } from './accounts/payment-notices.ts';
 import { priceListModel } from './accounts/price-repository.ts';
 import { purchaseModel } from './accounts/purchase-repository.ts';
 import { usageRollUpModel } from './accounts/usage-repository.ts';
+import { adminAuditModel } from './administration/admin-audit-repository.ts';
+import { serviceSecretModel } from './administration/service-secrets.ts';
 import { batchLineModel, batchModel } from './batches/batch-repository.ts';
 import { complianceJobModel } from './compliance/compliance-job-repository.ts';
 import { erasureModel } from './compliance/erasure-repository.ts';
@@ -36,6 +38,8 @@ const COLLECTIONS = {
   tenants: tenantModel,
   keys: keyModel,
   audit: auditModel,
+  adminAudit: adminAuditModel,
+  serviceSecrets: serviceSecretModel,
   providers: providerModel,
   tiers: tierModel,
   tierVersions: tierVersionModel,

@@ -23,7 +23,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
 const REQUIRED = {
   REDIS_URL: 'redis://127.0.0.1:6379',
   MONGODB_URI: 'mongodb://127.0.0.1:27017/parley',
-  ADMIN_TOKEN: 'x'.repeat(32),
+  ADMIN_TOKEN: '0123456789abcdef0123456789abcdef',
   CREDENTIALS_KEY: Buffer.alloc(32).toString('base64'),
 };
 
