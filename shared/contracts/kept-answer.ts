@@ -1,3 +1,4 @@
+import type { IdempotencyName } from './jobs.ts';
 import type { KeyMode } from './space.ts';
 
 /**
@@ -10,12 +11,6 @@ export interface EndedAnswer {
   fields: Record<string, string>;
   /** Last sequence number and payload of each entry, in order (shared/contracts/events.ts). */
   entries: { lastSeq: number; payload: string }[];
-}
-
-/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
-export interface IdempotencyName {
-  name: string;
-  fingerprint: string;
 }
 
 /** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */

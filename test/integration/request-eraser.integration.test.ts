@@ -76,7 +76,7 @@ it('lets nothing of an erased request come back', async () => {
   expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(0);
 });
 
-it('touches no request that runs, was accepted later or is another tenant’s', async () => {
+it('touches no request that runs, was accepted later, is another tenant’s or of the other mode', async () => {
   const [running, later] = [await lab.admit(), await lab.admit()];
   await lab.run(running, 1);
   await end(later);
@@ -87,6 +87,8 @@ it('touches no request that runs, was accepted later or is another tenant’s', 
   expect(
     await traces.erase(SHARD, { tenantId: 'ten_other', mode: 'any' }, { requestId: later.requestId }, ANY_SEQ),
   ).toBe('foreign');
+  const asTest = { tenantId: later.principal.tenantId, mode: 'test' } as const;
+  expect(await traces.erase(SHARD, asTest, { requestId: later.requestId }, ANY_SEQ)).toBe('foreign');
 
   expect(await lab.snapshot()).toEqual(before);
   expect(await erase(later, later.admission.seq)).toBe('erased');

@@ -31,7 +31,7 @@ const createDeletion = defineEndpoint({
   tag: 'Compliance',
   summary: 'Create a deletion of data',
   description:
-    'Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities.',
+    'Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone.',
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {

@@ -5,7 +5,7 @@ import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
-import type { IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { IdempotencyName } from '../../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import { storedChatJob } from '../../queue/chat-job.ts';
