@@ -54,6 +54,9 @@ export const subjectFields = {
   entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
 };
 
+/** More than a tenant may have. */
+export const OPEN_LISTED_MAX = 1_000;
+
 /** Throws `invalid_request`. */
 function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefined {
   if (scope === 'entity' && entityId === undefined) {
@@ -97,7 +100,16 @@ export async function startedBefore(
   return createdBefore(res, () => compliance.jobs.find(tenantId, kind, _id));
 }
 
-/** Stores a job, unless an earlier run did, and queues it. */
+/** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
+async function wholeTenantConflict({ jobs }: ComplianceParts, tenantId: string): Promise<ServiceError> {
+  const open = await jobs.listOpen(tenantId, 'deletion', OPEN_LISTED_MAX);
+  const first = open.find(({ scope }) => scope === 'tenant');
+  const which =
+    first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;
+  return new ServiceError('conflict', `${which} is not complete; wait for it, then ask again if you still need to.`);
+}
+
+/** Stores a job, unless an earlier run did, and queues it. Throws `conflict`. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
@@ -105,7 +117,8 @@ export async function startJob(
   actor: Actor,
 ): Promise<void> {
   const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  if (before === undefined) await compliance.jobs.insert(job);
+  if (before === undefined && !(await compliance.jobs.insert(job)))
+    throw await wholeTenantConflict(compliance, tenantId);
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.
