@@ -79,7 +79,7 @@ export async function composeWorker(
 
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
   const metrics = createWorkerMetrics();
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
@@ -169,7 +169,7 @@ export async function composeWorker(
   const sweep = createSweep({
     ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
     recoverLost: openRecoverLost({
-      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ mongo, redis, keyspace, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
       ...{ isFull: memory.isFull, clock: systemClock, log },
     }),
     inflight: createInflight(redis, keyspace),
@@ -240,7 +240,6 @@ export async function composeWorker(
       mongo,
       redis,
       keyspace,
-      queues,
       routing,
       admissions,
       isFull: memory.isFull,

@@ -1,4 +1,3 @@
-import type { Response } from 'express';
 import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
@@ -10,6 +9,7 @@ import type {
   ComplianceJobRepository,
   ComplianceJobRow,
 } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -71,13 +71,13 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { res, principal: { tenantId } }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
     _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
-    tenantId,
+    ...spaceFields(principal),
     kind,
     scope: body.scope,
     ...(entityId === undefined ? {} : { entityId }),
@@ -91,10 +91,10 @@ export function newJob(
 /** What an earlier run under the same `Idempotency-Key` has stored of this job. */
 export async function startedBefore(
   { compliance }: ComplianceDeps,
-  res: Response,
-  { tenantId, kind, _id }: ComplianceJobRow,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
-  return createdBefore(res, () => compliance.jobs.find(tenantId, kind, _id));
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
 /** Stores a job, unless an earlier run did, and queues it. */
@@ -117,11 +117,11 @@ export async function startJob(
 /** Throws `not_found`. */
 export async function findJob(
   { compliance }: ComplianceDeps,
-  { tenantId }: Principal,
+  principal: Principal,
   kind: ComplianceKind,
   jobId: string,
 ): Promise<ComplianceJobRow> {
-  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  const job = await compliance.jobs.find(principal, kind, jobId);
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 
@@ -129,14 +129,14 @@ export interface OpenComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  credentialsKey: Buffer;
+  pseudonymKey: Buffer;
   closer: Closer;
   log: Logger;
 }
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -145,6 +145,6 @@ export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(credentialsKey),
+    pseudonyms: createPseudonyms(pseudonymKey),
   };
 }

@@ -31,7 +31,7 @@ const createDeletion = defineEndpoint({
   tag: 'Compliance',
   summary: 'Create a deletion of data',
   description:
-    'Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities.',
+    'Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone.',
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {
@@ -51,7 +51,7 @@ const createDeletion = defineEndpoint({
       ...(entityId === undefined ? {} : { entityHash: deps.compliance.pseudonyms.of(tenantId, entityId) }),
       ...(reason === undefined ? {} : { reason }),
     };
-    const before = await startedBefore(deps, res, job);
+    const before = await startedBefore(deps, { res, principal }, job);
     await startJob(deps, row, before, actor);
     return accepted(toDeletionResource(before ?? row), `/platform/v1/compliance/deletions/${row._id}`);
   },
@@ -67,7 +67,7 @@ const listDeletions = defineEndpoint({
   answers: { 200: json('A page of deletions.', deletionListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_DELETION_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'deletion', query);
+    const rows = await compliance.jobs.list(principal, 'deletion', query);
     return ok(toListPage(rows, query.limit, toDeletionResource));
   },
 });

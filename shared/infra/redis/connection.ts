@@ -3,7 +3,7 @@ import type { Cluster } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
-import type { NodeOptions } from './cluster-client.ts';
+import type { ConnectionRole, NodeOptions } from './cluster-client.ts';
 import { corkTurns } from './cork-turns.ts';
 import { assertSuitable } from './suitable-server.ts';
 
@@ -47,12 +47,6 @@ export async function openRedis(
 }
 
 export type RedisClient = Redis | Cluster;
-
-/**
- * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
- * `subscriber`: pub/sub only, never shared.
- */
-export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /**
  * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s

@@ -22,6 +22,9 @@ import { redisFull } from './e18-redis-full.ts';
 import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost } from './e19-master-lost.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
+import { bodies } from './e22-bodies.ts';
+import { authenticationFlood } from './e23-authentication-flood.ts';
+import { readers } from './e24-readers.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -56,6 +59,9 @@ export const EXPERIMENTS: readonly Experiment[] = [
   sentinelMasterLost,
   mongoRefuses,
   providerOutage,
+  bodies,
+  authenticationFlood,
+  readers,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,
