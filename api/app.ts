@@ -10,6 +10,8 @@ import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
+import { createBodyBudget } from './http/body-budget.ts';
+import { createLargeBodies } from './http/large-bodies.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
@@ -30,6 +32,8 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   refusals: Pick<RefusalWatch, 'note'>;
   countLookup: RequestHandler;
   countRequest: RequestHandler;
+  /** Refuses a chat request before its body is read. */
+  refuseEarly: RequestHandler;
   readiness: Readiness;
   metrics: IngressMetrics;
   /** Receives payment notices, which have no key. Undefined: nothing is sold. */
@@ -113,13 +117,16 @@ export function createApp(deps: AppDeps): Express {
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
   const identify = createIdentify(authenticate);
+  const budget = createBodyBudget();
   const guards = {
     authenticate,
     identify,
     countRequest: deps.countRequest,
     countLookup: deps.countLookup,
     replay: createReplay(deps),
-    receiveBatch: createReceiveBatch(deps),
+    receiveBatch: createReceiveBatch({ ...deps, budget }),
+    refuseEarly: deps.refuseEarly,
+    bodies: { budget, largeBodies: createLargeBodies() },
   };
   app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
 

@@ -9,6 +9,7 @@ import type { BenchOptions } from './bench/options.ts';
 import { runBatchBench } from './bench/run-batch-bench.ts';
 import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
+import { runMicroBench } from './bench/run-micro-bench.ts';
 import { runReconcileBench } from './bench/run-reconcile-bench.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './harness/run-supervised.ts';
@@ -52,6 +53,8 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
       return runBatchBench(task, options, print, profileFile);
     case 'reconcile':
       return runReconcileBench(task, options, print);
+    case 'micro':
+      return runMicroBench(task, options.rounds, print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

@@ -13,7 +13,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/timing.ts';
+import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -110,14 +110,15 @@ export async function composeWorker(
     closer,
     log,
   });
-  const { hasReconnectedRecently } = watchReconnects(redis);
+  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+  closer.defer('outage watch', stop);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
   });
   const journal = createFinishJournal({ requests, clock: systemClock, log });
-  redis.on('ready', () => {
+  onReturn(() => {
     journal.replay().catch((error: unknown) => {
       log.error('What was finished before Redis went away could not be replayed.', { error });
     });
@@ -145,7 +146,7 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
-  redis.on('ready', checkAll);
+  onReturn(checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);
@@ -167,7 +168,7 @@ export async function composeWorker(
   const sweep = createSweep({
     ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
     recoverLost: openRecoverLost({
-      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ mongo, redis, keyspace, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
       ...{ isFull: memory.isFull, clock: systemClock, log },
     }),
     inflight: createInflight(redis, keyspace),
@@ -237,7 +238,6 @@ export async function composeWorker(
       mongo,
       redis,
       keyspace,
-      queues,
       routing,
       admissions,
       isFull: memory.isFull,

@@ -102,6 +102,8 @@ function reading<Path extends string, Query, Body, Status extends number, Call e
       query: query?.read(call.req.query),
       body: body?.read(call.req.body),
     } as CallParts<Path, Query, Body>;
+    // A stream may run for minutes, and what the body has beside its known fields may be large.
+    call.req.body = undefined;
     return handle({ ...call, ...parts }, deps);
   };
 }

@@ -9,7 +9,10 @@ import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoi
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
 import { methodNotAllowed } from './error-handler.ts';
+import { createBodyBudget } from './body-budget.ts';
+import { createLargeBodies } from './large-bodies.ts';
 import { readJsonBody } from './read-json-body.ts';
+import type { BodyDeps } from './read-json-body.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import { requireScope } from './authenticate.ts';
 
@@ -23,6 +26,9 @@ export interface Guards {
   replay: (family: string) => RequestHandler;
   /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
+  /** Refuses a chat request whose body need not be read for it. */
+  refuseEarly: RequestHandler;
+  bodies: BodyDeps;
 }
 
 const CHAT_BODY = {
@@ -33,11 +39,13 @@ const CHAT_BODY = {
 const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
-const BODY_READERS: Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> = {
-  json: readJsonBody(JSON_BODY),
-  'optional-json': readJsonBody({ ...JSON_BODY, optional: true }),
-  chat: readJsonBody(CHAT_BODY),
-};
+function createBodyReaders(deps: BodyDeps): Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> {
+  return {
+    json: readJsonBody(JSON_BODY, deps),
+    'optional-json': readJsonBody({ ...JSON_BODY, optional: true }, deps),
+    chat: readJsonBody(CHAT_BODY, deps),
+  };
+}
 
 const EXPRESS_METHODS = {
   GET: 'get',
@@ -83,8 +91,9 @@ export function serveEndpoints<Deps>(
   const counts: Record<Endpoint['counts'], RequestHandler[]> = {
     request: [guards.countRequest],
     lookup: [guards.countLookup],
-    admission: [],
+    admission: [guards.refuseEarly],
   };
+  const readers = createBodyReaders(guards.bodies);
 
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
     const { method, scopes, counts: count, body, handle } = endpoint;
@@ -93,13 +102,13 @@ export function serveEndpoints<Deps>(
       guards.authenticate,
       ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
       ...counts[count],
-      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : BODY_READERS[body.kind]]),
+      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : readers[body.kind]]),
       ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -133,11 +142,12 @@ export function serveAdminEndpoints<Deps>(
   deps: Deps,
   audit: RecordChanges,
 ): Router {
+  const readers = createBodyReaders({ budget: createBodyBudget(), largeBodies: createLargeBodies() });
   return route(endpoints, ({ method, body, handle }) => [
-    ...(body === undefined || body.kind === 'batch' ? [] : [BODY_READERS[body.kind]]),
+    ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
       const isChange = method !== 'GET' && !isRefused(body, req.body);
       const conclude = isChange ? await audit.begin(req, res, body === undefined ? undefined : req.body) : undefined;
       try {

@@ -19,13 +19,14 @@ export interface BenchOptions {
   rows: number;
 }
 
-type OtherBench = 'batch' | 'usage' | 'reconcile';
+type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro';
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]
 npm run bench -- batch [--clients 1,8,32] [--rounds N] [--seconds N]   requests beside a batch of 10,000 lines
 npm run bench -- usage                                       GET /usage over a month of 1,000,000 requests
-npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries`;
+npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries
+npm run bench -- micro [--rounds N]                          single steps of a request, each alone in one process`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
@@ -58,7 +59,7 @@ export function parseBenchOptions(args: string[]): BenchOptions {
   const mode = readChoice('only', values.only, MODES);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
-  const other = readChoice('benchmark', name, ['batch', 'usage', 'reconcile'] as const);
+  const other = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro'] as const);
   const clients = values.clients ?? usualClients(profile, other);
   const defaults =
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };

@@ -30,7 +30,7 @@ export interface RedisOptions {
   /** Default: the variables of this process. */
   env?: Environment;
   /** Ends a start that is under way. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 'stop' | 'kill'> {
@@ -67,7 +67,12 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> 
   return { ...server, url: urlOf(port), describe };
 }
 
-async function findRedisServer({ log, env, signal }: RedisOptions): Promise<string> {
+/** The path of `redis-server`; installs it first where root can. Rejects with one sentence. */
+export async function findRedisServer({
+  log,
+  env,
+  signal,
+}: Pick<RedisOptions, 'log' | 'env' | 'signal'>): Promise<string> {
   const found = await findProgram('redis-server', env);
   if (found !== undefined) return found;
   log('Redis: redis-server is not on the PATH; installing it with the package manager of this system');
@@ -88,7 +93,7 @@ async function writeSecrets(dataDir: string, password: string): Promise<string> 
 }
 
 /** Without a configuration file but that of the password, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
-function serverArguments(port: number, dataDir: string): string[] {
+export function serverArguments(port: number, dataDir: string, more: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -98,16 +103,21 @@ function serverArguments(port: number, dataDir: string): string[] {
     appendfsync: 'everysec',
     save: '',
     'maxmemory-policy': 'noeviction',
+    ...more,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-async function ping(url: string): Promise<void> {
+/** Rejects unless a Redis at `url` can be used. */
+export async function ping(url: string): Promise<void> {
   const client = createRedis(url, 'worker');
   // A refused connection is expected until the server listens; `connectRedis` tries again and reports.
   client.on('error', () => undefined);
   try {
     await connectRedis(client, PING_TIMEOUT_MS);
+    // Histograms of each command's time cost a twentieth of the server's time, and nobody reads them. A server before
+    // 7.0 has none, and is refused by a sentence later.
+    await client.config('SET', 'latency-tracking', 'no').catch(() => undefined);
   } finally {
     client.disconnect();
   }

@@ -19,6 +19,7 @@ export interface Config {
     adminHost: string;
     adminPort: number;
     workerPort: number;
+    maxConnections: number;
     trustProxy: string[];
     requireHttps: boolean;
     corsOrigins: string[];
@@ -79,6 +80,7 @@ const schema = Joi.object({
   ADMIN_HOST: Joi.string().default('127.0.0.1'),
   ADMIN_PORT: port().default(8081),
   WORKER_PORT: port().allow(0).default(0),
+  MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
   REDIS_URL: redisUrl.required(),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
@@ -129,6 +131,7 @@ interface Settings {
   ADMIN_HOST: string;
   ADMIN_PORT: number;
   WORKER_PORT: number;
+  MAX_CONNECTIONS: number;
   REDIS_URL: string;
   MONGODB_URI: string;
   ADMIN_TOKEN?: string;
@@ -225,6 +228,7 @@ function nest(settings: Settings): Config {
       adminHost: settings.ADMIN_HOST,
       adminPort: settings.ADMIN_PORT,
       workerPort: settings.WORKER_PORT,
+      maxConnections: settings.MAX_CONNECTIONS,
       trustProxy: settings.TRUST_PROXY,
       requireHttps: settings.REQUIRE_HTTPS,
       corsOrigins: settings.CORS_ORIGINS,

@@ -5,12 +5,12 @@ import Joi from 'joi';
 export const port = () => Joi.number().port();
 export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
-const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:'];
+const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
 
 export const redisUrl = Joi.string().custom((value: string, helpers) => {
   if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
     return helpers.error('redis.url');
-  return /^redis\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+  return /^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
 });
 
 /** Paths are appended to it, and a credential in it would end up in logs. */
@@ -47,7 +47,7 @@ export function isOrigin(value: string): boolean {
 /** What the schema of the settings says of a value that breaks a rule. */
 export const RULE_MESSAGES = {
   'redis.url':
-    '{{#label}} must be redis://, rediss://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name',
+    '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
     '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',

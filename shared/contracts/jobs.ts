@@ -25,12 +25,20 @@ export interface RequestEnvelope {
   stream: boolean;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
-  /** How long the answer is kept after the end; milliseconds. */
+  /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
-  /** Present where the answer is kept for a day, under an Idempotency-Key if there is one. */
-  kept?: { idempotency?: IdempotencyName };
+  /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */
+  kept?: KeptAs & { idempotency?: IdempotencyName };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
+}
+
+/** How an answer is kept beside the stream that every answer leaves. */
+export interface KeptAs {
+  /** For how long MongoDB keeps it; milliseconds. Absent: a day. */
+  storedMs?: number;
+  /** MongoDB does not keep it. */
+  redisOnly?: true;
 }
 
 /** Payloads are ids only: queues are watched by people (docs/spec/contract.md section 7). */

@@ -1,3 +1,5 @@
+import type { KeyMode } from './jobs.ts';
+
 /**
  * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put
  * back, it reads the same, byte for byte.
@@ -18,6 +20,7 @@ export interface IdempotencyName {
 
 /** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */
 export interface KeptAnswer extends EndedAnswer {
+  mode: KeyMode;
   entityId?: string;
   /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
   idempotency?: IdempotencyName;

@@ -52,6 +52,8 @@ const storedEnvelope = Joi.object({
   acceptedAt: count,
   retentionMs: count,
   kept: Joi.object({
+    storedMs: Joi.number(),
+    redisOnly: Joi.boolean(),
     idempotency: Joi.object({ name: required, fingerprint: required }).unknown(true),
   }).unknown(true),
   tenant: Joi.object({ subject: text, grade: text, moderation: Joi.object().unknown(true) })

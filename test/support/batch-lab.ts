@@ -77,8 +77,7 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
       ),
 
     async cancel(batchId) {
-      const { tenantId } = await row(batchId);
-      await batches.cancel(tenantId, batchId, Date.now());
+      await batches.cancel(await row(batchId), batchId, Date.now());
     },
   };
 }

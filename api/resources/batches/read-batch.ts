@@ -8,7 +8,7 @@ import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { decodeBody } from '../../http/decode-body.ts';
+import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { mediaTypeOf } from '../../http/read-json-body.ts';
 import type { Piece, Place, Splitter } from './line-buffer.ts';
@@ -104,10 +104,14 @@ function createTurns() {
 }
 
 /**
- * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. Throws a ServiceError
- * on what is wrong with the batch as a whole; what is wrong with a request is in its line.
+ * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` hears how much
+ * is in memory, and may refuse more. Throws a ServiceError on what is wrong with the batch as a whole; what is wrong with a request is in its line.
  */
-export async function readBatch(req: Request, keep: (line: BatchLine) => Promise<void>): Promise<ReadBatch> {
+export async function readBatch(
+  req: Request,
+  keep: (line: BatchLine) => Promise<void>,
+  hold: (bytes: number) => void,
+): Promise<ReadBatch> {
   const type = mediaTypeOf(req);
   const splitter = splitterFor(type);
   const hash = createHash('sha256').update(`${String(type)}\n`);
@@ -123,9 +127,12 @@ export async function readBatch(req: Request, keep: (line: BatchLine) => Promise
     }
   }
 
+  const decoder = decoderBytes(req);
+  hold(decoder);
   for await (const part of decodeBody(req, LIMIT)) {
     hash.update(part);
     await take(splitter.push(part));
+    hold(decoder + splitter.heldBytes());
   }
   await take(splitter.end());
   rules.assertAny();

@@ -4,6 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -20,6 +21,8 @@ const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 export interface Upload {
   /** Keeps the next line; resolves when there is room for another. */
   add(line: BatchLine): Promise<void>;
+  /** Bytes of the lines that are in memory. */
+  heldBytes(): number;
   /** All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict` where that cannot be any more. */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
@@ -47,9 +50,10 @@ function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): Bat
   };
 }
 
-function toRow({ _id: batchId, tenantId, removeAt }: BatchRow, index: number, line: BatchLine): BatchLineRow {
+function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
+  const { _id: batchId, removeAt } = batch;
   return {
-    ...{ _id: batchLineId(batchId, index), tenantId, batchId, index },
+    ...{ _id: batchLineId(batchId, index), ...spaceFields(batch), batchId, index },
     requestId: newId('req'),
     state: 'error' in line ? 'failed' : 'waiting',
     ...line,
@@ -129,6 +133,8 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       if (row !== undefined) return row;
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
+
+    heldBytes: () => groupBytes,
 
     discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };

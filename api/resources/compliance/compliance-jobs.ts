@@ -9,11 +9,13 @@ import type {
   ComplianceJobRepository,
   ComplianceJobRow,
 } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { RawKeyCall } from '../../contract/define-endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
@@ -69,13 +71,13 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { tenantId }: Principal,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
-    _id: newId(kind === 'export' ? 'exp' : 'del'),
-    tenantId,
+    _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
+    ...spaceFields(principal),
     kind,
     scope: body.scope,
     ...(entityId === undefined ? {} : { entityId }),
@@ -86,14 +88,24 @@ export function newJob(
   };
 }
 
-/** Stores a job and queues it. */
+/** What an earlier run under the same `Idempotency-Key` has stored of this job. */
+export async function startedBefore(
+  { compliance }: ComplianceDeps,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
+): Promise<ComplianceJobRow | undefined> {
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
+}
+
+/** Stores a job, unless an earlier run did, and queues it. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
+  before: ComplianceJobRow | undefined,
   actor: Actor,
 ): Promise<void> {
   const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  await compliance.jobs.insert(job);
+  if (before === undefined) await compliance.jobs.insert(job);
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.
@@ -105,11 +117,11 @@ export async function startJob(
 /** Throws `not_found`. */
 export async function findJob(
   { compliance }: ComplianceDeps,
-  { tenantId }: Principal,
+  principal: Principal,
   kind: ComplianceKind,
   jobId: string,
 ): Promise<ComplianceJobRow> {
-  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  const job = await compliance.jobs.find(principal, kind, jobId);
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 

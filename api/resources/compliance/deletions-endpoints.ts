@@ -4,7 +4,7 @@ import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
-import { findJob, newJob, startJob, subjectFields } from './compliance-jobs.ts';
+import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_DELETION_EXAMPLE,
@@ -42,17 +42,18 @@ const createDeletion = defineEndpoint({
       answer: DELETION_EXAMPLE,
     },
   },
-  async handle({ principal, body, actor }, deps: ComplianceDeps) {
+  async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const { reason } = body;
-    const job = newJob('deletion', body, principal, deps.clock.now());
+    const job = newJob('deletion', body, { res, principal }, deps.clock.now());
     const { tenantId, entityId } = job;
     const row = {
       ...job,
       ...(entityId === undefined ? {} : { entityHash: deps.compliance.pseudonyms.of(tenantId, entityId) }),
       ...(reason === undefined ? {} : { reason }),
     };
-    await startJob(deps, row, actor);
-    return accepted(toDeletionResource(row), `/platform/v1/compliance/deletions/${row._id}`);
+    const before = await startedBefore(deps, { res, principal }, job);
+    await startJob(deps, row, before, actor);
+    return accepted(toDeletionResource(before ?? row), `/platform/v1/compliance/deletions/${row._id}`);
   },
 });
 
@@ -66,7 +67,7 @@ const listDeletions = defineEndpoint({
   answers: { 200: json('A page of deletions.', deletionListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_DELETION_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'deletion', query);
+    const rows = await compliance.jobs.list(principal, 'deletion', query);
     return ok(toListPage(rows, query.limit, toDeletionResource));
   },
 });

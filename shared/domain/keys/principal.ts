@@ -14,6 +14,10 @@ export interface Principal {
   /** Milliseconds since the epoch. */
   expiresAt?: number;
   limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
+  /** Of all the tenant's keys together; null: none. */
+  ceilings: { rpm: number | null; tpm: number | null; inFlight: number | null };
+  /** Of the tenant's turns in the interactive queue. */
+  weight: number;
   /** Tokens a calendar month (UTC); null: none. */
   monthlyTokenBudget: number | null;
   testDailyTokens: number;
@@ -21,5 +25,7 @@ export interface Principal {
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
+  /** How long answers stay after their end; absent: the settings of the service. */
+  retentionSeconds?: number;
   moderation?: ModerationSettings;
 }

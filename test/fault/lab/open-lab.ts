@@ -184,7 +184,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     async openTenant(credits, more = {}, mode = 'live'): Promise<Tenant> {
       const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...UNLIMITED, ...more });
       const tenantId = String(tenant['id']);
-      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name: 'fault', mode });
+      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, {
+        name: 'fault',
+        mode,
+        scopes: ['*'],
+      });
       granted.set(tenantId, toMicro(credits));
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
       return { tenantId, keyId: String(key['id']), key: String(key['value']) };

@@ -5,13 +5,15 @@ import type { ComplianceKind, DeletionReport } from '../../../contracts/complian
 import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { collection, count, flag, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** An export or a deletion. Times are milliseconds since the epoch. */
-export interface ComplianceJobRow {
+export interface ComplianceJobRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   kind: ComplianceKind;
   scope: ComplianceScope;
   /** Of scope `entity`, until the entity is deleted. */
@@ -59,6 +61,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     kind: required,
     scope: required,
     entityId: text,
@@ -89,11 +92,11 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 /** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
 export interface ComplianceJobRepository {
   insert(row: ComplianceJobRow): Promise<void>;
-  find(tenantId: string, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
+  find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
-  list(tenantId: string, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
+  list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
   /** How many have not ended. */
-  countOpen(tenantId: string, kind: ComplianceKind): Promise<number>;
+  countOpen(space: Space, kind: ComplianceKind): Promise<number>;
   /** Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, or it has ended. */
   claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
   /** Holds it until then, or gives it up until then. */
@@ -127,13 +130,13 @@ export function createComplianceJobRepository(connection: Connection): Complianc
       await jobs.create(row);
     },
 
-    async find(tenantId, kind, id) {
-      return (await jobs.findOne({ _id: id, tenantId, kind }).lean()) ?? undefined;
+    async find(space, kind, id) {
+      return (await jobs.findOne({ _id: id, ...inSpace(space), kind }).lean()) ?? undefined;
     },
 
-    list: (tenantId, kind, query) => listRows(jobs, { tenantId, kind }, query),
+    list: (space, kind, query) => listRows(jobs, { ...inSpace(space), kind }, query),
 
-    countOpen: (tenantId, kind) => jobs.countDocuments({ tenantId, kind, status: OPEN }),
+    countOpen: (space, kind) => jobs.countDocuments({ ...inSpace(space), kind, status: OPEN }),
 
     async claim({ tenantId, jobId }, now, until) {
       const taken = await jobs

@@ -128,7 +128,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
         client.xlen(keys.outbox),
         client.xlen(keys.deadLetters),
         client.xrange(keys.outbox, '-', '+', 'COUNT', 1),
-        serverTimeMs(client),
+        serverTimeMs(client, keys.outbox),
       ]);
       // The id begins with the time of Redis at which the record came.
       const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);

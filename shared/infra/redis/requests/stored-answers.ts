@@ -66,7 +66,7 @@ export interface AnswerCache {
 }
 
 const FIELDS = [
-  ...['tenant', 'state', 'status', 'tier', 'metadata', 'sent'],
+  ...['tenant', 'billed', 'state', 'status', 'tier', 'metadata', 'sent'],
   ...['acceptedAt', 'startedAt', 'firstTokenAt', 'finishedAt'],
 ] as const;
 

@@ -18,7 +18,12 @@ describe('parseRedisUrl', () => {
         { host: 'h2', port: 7001 },
         { host: 'h3', port: 6379 },
       ],
+      isEncrypted: false,
     });
+  });
+
+  it.each(['rediss+cluster://h1:7000', 'rediss+sentinel://h1:26379/mymaster'])('reads %s as encrypted', (url) => {
+    expect(parseRedisUrl(url)).toMatchObject({ isEncrypted: true });
   });
 
   it('reads sentinels and the name of their master', () => {
@@ -29,6 +34,7 @@ describe('parseRedisUrl', () => {
         { host: 'h2', port: 26379 },
       ],
       name: 'mymaster',
+      isEncrypted: false,
     });
   });
 
@@ -42,6 +48,7 @@ describe('parseRedisUrl', () => {
       nodes: [{ host: 'h1', port: 26379 }],
       name: 'mymaster',
       password: 'secret',
+      isEncrypted: false,
     });
   });
 
