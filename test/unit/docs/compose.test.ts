@@ -13,7 +13,7 @@ const services = [...SERVICES.matchAll(/^ {2}(\w+):\n((?: {4}.*\n|\n)+)/gm)].map
 const networksOf = (name: string) => /networks: \[(.*)\]/.exec(new Map(services).get(name) ?? '')?.[1]?.split(', ');
 
 describe('docker-compose.yml', () => {
-  it.each(services)('gives %s no capabilities, no new privileges and nothing to write on', (_name, text) => {
+  it.each(services)('gives %s no capabilities and no new privileges', (_name, text) => {
     const hardened = /^x-hardened: &hardened\n((?: {2}.*\n)+)/m.exec(COMPOSE)?.[1] ?? '';
     const process = /^x-process: &process\n((?: {2}.*\n)+)/m.exec(COMPOSE)?.[1] ?? '';
 
@@ -24,7 +24,15 @@ describe('docker-compose.yml', () => {
   });
 
   it('names all of its services in this test', () => {
-    expect(services.map(([name]) => name)).toEqual(['api', 'worker', 'provider', 'redis', 'mongo']);
+    expect(services.map(([name]) => name)).toEqual([
+      'api',
+      'worker',
+      'provider',
+      'redis',
+      'mongo',
+      'prometheus',
+      'grafana',
+    ]);
   });
 
   it('keeps the stores where only ingress and workers are', () => {
@@ -40,9 +48,9 @@ describe('docker-compose.yml', () => {
   });
 
   it('publishes ports to this machine only', () => {
-    const ports = [...COMPOSE.matchAll(/^ {6}- '(.*:\d+)'$/gm)].map(([, port = '']) => port);
+    const ports = [...COMPOSE.matchAll(/^ {6}- '(.*\}:\d+)'$/gm)].map(([, port = '']) => port);
 
-    expect(ports).toHaveLength(2);
+    expect(ports).toHaveLength(3);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 });
