@@ -164,7 +164,10 @@ export function createRelayHub(deps: {
 
   function fillAll(quietFor: number): void {
     const limit = now() - quietFor;
-    for (const { readers } of groups.values()) catchUp(...[...readers].filter(({ quietSince }) => quietSince <= limit));
+    for (const { readers } of groups.values()) {
+      // One look is for all of them: next time they are all quiet at once.
+      if ([...readers].some(({ quietSince }) => quietSince <= limit)) catchUp(...readers);
+    }
   }
 
   channel.onEntry((requestId, head, payload) => {
