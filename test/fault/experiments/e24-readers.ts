@@ -76,7 +76,7 @@ export const readers: Experiment = {
         'reads of streams a second, before and with readers': `${alone.toFixed(1)}, ${together.toFixed(1)}`,
       },
       verdicts: [
-        expectThat('four read one request', ofOne[0] === READERS_MAX, `${ofOne.join(' and ')}`),
+        expectThat('four read one request', ofOne[0] === READERS_MAX, ofOne.join(' and ')),
         expectThat('200 streams are read by one key', all === KEY_STREAMS_MAX, `${all}`),
         expectThat(
           'a stream is read once for all',
