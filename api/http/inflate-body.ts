@@ -50,6 +50,8 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
 
 /** So much is decompressed at once, in less than a millisecond. */
 const SMALL_BYTES = 256 * 1024;
+/** Many may end so, one after the other, before their memory is collected. */
+const SMALL_BROTLI_BYTES = 128 * 1024;
 const SMALL_SENT_BYTES = 64 * 1024;
 
 /** Each part that comes out costs a turn of the event loop. */
@@ -81,7 +83,7 @@ export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer
 export async function inflateSmallBrotli(body: Buffer): Promise<Buffer | undefined> {
   if (body.length > SMALL_SENT_BYTES) return undefined;
   try {
-    return await slowly.br(body, { maxOutputLength: SMALL_BYTES });
+    return await slowly.br(body, { maxOutputLength: SMALL_BROTLI_BYTES });
   } catch (fault) {
     if (isTooLarge(fault)) return undefined;
     throw unreadable(fault);

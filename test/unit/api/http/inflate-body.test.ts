@@ -53,7 +53,7 @@ describe('a compressed body', () => {
   });
 
   it('is decompressed in another thread where it is small brotli', async () => {
-    expect((await inflateSmallBrotli(brotliCompressSync('x'.repeat(150_000))))?.toString()).toBe('x'.repeat(150_000));
+    expect((await inflateSmallBrotli(brotliCompressSync('x'.repeat(100_000))))?.toString()).toBe('x'.repeat(100_000));
     expect(await inflateSmallBrotli(brotliCompressSync('x'.repeat(300_000)))).toBeUndefined();
   });
 });
