@@ -11,7 +11,7 @@ import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body-budget.ts';
-import { createLargeBodies } from './http/large-bodies.ts';
+import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
@@ -140,7 +140,7 @@ export function createApp(deps: AppDeps): Express {
     replay: createReplay(deps),
     receiveBatch: createReceiveBatch({ ...deps, budget }),
     refuseEarly: deps.refuseEarly,
-    bodies: { budget, largeBodies: createLargeBodies() },
+    bodies: createBodyDeps(budget),
   };
   app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
 

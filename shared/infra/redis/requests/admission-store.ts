@@ -81,7 +81,7 @@ export interface AdmissionStore {
 }
 
 /** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
-export interface SecondWindow {
+interface SecondWindow {
   /** Names the window. */
   name: string;
   limit: number;
