@@ -1,6 +1,8 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createAdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../shared/infra/mongo/administration/rotate-credentials.ts';
+import { readPseudonymKey } from '../shared/infra/mongo/administration/service-secrets.ts';
 import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -54,6 +56,8 @@ export interface Connections {
   subscriber: RedisClient;
   memory: MemoryWatch;
   cipher: CredentialCipher;
+  /** From which the pseudonyms of erased entities are made. */
+  pseudonymKey: Buffer;
   mongo: MongoConnection;
   /** The driver has one time limit per connection. These two are for longer calls. */
   reports: MongoConnection;
@@ -86,6 +90,8 @@ export async function openConnections(
     return connection;
   }
   await prepareDatabase(config.mongodbUri);
+  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
+  const mongo = await connect('mongo', MONGO_CALL_MS);
   return {
     config,
     clock: systemClock,
@@ -95,8 +101,9 @@ export async function openConnections(
     redis,
     subscriber,
     memory,
-    cipher: createCredentialCipher(config.credentialsKey),
-    mongo: await connect('mongo', MONGO_CALL_MS),
+    cipher,
+    pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentialsKey),
+    mongo,
     reports: await connect('mongo for reports', REPORT_CALL_MS),
     bulk: await connect('mongo for batches', BULK_CALL_MS),
   };
@@ -125,6 +132,7 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     checkouts: createCheckoutRepository(mongo),
     purchases: createPurchaseRepository(mongo),
     providers: createProviderRepository(mongo, cipher),
+    credentials: createCredentialRotation(bulk, cipher),
     tiers: createTierRepository(mongo),
     shardDirectory: createShardDirectory(mongo, queue.shards),
 

@@ -2,6 +2,8 @@ import { adminAuditEndpoints } from './audit-log/admin-audit-endpoints.ts';
 import type { AdminAuditLogDeps } from './audit-log/admin-audit-endpoints.ts';
 import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
 import type { BreakersDeps } from './breakers/breakers-endpoints.ts';
+import { credentialsEndpoints } from './credentials/credentials-endpoints.ts';
+import type { CredentialsDeps } from './credentials/credentials-endpoints.ts';
 import { creditsEndpoints } from './credits/credits-endpoints.ts';
 import type { CreditsDeps } from './credits/credits-endpoints.ts';
 import { tenantKeysEndpoints } from './keys/tenant-keys-endpoints.ts';
@@ -31,6 +33,7 @@ export const ADMIN_ENDPOINTS = {
   ...queuesEndpoints,
   ...settlementEndpoints,
   ...adminAuditEndpoints,
+  ...credentialsEndpoints,
 };
 
 /** What their handlers use together. */
@@ -43,4 +46,5 @@ export type AdminEndpointDeps = TenantsDeps &
   BreakersDeps &
   QueuesDeps &
   SettlementDeps &
-  AdminAuditLogDeps;
+  AdminAuditLogDeps &
+  CredentialsDeps;

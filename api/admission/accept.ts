@@ -45,7 +45,7 @@ export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
   hub: RelayHub;
-  records: Pick<RecordStore, 'attach'>;
+  records: Pick<RecordStore, 'attach' | 'detach'>;
   recall: Recall;
   keepIntent: KeepIntent;
   retention: RetentionSettings;
@@ -70,7 +70,14 @@ export interface Accepted<R> {
   replayed: boolean;
 }
 
-/** Opens the way back of an answer; `existing`: the stream may have begun, so it is read from its start. */
+/** The way back of an answer. */
+export interface Relay {
+  close(): void;
+  /** For a request that was not admitted: nobody need hear of it. */
+  abandon(): void;
+}
+
+/** Opens it; `existing`: the stream may have begun, so it is read from its start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
@@ -87,8 +94,8 @@ function noLongerKept(): ServiceError {
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
- * The way of a valid chat body into the queue, the same for every chat route: admit, open the relay, enqueue. The
- * relay opens before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
+ * The way of a valid chat body into the queue, the same for every chat route: open the relay, admit. The relay opens
+ * before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
  * request that is there: running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
@@ -137,7 +144,7 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  return async <R extends { close(): void }>(
+  return async <R extends Relay>(
     res: Response,
     { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
     body: ParsedChatBody,
@@ -156,6 +163,8 @@ export function createAccept(deps: AcceptDeps) {
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
     const { retentionMs, kept, hasIntent } = retentionOf(principal, isKept, retention);
+    // A worker may begin before the admission's answer is here.
+    const relay = openRelay(shard, requestId, false);
     const admitted = await admit({
       requestId,
       principal,
@@ -166,18 +175,24 @@ export function createAccept(deps: AcceptDeps) {
       idempotency,
       onDisconnect: isKept ? 'finish' : principal.onDisconnect,
       kept,
+      isEnqueuedAtOnce: !async,
       retentionMs,
+    }).catch((error: unknown) => {
+      relay.abandon();
+      throw error;
     });
     setKeyHeaders(res, principal, admitted.figures);
     events.emit('admission.decided', admitted.figures.verdict);
+    if (admitted.kind !== 'admitted') relay.abandon();
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
-    const relay = openRelay(shard, requestId, false);
+    // It left before there was anything that it could have stopped to read.
+    if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
     try {
       await keep(admitted.envelope, principal, hasIntent, async);
-      await enqueue.enqueue(admitted.envelope, principal);
+      if (!admitted.isQueued) await enqueue.enqueue(admitted.envelope, principal);
     } catch (error) {
       relay.close();
       if (hasIntent) keepIntent.forget(requestId);

@@ -7,7 +7,7 @@ import type { BodyBudget } from './body-budget.ts';
 import { encodingOf, inflateLarge, inflateSmall } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { parseJson } from './parse-json.ts';
+import { JSON_DEPTH_MAX, parseJson } from './parse-json.ts';
 import { readBody } from './read-body.ts';
 import { contextOf } from './request-context.ts';
 
@@ -68,6 +68,11 @@ async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Pro
       return parsed.value;
     case 'too many values':
       throw new ServiceError('invalid_request', `The request body must not hold more than ${valuesMax} values.`);
+    case 'too deep':
+      throw new ServiceError(
+        'invalid_request',
+        `The request body must not be nested deeper than ${JSON_DEPTH_MAX} levels.`,
+      );
     case 'not json':
     case 'not utf-8':
       throw new ServiceError('invalid_request', 'The request body is not valid JSON in UTF-8.');

@@ -20,6 +20,8 @@ export interface RequestContext {
   principal?: Principal;
   /** Who acts, in the administration. Set once the token was accepted. */
   administrator?: Pick<AdminToken, 'name' | 'role'>;
+  /** The key was refused where the answer does not depend on it. */
+  hasFailedKey?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */

@@ -8,6 +8,7 @@ import { familyOf } from '../contract/define-endpoint.ts';
 import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
+import type { OwnLimit } from '../admission/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createLargeBodies } from './large-bodies.ts';
@@ -20,7 +21,8 @@ export interface Guards {
   authenticate: RequestHandler;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
-  countRequest: RequestHandler;
+  /** Takes one of the rpm, and of the endpoint's own limit. */
+  countRequest: (own?: OwnLimit) => RequestHandler;
   countLookup: RequestHandler;
   /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
@@ -88,11 +90,16 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  const counts: Record<Endpoint['counts'], RequestHandler[]> = {
-    request: [guards.countRequest],
-    lookup: [guards.countLookup],
-    admission: [guards.refuseEarly],
-  };
+  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): RequestHandler {
+    switch (counts) {
+      case 'request':
+        return guards.countRequest(perMinute === undefined ? undefined : { name: `${method} ${path}`, perMinute });
+      case 'lookup':
+        return guards.countLookup;
+      case 'admission':
+        return guards.refuseEarly;
+    }
+  }
   const readers = createBodyReaders(guards.bodies);
 
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
@@ -101,14 +108,14 @@ export function serveEndpoints<Deps>(
     return [
       guards.authenticate,
       ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
-      ...counts[count],
+      countsOf(endpoint),
       ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : readers[body.kind]]),
       ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -147,7 +154,7 @@ export function serveAdminEndpoints<Deps>(
     ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
       const isChange = method !== 'GET' && !isRefused(body, req.body);
       const conclude = isChange ? await audit.begin(req, res, body === undefined ? undefined : req.body) : undefined;
       try {

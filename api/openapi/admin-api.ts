@@ -26,6 +26,7 @@ export function createAdminDocument(): OpenApiDocument {
       Queues: 'What waits and runs.',
       Settlement: 'What is finished and not booked yet.',
       'Audit log': 'Who changed what.',
+      Credentials: 'The key that encrypts stored secrets.',
     },
     endpoints: ADMIN_ENDPOINTS,
     headers: { ...UNIFORM_HEADERS, ...RESPONSE_HEADERS },

@@ -1,13 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import { freePort } from '../embedded/ports.ts';
-import { startNode, urlOf, withClient } from './redis-nodes.ts';
+import { startNode, until, untilReplicated, urlOf, withClient } from './redis-nodes.ts';
 import type { GroupOptions, RedisNode } from './redis-nodes.ts';
 
 const SLOTS = 16_384;
 const MASTERS = 3;
-const POLL_MS = 50;
-const FORMED_MS = 20_000;
 
 export interface ClusterOptions extends GroupOptions {
   /** Of each master; default: 1. */
@@ -116,6 +112,7 @@ export async function startRedisCluster({
         return replica !== undefined && String(await call(replica, 'FAILOVER')) === 'OK';
       }, `a replica of the master of ${key}`);
       await until(async () => (await rowOf(key)).master === replica, 'the replica to take over');
+      if (replica !== undefined) await untilReplicated(replica, 1);
     },
     stop,
   };
@@ -140,12 +137,4 @@ export async function startRedisCluster({
 
 async function firstThatRuns(nodes: readonly RedisNode[]): Promise<RedisNode> {
   return Promise.any(nodes.map((node) => withClient(node.url, () => Promise.resolve(node))));
-}
-
-export async function until(check: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + FORMED_MS;
-  while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
-    await pause(POLL_MS);
-  }
 }

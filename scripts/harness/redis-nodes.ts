@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
@@ -33,6 +34,8 @@ export interface RedisNode {
 
 const READY_MS = 20_000;
 const STOP_MS = 5_000;
+const POLL_MS = 50;
+const FORMED_MS = 20_000;
 
 export function urlOf(scheme: string, addresses: string, { password, tls }: NodeAccess, path = ''): string {
   const auth = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
@@ -104,4 +107,21 @@ export async function withClient<Result>(url: string, task: (client: RedisClient
   } finally {
     client.disconnect();
   }
+}
+
+/** Waits for servers to agree; throws with `what` when they do not. */
+export async function until(check: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = performance.now() + FORMED_MS;
+  while (!(await check())) {
+    if (performance.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
+    await pause(POLL_MS);
+  }
+}
+
+/** Waits for the replicas of a master to have all that it has: without them its death would lose data. */
+export async function untilReplicated(master: RedisNode, replicas: number): Promise<void> {
+  await until(async () => {
+    const info = await withClient(master.url, (client) => client.info('replication'));
+    return info.split('state=online').length > replicas;
+  }, `the replicas of ${master.name}`);
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { startRedisCluster } from '../../scripts/harness/redis-cluster.ts';
 import type { RedisCluster } from '../../scripts/harness/redis-cluster.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { chatOf, parseSse, postChat, waitFor } from '../support/chat.ts';
 import { jobOf } from '../support/compliance.ts';
@@ -48,10 +49,15 @@ describe('on Redis Cluster', () => {
   /** Does something with every tenant at the same time, so that scripts for several masters leave in one turn. */
   const forEach = <Result>(task: (tenant: ShardTenant) => Promise<Result>) => Promise.all(tenants.map(task));
 
-  it('answers requests of all masters that come at once, and books them', async () => {
-    const masters = await Promise.all(tenants.map(async ({ shard }) => (await cluster.masterOf(tagOf(shard))).name));
+  it('sends scripts of one turn to several masters', async () => {
+    const masters = await forEach(async ({ shard }) => (await cluster.masterOf(tagOf(shard))).name);
     expect(new Set(masters).size).toBeGreaterThan(1);
+    const accounts = createAccountStore(service.redis, service.keyspace);
 
+    await expect(forEach(({ shard, tenantId }) => accounts.read(shard, tenantId, '202611'))).resolves.toBeDefined();
+  });
+
+  it('answers requests of all masters that come at once, and books them', async () => {
     const answers = await forEach(({ key }) =>
       Promise.all(Array.from({ length: 12 }, () => postChat(service.app, key, chatOf('Hi')))),
     );

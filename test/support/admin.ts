@@ -8,6 +8,7 @@ import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-l
 import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createAdminAuditRepository } from '../../shared/infra/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../../shared/infra/mongo/administration/rotate-credentials.ts';
 import { createAdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
@@ -102,7 +103,9 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     adminTokens: [{ name: 'admin', role: 'write', token: ADMIN_TOKEN }],
     adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
     adminAudit: createAdminAuditRepository(mongo),
+    credentials: createCredentialRotation(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     metricsAccess: { isPublic: false },
+    providerRules: { allowHttp: false },
     refusals: { note: () => undefined },
     keyPrefix: 'svc',
     shards: 2,

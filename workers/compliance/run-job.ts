@@ -47,12 +47,16 @@ const ATTEMPTS_MAX = 20;
 
 const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
 
-function toEvent({ _id, tenantId, kind, scope, entityId, entityHash }: ComplianceJobRow, now: number): RaisedEvent {
+function toEvent(
+  { _id, tenantId, mode = 'live', kind, scope, entityId, entityHash }: ComplianceJobRow,
+  now: number,
+): RaisedEvent {
   const about = { id: _id, scope, entity_id: entityId ?? null };
   return kind === 'export'
-    ? { tenantId, type: 'compliance.export.completed', cause: _id, data: about, now }
+    ? { tenantId, mode, type: 'compliance.export.completed', cause: _id, data: about, now }
     : {
         tenantId,
+        mode,
         type: 'compliance.deletion.completed',
         cause: _id,
         data: { ...about, entity_hash: entityHash ?? null },

@@ -30,6 +30,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
       await answers.keep({
         ...ended,
+        mode: envelope.mode,
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
         expiresAt: kept.storedMs === undefined ? acceptedAt + KEPT_MS : clock.now() + kept.storedMs,

@@ -15,6 +15,10 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
+const REQUESTS_PER_MINUTE_MAX = 1_000_000_000;
+const TOKENS_PER_MINUTE_MAX = 1_000_000_000_000;
+const IN_FLIGHT_MAX = 1_000_000;
+const WEIGHT_MAX = 100;
 const RETENTION_SECONDS_MAX = 30 * 86_400;
 
 /** Categories with a threshold become field names in MongoDB, which takes no NUL, dot or dollar sign there. */
@@ -33,6 +37,18 @@ const settings = {
   daily_requests: requestsPerDaySchema.description('Requests of a key in any 24 hours; 0 means unlimited.'),
   chat_rpm: requestsPerMinuteSchema.description('Complete chat requests per minute.'),
   stream_rpm: requestsPerMinuteSchema.description('Streamed chat requests per minute.'),
+  tenant_rpm: countSchema(1, REQUESTS_PER_MINUTE_MAX)
+    .allow(null)
+    .description('Chat requests per minute of all keys together; null: no ceiling.'),
+  tenant_tpm: countSchema(1, TOKENS_PER_MINUTE_MAX)
+    .allow(null)
+    .description('Tokens per minute of all keys together; null: no ceiling.'),
+  max_in_flight: countSchema(1, IN_FLIGHT_MAX)
+    .allow(null)
+    .description('Chat requests of all keys together that have not ended; null: no ceiling.'),
+  weight: countSchema(1, WEIGHT_MAX).description(
+    'Share of the workers while requests wait, in proportion to the weights of the other tenants.',
+  ),
   monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX)
     .allow(null)
     .description('Tokens a calendar month; null: no budget.'),
@@ -65,6 +81,10 @@ export interface TenantSettingsBody {
   daily_requests?: number;
   chat_rpm?: number;
   stream_rpm?: number;
+  tenant_rpm?: number | null;
+  tenant_tpm?: number | null;
+  max_in_flight?: number | null;
+  weight?: number;
   monthly_token_budget?: number | null;
   subject?: string | null;
   grade?: string | null;
@@ -96,6 +116,10 @@ export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' |
     dailyRequests: body.daily_requests,
     chatRpm: body.chat_rpm,
     streamRpm: body.stream_rpm,
+    tenantRpm: body.tenant_rpm,
+    tenantTpm: body.tenant_tpm,
+    maxInFlight: body.max_in_flight,
+    weight: body.weight,
     monthlyTokenBudget: body.monthly_token_budget,
     subject: body.subject,
     grade: body.grade,

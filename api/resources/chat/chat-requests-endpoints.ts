@@ -40,8 +40,7 @@ async function sendRequest(
 ): Promise<Sent> {
   const { requestId, state } = record;
   const entries = await streams.readFrom(principal.shard, requestId, 1);
-  const settledAt =
-    state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
+  const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
   res.json(toRequestResource(record, entries, settledAt));
   dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   return SENT;

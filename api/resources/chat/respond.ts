@@ -29,7 +29,7 @@ function wantsAsync(req: Request): boolean {
   return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }
 
-const NO_RELAY = { close: () => undefined };
+const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
 export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {

@@ -1,4 +1,3 @@
-import type { Response } from 'express';
 import Joi from 'joi';
 
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
@@ -10,6 +9,7 @@ import type {
   ComplianceJobRepository,
   ComplianceJobRow,
 } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -74,13 +74,13 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { res, principal: { tenantId } }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
     _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
-    tenantId,
+    ...spaceFields(principal),
     kind,
     scope: body.scope,
     ...(entityId === undefined ? {} : { entityId }),
@@ -94,15 +94,18 @@ export function newJob(
 /** What an earlier run under the same `Idempotency-Key` has stored of this job. */
 export async function startedBefore(
   { compliance }: ComplianceDeps,
-  res: Response,
-  { tenantId, kind, _id }: ComplianceJobRow,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
-  return createdBefore(res, () => compliance.jobs.find(tenantId, kind, _id));
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
 /** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
-async function wholeTenantConflict({ jobs }: ComplianceParts, tenantId: string): Promise<ServiceError> {
-  const open = await jobs.listOpen(tenantId, 'deletion', OPEN_LISTED_MAX);
+async function wholeTenantConflict(
+  { jobs }: ComplianceParts,
+  { tenantId, mode = 'live' }: ComplianceJobRow,
+): Promise<ServiceError> {
+  const open = await jobs.listOpen({ tenantId, mode }, 'deletion', OPEN_LISTED_MAX);
   const first = open.find(({ scope }) => scope === 'tenant');
   const which =
     first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;
@@ -117,8 +120,7 @@ export async function startJob(
   actor: Actor,
 ): Promise<void> {
   const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  if (before === undefined && !(await compliance.jobs.insert(job)))
-    throw await wholeTenantConflict(compliance, tenantId);
+  if (before === undefined && !(await compliance.jobs.insert(job))) throw await wholeTenantConflict(compliance, job);
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.
@@ -130,11 +132,11 @@ export async function startJob(
 /** Throws `not_found`. */
 export async function findJob(
   { compliance }: ComplianceDeps,
-  { tenantId }: Principal,
+  principal: Principal,
   kind: ComplianceKind,
   jobId: string,
 ): Promise<ComplianceJobRow> {
-  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  const job = await compliance.jobs.find(principal, kind, jobId);
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 
@@ -142,14 +144,14 @@ export interface OpenComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  credentialsKey: Buffer;
+  pseudonymKey: Buffer;
   closer: Closer;
   log: Logger;
 }
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -158,6 +160,6 @@ export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(credentialsKey),
+    pseudonyms: createPseudonyms(pseudonymKey),
   };
 }

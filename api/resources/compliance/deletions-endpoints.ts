@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
@@ -26,10 +27,11 @@ const OPEN_DELETIONS_MAX = 20;
  */
 async function sameQueued(
   { compliance }: ComplianceDeps,
-  { tenantId, scope, entityId }: ComplianceJobRow,
+  space: Space,
+  { scope, entityId }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
   if (scope !== 'entity') return undefined;
-  const all = await compliance.jobs.listOpen(tenantId, 'deletion', OPEN_LISTED_MAX);
+  const all = await compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
   const open = all.filter((row) => row.scope === 'entity');
   const same = open.find((row) => row.status === 'queued' && row.entityId === entityId);
   if (same !== undefined || open.length < OPEN_DELETIONS_MAX) return same;
@@ -53,7 +55,7 @@ const createDeletion = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create a deletion of data',
-  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409). A deletion of the same entity that has not begun is answered again.`,
+  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {
@@ -73,7 +75,7 @@ const createDeletion = defineEndpoint({
       ...(entityId === undefined ? {} : { entityHash: deps.compliance.pseudonyms.of(tenantId, entityId) }),
       ...(reason === undefined ? {} : { reason }),
     };
-    const before = (await startedBefore(deps, res, job)) ?? (await sameQueued(deps, job));
+    const before = (await startedBefore(deps, { res, principal }, job)) ?? (await sameQueued(deps, principal, job));
     await startJob(deps, before ?? row, before, actor);
     const started = before ?? row;
     return accepted(toDeletionResource(started), `/platform/v1/compliance/deletions/${started._id}`);
@@ -90,7 +92,7 @@ const listDeletions = defineEndpoint({
   answers: { 200: json('A page of deletions.', deletionListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_DELETION_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'deletion', query);
+    const rows = await compliance.jobs.list(principal, 'deletion', query);
     return ok(toListPage(rows, query.limit, toDeletionResource));
   },
 });

@@ -34,3 +34,13 @@ export function addressBlock(text: string): string {
   if (address.kind() === 'ipv4') return address.toString();
   return `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;
 }
+
+/** Endings of names that only a network of one's own knows (RFC 6761, 6762, 8375, 9476; Kubernetes). */
+const PRIVATE_NAME = /\.(?:local|localhost|internal|lan|home\.arpa|test|svc)\.?$/i;
+
+/** Whether a URL's host is no server on the Internet, as far as its name tells: nothing is looked up. */
+export function isPrivateHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(host) !== 0) return !isPublicAddress(host);
+  return !host.includes('.') || PRIVATE_NAME.test(host);
+}

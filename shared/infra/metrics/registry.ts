@@ -1,5 +1,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
+import { gaugeQueues } from './queue-gauges.ts';
+import type { QueueGauges } from './queue-gauges.ts';
+
 /** From 5 ms to 10 minutes, the longest request. */
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
@@ -32,13 +35,14 @@ function pageOf(registry: Registry): MetricsPage {
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
 /** What the ingress reads whenever its page is asked for. */
-export interface IngressGauges {
+export interface IngressGauges extends QueueGauges {
   openReaders: () => number;
   redisMemoryRatio: () => number;
 }
 
-export function createIngressMetrics({ openReaders, redisMemoryRatio }: IngressGauges) {
+export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGauges }: IngressGauges) {
   const registers = [createRegistry('ingress')];
+  gaugeQueues(registers, queueGauges);
   new Gauge({
     name: 'parley_open_relays',
     help: 'Requests whose answer this ingress is relaying.',

@@ -1,16 +1,24 @@
 import { Cluster } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
 
-import type { ConnectionRole } from './connection.ts';
+import { corkTurns } from './cork-turns.ts';
 
 /**
  * A connection on which nothing comes for so long while something is asked has no server behind it any more: a master
  * that hangs, or is cut off, closes nothing. Its commands then go to whoever has taken over.
  */
 export const SILENT_MS = 5_000;
-/** Processes that ask for nothing hear of a fail-over by this: subscribers above all. */
-const LOOK_EVERY_MS = 2_000;
+/** As above, for connections whose calls block: those of BullMQ do for up to 10 s. */
+export const BLOCKED_MS = 12_000;
+/** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
+export const LOOK_EVERY_MS = 2_000;
 const CLOSED = 'Connection is closed.';
+
+/**
+ * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
+ * `subscriber`: pub/sub only, never shared.
+ */
+export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /** `replyMapping` would be part of a client's type. */
 export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
@@ -27,7 +35,7 @@ class PatientCluster extends Cluster {
 }
 
 /**
- * Opens nothing yet. Commands of one turn do not share a pipeline here: ioredis puts a script into the pipeline of its
+ * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the pipeline of its
  * first argument, which is the number of its keys, and then rejects the whole pipeline where its keys are of two masters
  * (compare redis/ioredis issue 2109).
  */
@@ -55,6 +63,7 @@ export function createCluster(
     role === 'producer'
       ? new Cluster(nodes, settings)
       : new PatientCluster(nodes, { ...settings, maxRedirections: Infinity });
+  cluster.on('+node', corkTurns);
   lookNowAndThen(cluster);
   return cluster;
 }

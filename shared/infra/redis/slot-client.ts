@@ -5,8 +5,10 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 
+import { BLOCKED_MS } from './cluster-client.ts';
 import type { NodeOptions } from './cluster-client.ts';
 import type { RedisClient } from './connection.ts';
+import { corkTurns } from './cork-turns.ts';
 import { inTime } from './timing.ts';
 
 /** As `CLUSTER SLOTS` answers: from, to, then the master and its replicas. */
@@ -15,8 +17,6 @@ type SlotRange = [from: number, to: number, ...nodes: [host: string, port: numbe
 const DISCONNECT_MS = 2_000;
 const ASK_MS = 1_000;
 const ASK_AGAIN_MS = 100;
-/** Longer than BullMQ blocks, up to 10 s (docs/decisions/0058-queues-on-a-cluster.md). */
-const BLOCKED_MS = 12_000;
 
 /**
  * What a server answers that is not the master of the slot any more, or of a cluster that has not agreed on a new one.
@@ -106,11 +106,13 @@ function createSlotClient(cluster: Cluster, tag: string): Redis {
     }
   }
 
-  return new Redis({
-    ...options,
-    lazyConnect: false,
-    socketTimeout: BLOCKED_MS,
-    Connector: SlotConnector,
-    reconnectOnError: (error: Error) => (ELSEWHERE.test(error.message) ? 2 : false),
-  });
+  return corkTurns(
+    new Redis({
+      ...options,
+      lazyConnect: false,
+      socketTimeout: BLOCKED_MS,
+      Connector: SlotConnector,
+      reconnectOnError: (error: Error) => (ELSEWHERE.test(error.message) ? 2 : false),
+    }),
+  );
 }

@@ -5,14 +5,16 @@ import type { ComplianceKind, DeletionReport } from '../../../contracts/complian
 import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { collection, count, flag, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** An export or a deletion. Times are milliseconds since the epoch. */
-export interface ComplianceJobRow {
+export interface ComplianceJobRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   kind: ComplianceKind;
   scope: ComplianceScope;
   /** Of scope `entity`, until the entity is deleted. */
@@ -25,7 +27,7 @@ export interface ComplianceJobRow {
   /** When it may be taken (again). */
   claimedUntil: number;
   createdAt: number;
-  /** Of an open deletion of all conversations: its tenant, which has one at most. */
+  /** Of an open deletion of all conversations: its space, which has one at most. */
   sole?: string;
   /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
   turn?: string;
@@ -64,6 +66,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     kind: required,
     scope: required,
     entityId: text,
@@ -97,15 +100,15 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 
 /** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
 export interface ComplianceJobRepository {
-  /** False: the tenant has an open deletion of all its conversations already. */
+  /** False: the space has an open deletion of all its conversations already. */
   insert(row: ComplianceJobRow): Promise<boolean>;
-  find(tenantId: string, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
+  find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
-  list(tenantId: string, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
+  list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
   /** Those that have not ended, the oldest first, at most `limit`. */
-  listOpen(tenantId: string, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
+  listOpen(space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
   /** How many have not ended. */
-  countOpen(tenantId: string, kind: ComplianceKind): Promise<number>;
+  countOpen(space: Space, kind: ComplianceKind): Promise<number>;
   /**
    * Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, it has ended, or another one
    * of its tenant and kind is in hand.
@@ -153,7 +156,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
     async insert(row) {
       const isSole = row.kind === 'deletion' && row.scope === 'tenant';
       try {
-        await jobs.create(isSole ? { ...row, sole: row.tenantId } : row);
+        await jobs.create(isSole ? { ...row, sole: `${row.tenantId} ${row.mode ?? 'live'}` } : row);
         return true;
       } catch (error) {
         if (!isSole || !isDuplicateKey(error)) throw error;
@@ -162,16 +165,20 @@ export function createComplianceJobRepository(connection: Connection): Complianc
       }
     },
 
-    async find(tenantId, kind, id) {
-      return (await jobs.findOne({ _id: id, tenantId, kind }).lean()) ?? undefined;
+    async find(space, kind, id) {
+      return (await jobs.findOne({ _id: id, ...inSpace(space), kind }).lean()) ?? undefined;
     },
 
-    list: (tenantId, kind, query) => listRows(jobs, { tenantId, kind }, query),
+    list: (space, kind, query) => listRows(jobs, { ...inSpace(space), kind }, query),
 
-    listOpen: (tenantId, kind, limit) =>
-      jobs.find({ tenantId, kind, status: OPEN }).sort({ createdAt: 1, _id: 1 }).limit(limit).lean(),
+    listOpen: (space, kind, limit) =>
+      jobs
+        .find({ ...inSpace(space), kind, status: OPEN })
+        .sort({ createdAt: 1, _id: 1 })
+        .limit(limit)
+        .lean(),
 
-    countOpen: (tenantId, kind) => jobs.countDocuments({ tenantId, kind, status: OPEN }),
+    countOpen: (space, kind) => jobs.countDocuments({ ...inSpace(space), kind, status: OPEN }),
 
     async claim({ tenantId, jobId }, now, until) {
       try {

@@ -1,6 +1,7 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
@@ -8,22 +9,6 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
-
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
-export interface BodyStore {
-  put(shard: number, requestId: string, body: string): Promise<void>;
-}
-
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
-const MARGIN_MS = 24 * 3_600_000;
-
-export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
-  return {
-    async put(shard, requestId, body) {
-      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
-    },
-  };
-}
 
 /** Takes the place of a body's fingerprint once nothing of the request is kept (finish.lua). */
 export const FORGOTTEN = '-';
@@ -50,7 +35,7 @@ export interface RequestRecord {
 
 /** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
 export interface RecordStore {
-  /** Undefined: unknown, another tenant's, or past its retention. */
+  /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
@@ -65,10 +50,13 @@ export interface RecordStore {
   wipe(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
   cancel(
-    owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId' | 'retentionSeconds'>,
+    owner: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
     requestId: string,
   ): Promise<boolean>;
 }
+
+/** How a record says the mode of its key; one without it is live. Empty: either. */
+export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
 const READER_LEASE_MS = 15_000;
@@ -110,16 +98,20 @@ export function createRecordStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const attach = define('attach', ['window']);
+  const attach = define('attach', ['window', 'mode']);
   const reader = define('reader', ['window']);
-  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop', 'keep-nothing']);
+  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const cancel = define('cancel', parts);
 
   async function look(
-    { shard, tenantId }: Principal,
+    { shard, tenantId, mode }: Principal,
     requestId: string,
     channel: string,
   ): Promise<RequestRecord | undefined> {
-    const reply = await attach([keyspace.shard(shard).record(requestId)], [tenantId, channel, READER_LEASE_MS]);
+    const reply = await attach(
+      [keyspace.shard(shard).record(requestId)],
+      [tenantId, channel, READER_LEASE_MS, BILLED[mode]],
+    );
     return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
   }
 
@@ -144,7 +136,10 @@ export function createRecordStore(
       const { cancelled } = keyspace.shard(principal.shard);
       const found = await cancel(
         [...acceptedKeys(keyspace, requestId, principal), cancelled],
-        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), endMs],
+        [
+          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), endMs],
+          BILLED[principal.mode],
+        ],
       );
       return found !== '';
     },

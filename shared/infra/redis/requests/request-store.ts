@@ -74,7 +74,9 @@ export function createRequestStore(
   const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
   const append = createCommonAppend(client, keyspace);
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget', 'keep-nothing']));
+  const finish = repeatable(
+    defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget', 'keep-nothing']),
+  );
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -146,6 +148,8 @@ export function createRequestStore(
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
+        keys.open(ref.tenantId),
+        keys.use(ref.tenantId),
       ],
       [
         ref.requestId,
@@ -163,6 +167,7 @@ export function createRequestStore(
         ref.owner ?? '',
         sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
+        ref.queue,
       ],
     );
   }
