@@ -3,6 +3,7 @@ import Joi from 'joi';
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
@@ -101,11 +102,8 @@ export async function startedBefore(
 }
 
 /** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
-async function wholeTenantConflict(
-  { jobs }: ComplianceParts,
-  { tenantId, mode = 'live' }: ComplianceJobRow,
-): Promise<ServiceError> {
-  const open = await jobs.listOpen({ tenantId, mode }, 'deletion', OPEN_LISTED_MAX);
+async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
+  const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
   const first = open.find(({ scope }) => scope === 'tenant');
   const which =
     first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;
@@ -119,8 +117,9 @@ export async function startJob(
   before: ComplianceJobRow | undefined,
   actor: Actor,
 ): Promise<void> {
-  const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  if (before === undefined && !(await compliance.jobs.insert(job))) throw await wholeTenantConflict(compliance, job);
+  const { _id: jobId, tenantId, mode = 'live', kind, scope, entityId, entityHash } = job;
+  if (before === undefined && !(await compliance.jobs.insert(job)))
+    throw await wholeTenantConflict(compliance, { tenantId, mode });
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.

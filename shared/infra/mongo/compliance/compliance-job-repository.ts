@@ -27,7 +27,7 @@ export interface ComplianceJobRow extends RowOfSpace {
   /** When it may be taken (again). */
   claimedUntil: number;
   createdAt: number;
-  /** Of an open deletion of all conversations: its space, which has one at most. */
+  /** Of an open deletion of all conversations: its tenant and mode, of which there is one at most. */
   sole?: string;
   /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
   turn?: string;
@@ -100,7 +100,7 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 
 /** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
 export interface ComplianceJobRepository {
-  /** False: the space has an open deletion of all its conversations already. */
+  /** False: the tenant has an open deletion of all its conversations already. */
   insert(row: ComplianceJobRow): Promise<boolean>;
   find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
@@ -136,6 +136,10 @@ export interface ComplianceJobRepository {
 /** What an ended deletion has no more. */
 const ENDED = { turn: 1, sole: 1 } as const;
 
+function soleOf({ tenantId, mode = 'live' }: ComplianceJobRow): string {
+  return `${tenantId} ${mode}`;
+}
+
 /** An id begins with its kind: `exp_`, `del_`. */
 function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
@@ -156,7 +160,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
     async insert(row) {
       const isSole = row.kind === 'deletion' && row.scope === 'tenant';
       try {
-        await jobs.create(isSole ? { ...row, sole: `${row.tenantId} ${row.mode ?? 'live'}` } : row);
+        await jobs.create(isSole ? { ...row, sole: soleOf(row) } : row);
         return true;
       } catch (error) {
         if (!isSole || !isDuplicateKey(error)) throw error;
