@@ -47,7 +47,7 @@ function positionOf({ starting_after: given }: { starting_after?: string }, head
 }
 
 export interface ResumeDeps extends FindRequestDeps {
-  records: Pick<RecordStore, 'attach'>;
+  records: Pick<RecordStore, 'attach' | 'place'>;
   hub: RelayHub;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
@@ -108,6 +108,7 @@ export const resumeChatStream = defineEndpoint({
       existing: true,
       fromSeq: position + 1,
       timeoutMs: requestTimeoutMs,
+      place: () => records.place(principal, requestId),
       ...relayTimes,
     };
     await openForwarder(hub, res, options).forward(answerHead(record));

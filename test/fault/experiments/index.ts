@@ -21,6 +21,7 @@ import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
+import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -51,6 +52,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   redisFull,
   mongoRefuses,
   providerOutage,
+  tenantsTakeTurns,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

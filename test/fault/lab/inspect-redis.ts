@@ -63,10 +63,11 @@ export async function openRedisInspector(url: string): Promise<RedisInspector> {
       const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
       const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
       const pending = await client.hlen(keys.pending(tenantId));
+      const open = await client.zcard(keys.open(tenantId));
       return {
         tenantId,
         bookMicro: Number(fields['book'] ?? 0),
-        leftovers: { ...leftovers, 'pending charges': pending },
+        leftovers: { ...leftovers, 'pending charges': pending, 'open requests': open },
       };
     },
     async records() {

@@ -73,7 +73,7 @@ export function createRequestStore(
   const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
   const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget']));
+  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget']));
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -158,6 +158,8 @@ export function createRequestStore(
         keys.notices,
         keys.open(ref.tenantId),
         keys.use(ref.tenantId),
+        keys.line(ref.queue),
+        keys.waiting(ref.queue),
       ],
       [
         ref.requestId,
