@@ -1,6 +1,6 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { queueOf } from '../contracts/jobs.ts';
-import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { KeptAs, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
@@ -37,10 +37,10 @@ export interface AdmissionDeps {
 export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
   stream: boolean;
   request: ChatRequest;
-  /** How long the answer is kept after the end; milliseconds. */
+  /** How long Redis keeps the answer after the end; milliseconds. */
   retentionMs: number;
-  /** The answer is kept for a day. */
-  isKept: boolean;
+  /** Undefined: it is kept in no other way. */
+  kept: KeptAs | undefined;
   /** A worker may begin as soon as the request is admitted; else its caller puts it into line. */
   isEnqueuedAtOnce: boolean;
 }
@@ -69,7 +69,7 @@ const INSTRUCTION_TOKENS = 100;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency }: AdmissionCall,
   tier: Tier,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
@@ -82,7 +82,7 @@ function toEnvelope(
     tier,
     stream,
     retentionMs,
-    ...(isKept ? { kept: idempotency === undefined ? {} : { idempotency } } : {}),
+    ...(kept === undefined ? {} : { kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),

@@ -53,13 +53,19 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, admit, line, answers, ledger, principals, clock, log } = deps;
 
   /** Readers find the end as that of any request whose answer is kept. */
-  async function end({ requestId, tenantId, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
+  async function end({ requestId, tenantId, mode, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
     const lastSeq = eventsOf(last);
     await answers.keep({
-      requestId,
-      tenantId,
+      ...{ requestId, tenantId, mode },
       fields: {
-        ...{ tenant: tenantId, state: 'done', status: 'failed', tier, metadata: request.metadataJson ?? '' },
+        ...{
+          tenant: tenantId,
+          billed: mode === 'test' ? '0' : '1',
+          state: 'done',
+          status: 'failed',
+          tier,
+          metadata: request.metadataJson ?? '',
+        },
         ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
@@ -84,7 +90,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      isKept: true,
+      kept: {},
       // In line only once it has the time of its first acceptance.
       isEnqueuedAtOnce: false,
     });
@@ -109,8 +115,9 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   }
 
   async function isKnown({ tenantId, requestId }: RequestIntent): Promise<boolean> {
-    if ((await answers.find(tenantId, requestId, clock.now())) !== undefined) return true;
-    return (await ledger.settledAt(tenantId, requestId)) !== undefined;
+    const anywhere = { tenantId, mode: 'any' } as const;
+    if ((await answers.find(anywhere, requestId, clock.now())) !== undefined) return true;
+    return (await ledger.settledAt(anywhere, requestId)) !== undefined;
   }
 
   return async (intent) => {

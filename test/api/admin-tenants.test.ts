@@ -49,6 +49,7 @@ describe('a tenant that is made with a name alone', () => {
       subject: null,
       grade: null,
       on_disconnect: 'cancel',
+      retention_seconds: null,
       moderation: null,
       balance: 0,
       held: 0,

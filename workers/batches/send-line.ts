@@ -74,7 +74,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         idempotency: undefined,
         batch: { batchId, leaderId },
         onDisconnect: 'finish',
-        isKept: false,
+        kept: undefined,
         isEnqueuedAtOnce: true,
         // The answer stays until it has been brought into the batch's results.
         retentionMs: KEPT_MS,

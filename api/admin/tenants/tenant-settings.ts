@@ -19,6 +19,7 @@ const REQUESTS_PER_MINUTE_MAX = 1_000_000_000;
 const TOKENS_PER_MINUTE_MAX = 1_000_000_000_000;
 const IN_FLIGHT_MAX = 1_000_000;
 const WEIGHT_MAX = 100;
+const RETENTION_SECONDS_MAX = 30 * 86_400;
 
 /** Categories with a threshold become field names in MongoDB, which takes no NUL, dot or dollar sign there. */
 const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers) =>
@@ -56,6 +57,11 @@ const settings = {
   on_disconnect: Joi.string()
     .valid('cancel', 'finish')
     .description('What happens to a request whose caller disconnects.'),
+  retention_seconds: countSchema(0, RETENTION_SECONDS_MAX)
+    .allow(null)
+    .description(
+      'How long answers stay after their end, in seconds; 0 keeps nothing of a conversation; null: the settings of the service.',
+    ),
   moderation: moderationSettingsSchema
     .custom(checkCategories)
     .meta({
@@ -83,6 +89,7 @@ export interface TenantSettingsBody {
   subject?: string | null;
   grade?: string | null;
   on_disconnect?: 'cancel' | 'finish';
+  retention_seconds?: number | null;
   moderation?: ModerationSettings | null;
   test_daily_tokens?: number;
 }
@@ -117,6 +124,7 @@ export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' |
     subject: body.subject,
     grade: body.grade,
     onDisconnect: body.on_disconnect,
+    retentionSeconds: body.retention_seconds,
     moderation: body.moderation,
     testDailyTokens: body.test_daily_tokens,
     status: body.status,

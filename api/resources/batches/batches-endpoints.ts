@@ -46,9 +46,10 @@ const createBatch = defineEndpoint({
   method: 'POST',
   path: '/batches',
   scopes: ['chat'],
+  perMinute: BATCH_LIMITS.perMinute,
   tag: 'Batches',
   summary: 'Create a batch',
-  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; only what concerns the batch as a whole refuses it.`,
+  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may create ${BATCH_LIMITS.perMinute} batches a minute.`,
   body: {
     kind: 'batch',
     name: 'NewBatch',
@@ -90,7 +91,7 @@ const listBatches = defineEndpoint({
   answers: { 200: json('A page of batches.', batchListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BATCH_EXAMPLE) } },
   async handle({ principal, query }, { batches, clock }: BatchesDeps) {
-    const rows = await batches.list(principal.tenantId, query);
+    const rows = await batches.list(principal, query);
     return ok(toListPage(rows, query.limit, (row) => toBatchResource(row, clock.now())));
   },
 });
@@ -104,7 +105,7 @@ const getBatch = defineEndpoint({
   answers: { 200: json('The batch.', batchSchema) },
   examples: { one: { status: 200, answer: BATCH_EXAMPLE } },
   async handle({ principal, params }, { batches, clock }: BatchesDeps) {
-    const row = found(await batches.find(principal.tenantId, params.batchId), 'batchId');
+    const row = found(await batches.find(principal, params.batchId), 'batchId');
     return ok(toBatchResource(row, clock.now()));
   },
 });
@@ -130,7 +131,7 @@ const cancelBatch = defineEndpoint({
   },
   async handle({ principal, params, actor }, { batches, events, clock }: BatchesDeps) {
     const { batchId } = params;
-    const cancelled = found(await batches.cancel(principal.tenantId, batchId, clock.now()), 'batchId');
+    const cancelled = found(await batches.cancel(principal, batchId, clock.now()), 'batchId');
     if (cancelled.isChanged) await events.emit(actor, 'batch.cancelled', batchId);
     return ok(toBatchResource(cancelled.batch, clock.now()));
   },

@@ -7,6 +7,7 @@ import type { Accept } from '../../admission/accept.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import { principalOf } from '../../http/request-context.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
@@ -50,7 +51,8 @@ export function createRespond(deps: RespondDeps) {
   return {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      if (wantsAsync(req)) return later(req, res, body);
+      // Nobody could read it after its end; RFC 7240 lets a server pass over what is preferred.
+      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),

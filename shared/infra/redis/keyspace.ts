@@ -33,6 +33,8 @@ export function createKeyspace(namespace = 'chat') {
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: breakerKeys(`{${namespace}-breakers}`),
+    /** Who is kept out of the administration, which belongs to no tenant either. */
+    administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
     webhooks: `{${namespace}-webhooks}`,
     /** BullMQ's prefix for exports and deletions. */
@@ -103,6 +105,15 @@ function shardKeys(tag: string) {
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,
+  };
+}
+
+function administrationKeys(tag: string) {
+  return {
+    /** Failed tokens by address. */
+    failures: (address: string) => `${tag}:addr:${address}`,
+    /** Present once a session has been ended before its time. */
+    endedSession: (session: string) => `${tag}:ended:${session}`,
   };
 }
 

@@ -33,6 +33,8 @@ export interface TenantRow {
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
+  /** How long answers stay after their end; absent: the settings of the service. */
+  retentionSeconds?: number;
   moderation?: ModerationSettings;
   /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
@@ -62,6 +64,7 @@ const tenantSchema = new Schema<TenantRow>(
     subject: text,
     grade: text,
     onDisconnect: required,
+    retentionSeconds: number,
     moderation: { type: Schema.Types.Mixed },
     keysIssued: number,
     webhooksMade: number,

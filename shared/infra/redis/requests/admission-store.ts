@@ -5,7 +5,7 @@ import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
-import type { IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { IdempotencyName } from '../../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import { storedChatJob } from '../../queue/chat-job.ts';
@@ -72,12 +72,19 @@ export interface AdmissionStore {
    * pays.
    */
   disown(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
-  /** Counts one request that is not a chat request; `take: false` only looks. */
-  count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
+  /** Counts one request that is not a chat request; `take: false` only looks whether it would be refused. */
+  count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
   countLookup(requestId: string, principal: Principal): Promise<Admission>;
   /** Counts one failed authentication of an address; `take: false` only looks. */
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
+}
+
+/** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
+export interface SecondWindow {
+  /** Names the window. */
+  name: string;
+  limit: number;
 }
 
 type RequestOwner = Pick<Principal, 'shard' | 'keyId' | 'tenantId'>;
@@ -118,9 +125,11 @@ export function createAdmissionStore(
     principal: Principal,
     log: 'rpm' | 'lookup',
     takeOne: boolean,
+    besides?: SecondWindow,
   ): Promise<Admission> {
     const { shard, keyId, tenantId, limits } = principal;
     const keys = keyspace.shard(shard);
+    const own = log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId);
     const reply = await take(
       [
         keys.keyRpm(keyId),
@@ -128,9 +137,10 @@ export function createAdmissionStore(
         keys.tpmWeights(keyId),
         keys.blocked(keyId),
         keys.blocked(tenantId),
-        log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId),
+        own,
+        besides === undefined ? own : keys.throttle(besides.name, keyId),
       ],
-      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0],
+      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
     );
     return toAdmission(reply);
   }
@@ -230,7 +240,7 @@ export function createAdmissionStore(
     void: (requestId, owner, last) => voidAs(requestId, owner, last, false),
     disown: (requestId, owner, last) => voidAs(requestId, owner, last, true),
 
-    count: (requestId, principal, takeOne) => countIn(requestId, principal, 'rpm', takeOne),
+    count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
 
     async countAddress(requestId, address, takeOne) {

@@ -4,7 +4,7 @@
 --      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks,
 --      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
---      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 tokens that stay in the key's window and in
+--      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
 --      of the event before, 15 notice for webhooks ('' none), 16 lane
 -- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
@@ -25,11 +25,13 @@ if values[1] == 'done' then return 'finished' end
 if values[1] ~= 'running' then return values[1] or 'missing' end
 if tonumber(values[10]) ~= tonumber(ARGV[14]) then return 'behind ' .. values[10] end
 local now = now_ms()
+local keeps_nothing = ARGV[10] == '0'
+local answer_ms = keeps_nothing and READING_MS or ARGV[10]
 local cost, tokens, completion, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[11])
 if values[10] == '0' then
-  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
+  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 else
-  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
+  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
@@ -78,5 +80,9 @@ note_end(KEYS[11], 'lane', now, function()
 end)
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
   'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)
-redis.call('PEXPIRE', KEYS[1], ARGV[10])
+if keeps_nothing then
+  keep_nothing(KEYS[1], KEYS[2], KEYS[12], ARGV[1], now)
+else
+  redis.call('PEXPIRE', KEYS[1], ARGV[10])
+end
 return 'finished'

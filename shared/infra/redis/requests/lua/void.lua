@@ -20,6 +20,7 @@ if state then
     emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2], '')
   end
 end
+redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return state or 'missing'
