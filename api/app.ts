@@ -26,7 +26,7 @@ import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
 import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
-export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
+export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;

@@ -75,7 +75,7 @@ export function createRequestStore(
   const append = createCommonAppend(client, keyspace);
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
   const finish = repeatable(
-    defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget', 'keep-nothing']),
+    defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']),
   );
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
@@ -150,6 +150,8 @@ export function createRequestStore(
         keys.notices,
         keys.open(ref.tenantId),
         keys.use(ref.tenantId),
+        keys.line(ref.queue),
+        keys.waiting(ref.queue),
       ],
       [
         ref.requestId,
