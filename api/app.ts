@@ -20,6 +20,7 @@ import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
+import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
@@ -31,7 +32,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   refusals: Pick<RefusalWatch, 'note'>;
   countLookup: RequestHandler;
-  countRequest: RequestHandler;
+  countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
   refuseEarly: RequestHandler;
   readiness: Readiness;
@@ -62,6 +63,12 @@ const describePreflight: RequestHandler = (req, res, next) => {
  */
 const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
+  next();
+};
+
+/** Answers hold what callers have sent: no browser may take one for a page. */
+const forbidSniffing: RequestHandler = (_req, res, next) => {
+  res.setHeader('X-Content-Type-Options', 'nosniff');
   next();
 };
 
@@ -105,7 +112,14 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), requireHost, ignoreAnyMatch, createHealthRoute(deps.readiness));
+  app.use(
+    assignRequestId,
+    forbidSniffing,
+    createMeasure(metrics),
+    requireHost,
+    ignoreAnyMatch,
+    createHealthRoute(deps.readiness),
+  );
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));

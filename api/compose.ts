@@ -291,7 +291,7 @@ export async function composeIngress(
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: boardQueues,
     metrics: metrics.page,
-    deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
+    deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });
   return {
     app,

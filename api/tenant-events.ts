@@ -1,5 +1,5 @@
 import type { ComplianceScope } from '../shared/contracts/compliance.ts';
-import type { KeyMode } from '../shared/contracts/jobs.ts';
+import type { KeyMode } from '../shared/contracts/space.ts';
 import type { Space } from '../shared/contracts/space.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 

@@ -11,6 +11,7 @@ import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
 import { runMicroBench } from './bench/run-micro-bench.ts';
 import { runReconcileBench } from './bench/run-reconcile-bench.ts';
+import { runRivals } from './bench/rivals/run-rivals.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -55,6 +56,8 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
       return runReconcileBench(task, options, print);
     case 'micro':
       return runMicroBench(task, options.rounds, print);
+    case 'rivals':
+      return runRivals(task, options, print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

@@ -32,6 +32,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
+import type { InferenceWorker } from './processors/inference.ts';
 import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
@@ -117,7 +118,7 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
   });
-  const journal = createFinishJournal({ requests, clock: systemClock, log });
+  const journal = createFinishJournal({ requests, hasReconnectedRecently, clock: systemClock, log });
   onReturn(() => {
     journal.replay().catch((error: unknown) => {
       log.error('What was finished before Redis went away could not be replayed.', { error });
@@ -213,6 +214,7 @@ export async function composeWorker(
       onLockLost: checkNow,
       log,
     });
+  const interactives: InferenceWorker[] = [];
   const supervisor = createShardSupervisor({
     directory: createShardDirectory(mongo, config.queue.shards),
     settler,
@@ -224,12 +226,12 @@ export async function composeWorker(
     }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
-    openWorkers: (shard, shards) => {
-      const interactive = openQueueWorker(
-        shard,
-        'interactive',
-        Math.max(1, Math.floor(config.worker.concurrency / shards)),
-      );
+    openWorkers: (shard) => {
+      const interactive = openQueueWorker(shard, 'interactive', config.worker.concurrency);
+      interactives.push(interactive);
+      // Shards are added while this runs; what the process runs at once is divided among all of them.
+      const places = Math.max(1, Math.floor(config.worker.concurrency / interactives.length));
+      for (const each of interactives) each.concurrency = places;
       const batch = openQueueWorker(shard, 'batch', config.worker.batchConcurrency);
       batchConcurrency.add({ interactive, batch });
       return [interactive, batch];

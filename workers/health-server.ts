@@ -35,7 +35,7 @@ export function createHealthServer(worker: () => HealthServerDeps | undefined, a
     } else if (req.url === '/metrics') {
       send(res, 200, await deps.metrics.render(), deps.metrics.contentType);
     } else {
-      const { ready, checks } = await deps.readiness.check();
+      const { ready, checks } = await deps.readiness.details();
       send(res, ready ? 200 : 503, JSON.stringify({ status: ready ? 'ok' : 'unavailable', checks }));
     }
   }

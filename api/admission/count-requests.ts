@@ -30,7 +30,7 @@ function createCounter(count: Count, overLimit: Refuse): RequestHandler {
     });
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
-    if (verdict === 'rpm') throw overLimit(admission, principal);
+    if (verdict === 'rpm' || verdict === 'throttle') throw overLimit(admission, principal);
     if (verdict === 'revoked' || verdict === 'suspended') throw toRefusal({ ...admission, verdict }, principal, 'chat');
     next();
   };
@@ -46,12 +46,29 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): R
   });
 }
 
-/** Counts every other request that is not a chat request: one of the key's rpm. */
-export function createCountRequest(store: Pick<AdmissionStore, 'count'>): RequestHandler {
-  return createCounter(
-    (requestId, principal) => store.count(requestId, principal, true),
-    (admission, principal) => toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat'),
-  );
+/** The limit of one endpoint, as its definition says. */
+export interface OwnLimit {
+  /** `POST /batches`. */
+  name: string;
+  perMinute: number;
+}
+
+/** Counts every other request that is not a chat request: one of the key's rpm, and of the endpoint's own limit. */
+export function createCountRequest(store: Pick<AdmissionStore, 'count'>): (own?: OwnLimit) => RequestHandler {
+  return (own) =>
+    createCounter(
+      (requestId, principal) =>
+        store.count(requestId, principal, true, own === undefined ? undefined : { ...own, limit: own.perMinute }),
+      (admission, principal) => {
+        if (own === undefined || admission.verdict === 'rpm')
+          return toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat');
+        return new ServiceError(
+          'rpm_exceeded',
+          `The limit of ${own.perMinute} requests per minute and key on ${own.name} is reached; wait as Retry-After says.`,
+          { retryAfterSeconds: toRetrySeconds(admission.retryAfterMs) },
+        );
+      },
+    );
 }
 
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);

@@ -11,8 +11,11 @@ import { contextOf } from './request-context.ts';
 /** Names that ioredis gives to a server that is away. */
 const REDIS_AWAY: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 
-/** ioredis throws plain errors for these. */
-const FAULT_MESSAGES = /^(Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E)/;
+/** ioredis throws plain errors for these; the last line is of its cluster client. */
+const FAULT_MESSAGES = new RegExp(
+  "^(?:Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E|" +
+    "Too many Cluster redirections|Cluster isn't ready|None of startup nodes|No sharded subscriber|No subscriber)",
+);
 
 /** What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script. */
 const REDIS_UNABLE = /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS) /;

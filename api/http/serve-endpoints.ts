@@ -8,6 +8,7 @@ import { familyOf } from '../contract/define-endpoint.ts';
 import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
+import type { OwnLimit } from '../admission/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createLargeBodies } from './large-bodies.ts';
@@ -20,7 +21,8 @@ export interface Guards {
   authenticate: RequestHandler;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
-  countRequest: RequestHandler;
+  /** Takes one of the rpm, and of the endpoint's own limit. */
+  countRequest: (own?: OwnLimit) => RequestHandler;
   countLookup: RequestHandler;
   /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
@@ -88,11 +90,16 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  const counts: Record<Endpoint['counts'], RequestHandler[]> = {
-    request: [guards.countRequest],
-    lookup: [guards.countLookup],
-    admission: [guards.refuseEarly],
-  };
+  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): RequestHandler {
+    switch (counts) {
+      case 'request':
+        return guards.countRequest(perMinute === undefined ? undefined : { name: `${method} ${path}`, perMinute });
+      case 'lookup':
+        return guards.countLookup;
+      case 'admission':
+        return guards.refuseEarly;
+    }
+  }
   const readers = createBodyReaders(guards.bodies);
 
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
@@ -101,7 +108,7 @@ export function serveEndpoints<Deps>(
     return [
       guards.authenticate,
       ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
-      ...counts[count],
+      countsOf(endpoint),
       ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : readers[body.kind]]),
       ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
       async (req, res) => {

@@ -12,6 +12,7 @@ import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
 import { median } from './cases.ts';
 import { figure, formatTable } from './format-table.ts';
+import { SENTENCE, textOf } from './sample-text.ts';
 
 /** One step of a request, alone in this process. */
 interface Piece {
@@ -21,28 +22,12 @@ interface Piece {
   times: number;
 }
 
-/** Ordinary text of a support conversation, so that words of the lexicon begin as often as they do in practice. */
-const SENTENCES = [
-  'Explain in a few plain sentences how a river finds its way from a spring to the sea. ',
-  'The customer wrote twice about the invoice of 3 March (no. 48113) and asked when the refund of $49.90 would arrive. ',
-  'Our team has checked the order, and the parcel left the warehouse on Tuesday; the carrier says it will take a day more. ',
-  '- first item: the battery lasts 18 hours\n- second item: it weighs 1.2 kg\n\n',
-  'const total = items.reduce((sum, item) => sum + item.price * item.count, 0);\n',
-  'Könnten Sie uns bitte die Rechnung noch einmal schicken? Vielen Dank für Ihre Mühe! ',
-];
-
-function textOf(bytes: number): string {
-  let text = '';
-  for (let index = 0; text.length < bytes; index += 1) text += SENTENCES[index % SENTENCES.length] ?? '';
-  return text.slice(0, bytes);
-}
-
 const CLIENTS = 32;
 
 function callInput(url: string, model: string, stream: boolean, moderator: ReturnType<typeof createLocalModerator>) {
   const signal = new AbortController().signal;
   setMaxListeners(0, signal);
-  const messages: ChatMessage[] = [{ role: 'user', content: SENTENCES[0] ?? '' }];
+  const messages: ChatMessage[] = [{ role: 'user', content: SENTENCE }];
   const input: ProviderCallInput = {
     envelope: {
       ...{ requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', mode: 'live', endpoint: 'chat', tier: 'mobius' },

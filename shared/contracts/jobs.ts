@@ -1,14 +1,18 @@
 import Joi from 'joi';
 
 import type { ChatRequest, Tier } from './chat-request.ts';
-import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
+import type { KeyMode } from './space.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
 export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
-export const KEY_MODES = ['live', 'test'] as const;
-export type KeyMode = (typeof KEY_MODES)[number];
+
+/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
+export interface IdempotencyName {
+  name: string;
+  fingerprint: string;
+}
 
 /**
  * What a worker needs beside the request record, kept in Redis until the request ends. It carries the tenant's

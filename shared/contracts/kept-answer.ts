@@ -1,4 +1,5 @@
-import type { KeyMode } from './jobs.ts';
+import type { IdempotencyName } from './jobs.ts';
+import type { KeyMode } from './space.ts';
 
 /**
  * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put
@@ -10,12 +11,6 @@ export interface EndedAnswer {
   fields: Record<string, string>;
   /** Last sequence number and payload of each entry, in order (shared/contracts/events.ts). */
   entries: { lastSeq: number; payload: string }[];
-}
-
-/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
-export interface IdempotencyName {
-  name: string;
-  fingerprint: string;
 }
 
 /** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */

@@ -2,7 +2,8 @@ import Joi from 'joi';
 
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { Endpoint, KeyMode } from './jobs.ts';
+import type { Endpoint } from './jobs.ts';
+import type { KeyMode } from './space.ts';
 
 /** What a finished request owes the book: one outbox entry, at most one ledger entry. */
 export interface SettlementRecord {

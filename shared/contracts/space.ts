@@ -1,4 +1,5 @@
-import type { KeyMode } from './jobs.ts';
+export const KEY_MODES = ['live', 'test'] as const;
+export type KeyMode = (typeof KEY_MODES)[number];
 
 /**
  * A tenant's live things, or its test things. The two are apart (docs/spec/contract.md section 8, Test keys): whoever

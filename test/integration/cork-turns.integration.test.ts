@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
-import type { ConnectionRole } from '../../shared/infra/redis/connection.ts';
+import type { ConnectionRole } from '../../shared/infra/redis/cluster-client.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import { openTestRedis, redisUrl, uniqueName } from '../support/stores.ts';
 

@@ -159,6 +159,17 @@ it('books what is owed under the pseudonym', async () => {
   expect(await gate.nameOf(live(), 'neighbour', SEQ + 1)).toBe('neighbour');
 });
 
+it('stands in front of the requests of one mode where the deletion is of that mode alone', async () => {
+  const test = () => ({ tenantId, mode: 'test' }) as const;
+  await erasures.mark(test(), pseudonyms.of(tenantId, 'pupil'), { seq: SEQ, now: Date.now() });
+
+  expect([await gate.isErased(test(), 'pupil', SEQ), await gate.isErased(live(), 'pupil', SEQ)]).toEqual([true, false]);
+  await erasures.mark(test(), undefined, { seq: SEQ, now: Date.now() });
+  expect([await gate.isErased(test(), 'x', SEQ), await gate.isErased(live(), 'x', SEQ)]).toEqual([true, false]);
+  await markTenant();
+  expect(await gate.isErased(live(), 'x', SEQ)).toBe(true);
+});
+
 it('keeps to the latest of several deletions', async () => {
   await markEntity(SEQ + 5);
   await markEntity(SEQ);

@@ -61,7 +61,10 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     try {
       return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
     } catch (error) {
-      log.error('The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?', { error });
+      log.error(
+        'The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?',
+        { error },
+      );
       return undefined;
     }
   }

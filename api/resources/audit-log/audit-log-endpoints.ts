@@ -1,4 +1,4 @@
-import { KEY_MODES } from '../../../shared/contracts/jobs.ts';
+import { KEY_MODES } from '../../../shared/contracts/space.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';

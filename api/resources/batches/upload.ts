@@ -12,6 +12,8 @@ import type { BatchLine } from './to-line.ts';
 /** What is in memory of an upload, beside the line that arrives. */
 const GROUP_LINES_MAX = 200;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+/** A row without its text. */
+const ROW_BYTES = 512;
 
 /** The pauses double from the first to the last: a quarter of an hour in all. */
 const TAKE_BACK_AGAIN_MS = 250;
@@ -72,6 +74,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
   let isStored = false;
   let total = 0;
   let failed = 0;
+  let totalBytes = 0;
   let group: BatchLineRow[] = [];
   let groupBytes = 0;
 
@@ -84,7 +87,9 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       isStored = true;
       await batches.insert(batch);
     }
-    if (lines.length > 0) await batches.addLines(lines);
+    for (let from = 0; from < lines.length; from += GROUP_LINES_MAX) {
+      await batches.addLines(lines.slice(from, from + GROUP_LINES_MAX));
+    }
   }
 
   /** In the background after the first try: the store that failed the upload mostly fails this as well, for a while. */
@@ -105,9 +110,12 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
     async add(line) {
       const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
       const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
-      if (isFull && group.length > 0) await store();
+      // A batch without a valid request is refused: nothing of it is stored.
+      const willRun = failed < total || !('error' in line);
+      if (isFull && willRun && group.length > 0) await store();
       group.push(toRow(batch, total, line));
       groupBytes += bytes;
+      totalBytes += bytes;
       total += 1;
       if ('error' in line) failed += 1;
     },
@@ -124,7 +132,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       }
       // Where this fails it may have started all the same: then it runs, and else it is removed like one that broke off.
       const row = await batches.start(tenantId, batchId, {
-        ...{ total, failed },
+        ...{ total, failed, bytes: totalBytes },
         ...(metadataJson === undefined ? {} : { metadataJson }),
         ...(startedUnder === undefined ? {} : { startedUnder }),
       });
@@ -134,7 +142,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
 
-    heldBytes: () => groupBytes,
+    heldBytes: () => groupBytes + group.length * ROW_BYTES,
 
     discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };

@@ -26,7 +26,7 @@ const createExport = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create an export of data',
-  description: `Of one entity, or of the whole tenant. A tenant has at most ${OPEN_EXPORTS_MAX} exports in progress (409).`,
+  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_EXPORTS_MAX} of each are in progress (409).`,
   body: jsonBody('NewComplianceExport', newExportSchema),
   answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
   examples: {
@@ -45,7 +45,7 @@ const createExport = defineEndpoint({
   },
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, { res, principal }, deps.clock.now());
-    const before = await startedBefore(deps, res, job);
+    const before = await startedBefore(deps, { res, principal }, job);
     if (before === undefined && (await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
       throw new ServiceError(
         'conflict',

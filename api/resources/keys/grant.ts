@@ -1,4 +1,4 @@
-import type { KeyMode } from '../../../shared/contracts/jobs.ts';
+import type { KeyMode } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeyRow, KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
-import type { KeyMode } from '../../../shared/contracts/jobs.ts';
+import type { KeyMode } from '../../../shared/contracts/space.ts';
 import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';

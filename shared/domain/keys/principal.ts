@@ -1,5 +1,5 @@
 import type { Tier } from '../../contracts/chat-request.ts';
-import type { KeyMode } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
 
 /** Who calls: a key and what its tenant allows it, resolved to final numbers. */

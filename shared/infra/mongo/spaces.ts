@@ -1,4 +1,4 @@
-import type { KeyMode } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 import type { SearchedSpace, Space } from '../../contracts/space.ts';
 
 /**

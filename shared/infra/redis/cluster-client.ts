@@ -1,7 +1,6 @@
 import { Cluster } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
 
-import type { ConnectionRole } from './connection.ts';
 import { corkTurns } from './cork-turns.ts';
 
 /**
@@ -14,6 +13,12 @@ export const BLOCKED_MS = 12_000;
 /** Connections that ask for nothing hear of a fail-over by this: those of subscribers above all. */
 export const LOOK_EVERY_MS = 2_000;
 const CLOSED = 'Connection is closed.';
+
+/**
+ * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
+ * `subscriber`: pub/sub only, never shared.
+ */
+export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /** `replyMapping` would be part of a client's type. */
 export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;

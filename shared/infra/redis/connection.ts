@@ -3,8 +3,9 @@ import type { Cluster } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
 import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
-import type { NodeOptions } from './cluster-client.ts';
+import type { ConnectionRole, NodeOptions } from './cluster-client.ts';
 import { corkTurns } from './cork-turns.ts';
+import { assertSuitable } from './suitable-server.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
@@ -23,7 +24,7 @@ export async function openRedis(
     }),
   );
   await connectRedis(redis);
-  await assertSuitable(redis);
+  for (const advice of await assertSuitable(redis)) log.warn(advice);
   const subscriber = createRedis(url, 'subscriber');
   closer.defer('subscriber', () => {
     subscriber.disconnect();
@@ -46,12 +47,6 @@ export async function openRedis(
 }
 
 export type RedisClient = Redis | Cluster;
-
-/**
- * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
- * `subscriber`: pub/sub only, never shared.
- */
-export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /**
  * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s
@@ -185,28 +180,4 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   throw new Error('Redis does not answer; check REDIS_URL and that the server runs and accepts connections.', {
     cause: lastError,
   });
-}
-
-/** The scripts say by flags what may run in a full Redis, which older servers do not read. */
-const MAJOR_VERSION_MIN = 7;
-
-/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
-export function faultOfServer(info: string): string | undefined {
-  const version = /redis_version:(\S+)/.exec(info)?.[1];
-  if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
-    return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
-  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
-  if (policy === undefined || policy === 'noeviction') return undefined;
-  // A server that evicts keys would lose holds and streams.
-  return `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`;
-}
-
-/** Throws where the server is not one that this service can run on. */
-export async function assertSuitable(client: RedisClient): Promise<void> {
-  const servers = client instanceof Redis ? [client] : client.nodes('master');
-  const infos = await Promise.all(
-    servers.map(async (server) => `${await server.info('server')}\n${await server.info('memory')}`),
-  );
-  const fault = infos.map(faultOfServer).find((each) => each !== undefined);
-  if (fault !== undefined) throw new Error(fault);
 }

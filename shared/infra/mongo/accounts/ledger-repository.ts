@@ -3,7 +3,8 @@ import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { FinishReason } from '../../../contracts/events.ts';
-import type { Endpoint, KeyMode } from '../../../contracts/jobs.ts';
+import type { Endpoint } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
@@ -26,6 +26,8 @@ export interface BatchRow {
   metadataJson?: string;
   /** Lines; 0 until all of them have arrived. */
   total: number;
+  /** Of its valid lines as they are stored; absent until they have arrived. */
+  bytes?: number;
   completed: number;
   failed: number;
   waitingFor: BatchWait | null;
@@ -86,6 +88,7 @@ const batchSchema = new Schema<BatchRow>(
     status: required,
     metadataJson: text,
     total: count,
+    bytes: number,
     completed: count,
     failed: count,
     waitingFor: { type: String, default: null },
@@ -137,7 +140,7 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
 /** What is known of a batch once all of it has arrived. */
-type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
+type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
@@ -154,6 +157,8 @@ export interface BatchRepository {
   find(space: Space, batchId: string): Promise<BatchRow | undefined>;
   /** How many batches of a space have not ended. */
   countOpen(space: Space, shard: number): Promise<number>;
+  /** What all batches of a tenant hold, ended ones included. */
+  stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
   /** One row more than the limit; none that broke off while it arrived. */
   list(space: Space, query: ListQuery): Promise<BatchRow[]>;
   /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
@@ -229,6 +234,14 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
 
     // By the index of those who run batches, which has open ones only.
     countOpen: (space, shard) => batches.countDocuments({ openShard: shard, ...inSpace(space) }),
+
+    async stored(tenantId) {
+      const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
+        { $match: { tenantId } },
+        { $group: { _id: null, lines: { $sum: '$total' }, bytes: { $sum: '$bytes' } } },
+      ]);
+      return sum ?? { lines: 0, bytes: 0 };
+    },
 
     list: (space, query) => listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
 

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
 import { createApiKey } from '../../../domain/keys/api-key.ts';

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';

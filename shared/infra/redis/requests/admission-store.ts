@@ -5,7 +5,7 @@ import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
-import type { IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { IdempotencyName } from '../../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
 import { storedChatJob } from '../../queue/chat-job.ts';
@@ -82,7 +82,8 @@ export interface AdmissionStore {
 
 /** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
 export interface SecondWindow {
-  endpoint: Endpoint | 'batches';
+  /** Names the window. */
+  name: string;
   limit: number;
 }
 
@@ -137,7 +138,7 @@ export function createAdmissionStore(
         keys.blocked(keyId),
         keys.blocked(tenantId),
         own,
-        besides === undefined ? own : keys.throttle(besides.endpoint, keyId),
+        besides === undefined ? own : keys.throttle(besides.name, keyId),
       ],
       [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { faultOfServer, parseRedisUrl } from '../../../../../shared/infra/redis/connection.ts';
+import { parseRedisUrl } from '../../../../../shared/infra/redis/connection.ts';
 
 describe('parseRedisUrl', () => {
   it.each(['redis://127.0.0.1:6379', 'rediss://user:secret@cache.internal:6380/2'])(
@@ -75,15 +75,4 @@ describe('parseRedisUrl', () => {
       expect(() => parseRedisUrl(url)).toThrow(/REDIS_URL/);
     },
   );
-});
-
-describe('a Redis server', () => {
-  it.each([
-    ['redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n', undefined],
-    ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
-    ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
-    ['role:master', undefined],
-  ])('is judged by what it says of itself: %j', (info, fault) => {
-    expect(faultOfServer(info)).toEqual(fault);
-  });
 });
