@@ -159,7 +159,7 @@ export function createAccept(deps: AcceptDeps) {
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // The admission script counts the request.
     claimCount(res);
-    await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
+    if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
     const { retentionMs, kept, hasIntent } = retentionOf(principal, isKept, retention);

@@ -30,6 +30,23 @@ export interface CollectOptions {
   stopping: AbortSignal;
 }
 
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls `act` when `signal` aborts; returns what takes that back. An EventTarget walks all its listeners for each. */
+function onAbort(signal: AbortSignal, act: () => void): () => void {
+  let all = waiting.get(signal);
+  if (all === undefined) {
+    const acts = new Set<() => void>();
+    signal.addEventListener('abort', () => {
+      for (const each of acts) each();
+    });
+    waiting.set(signal, acts);
+    all = acts;
+  }
+  const acts = all.add(act);
+  return () => acts.delete(act);
+}
+
 /** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
   const { shard, requestId, existing, timeoutMs, stopping } = options;
@@ -44,7 +61,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   const timer = setTimeout(() => {
     collected.reject(relayTimeout());
   }, timeoutMs + DEADLINE_MARGIN_MS);
-  const onStopping = () => {
+  const endWait = onAbort(stopping, () => {
     collected.reject(
       new ServiceError(
         'model_unavailable',
@@ -52,10 +69,9 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
         { retryAfterSeconds: 1 },
       ),
     );
-  };
-  stopping.addEventListener('abort', onStopping, { once: true });
+  });
   const stop = () => {
-    stopping.removeEventListener('abort', onStopping);
+    endWait();
     clearTimeout(timer);
   };
   const close = () => {

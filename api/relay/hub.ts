@@ -13,7 +13,8 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 export interface RelayHub {
   /** Where workers send the entries of requests admitted here. */
   channelOf(shard: number): string;
-  /** Must have resolved before a request of this shard is admitted. */
+  /** Whether a request of this shard may be admitted at once; else `ensureShard` must have resolved. */
+  hasShard(shard: number): boolean;
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
@@ -249,6 +250,7 @@ export function createRelayHub(deps: {
 
   return {
     channelOf: (shard) => channel.nameOf(shard),
+    hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
     wipeAtEnd(requestId) {
       if (groups.has(requestId)) wiped.add(requestId);

@@ -27,9 +27,12 @@ export function acceptedKeys(
  * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.
  */
 export function createKeyspace(namespace = 'chat') {
+  const shards = new Map<number, ShardKeys>();
   return {
     shard(shard: number): ShardKeys {
-      return shardKeys(`{${namespace}-${shard}}`);
+      const keys = shards.get(shard) ?? shardKeys(`{${namespace}-${shard}}`);
+      shards.set(shard, keys);
+      return keys;
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: breakerKeys(`{${namespace}-breakers}`),

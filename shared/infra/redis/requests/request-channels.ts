@@ -41,6 +41,8 @@ export interface ChunkChannel {
   nameOf(shard: number): string;
   /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
   subscribe(shard: number): Promise<void>;
+  /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
+  isSubscribed(shard: number): boolean;
   onEntry(listener: EntryListener): void;
   /** Called after every reconnect, when messages may have been missed. */
   onReady(listener: () => void): void;
@@ -50,6 +52,7 @@ export interface ChunkChannel {
 export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
   const names = new Set<string>();
   const subscriptions = new Map<number, Promise<unknown>>();
+  const subscribed = new Set<number>();
   const nameOf = (shard: number) => keyspace.shard(shard).channel(ingressId);
 
   return {
@@ -61,11 +64,16 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
         names.add(nameOf(shard));
         pending = client.isCluster ? client.ssubscribe(nameOf(shard)) : client.subscribe(nameOf(shard));
         subscriptions.set(shard, pending);
-        pending.catch(() => subscriptions.delete(shard));
+        pending.then(
+          () => subscribed.add(shard),
+          () => subscriptions.delete(shard),
+        );
       }
       // A caller waits for it; the subscription itself goes on, for the next caller.
       await inTime(pending);
     },
+
+    isSubscribed: (shard) => subscribed.has(shard),
 
     onEntry(listener) {
       const hear = (message: string) => {

@@ -6,7 +6,7 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
-import type { Script, ScriptReply } from '../scripts.ts';
+import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
@@ -50,33 +50,15 @@ export interface RequestStoreSettings {
 /** A rollback takes back claim and text; another one meanwhile is one more. */
 const REPAIRS_MAX = 5;
 
-/**
- * Commands that share a write are given up by ioredis when the connection ends in the middle of their answers; others
- * it sends again by itself. Each of these scripts may be sent twice, so none is given up.
- */
-function repeatable(script: Script): Script {
-  return async (keys, args) => {
-    for (;;) {
-      try {
-        return await script(keys, args);
-      } catch (error) {
-        if (!(error instanceof Error && error.name === 'AbortError')) throw error;
-      }
-    }
-  };
-}
-
 export function createRequestStore(
   client: RedisClient,
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
+  const claim = defineScript(client, 'claim', ['window', 'account']);
   const append = createCommonAppend(client, keyspace);
-  const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(
-    defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']),
-  );
+  const renew = defineScript(client, 'renew', ['window', 'account']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
