@@ -52,6 +52,9 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
 const SMALL_BYTES = 256 * 1024;
 const SMALL_SENT_BYTES = 64 * 1024;
 
+/** Each part that comes out costs a turn of the event loop. */
+const CHUNK_BYTES = 1024 * 1024;
+
 const slowly = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) } as const;
 
 function isTooLarge(fault: unknown): boolean {
@@ -82,7 +85,7 @@ export async function inflateLarge(
 ): Promise<Buffer> {
   const most = Math.min(limit.bytes, GROWTH_FREE_BYTES + GROWTH_MAX * body.length);
   try {
-    return await slowly[encoding](body, { maxOutputLength: most });
+    return await slowly[encoding](body, { maxOutputLength: most, chunkSize: CHUNK_BYTES });
   } catch (fault) {
     if (!isTooLarge(fault)) throw unreadable(fault);
     assertGrowth(body.length, most + 1, limit);

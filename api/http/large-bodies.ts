@@ -1,11 +1,13 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** Bodies that may wait for their turn: a turn takes some 0.1 s, and as long a pause follows. */
+/** Bodies that may wait for their turn: a turn takes some 0.1 s, and a pause follows. */
 const TENANT_WAITING_MAX = 16;
 const WAITING_MAX = 64;
 const RETRY_SECONDS = 5;
-/** A machine that stood still for a while is no reason to stand still for as long again. */
-const PAUSE_MS_MAX = 300;
+/** What is left to others is so much more than what large bodies take. */
+const PAUSE_RATIO = 3;
+/** A machine that stood still for a while is no reason to stand still for longer. */
+const PAUSE_MS_MAX = 500;
 
 /** Work on bodies that take tens of milliseconds each to inflate and parse. */
 export interface LargeBodies {
@@ -14,8 +16,8 @@ export interface LargeBodies {
 }
 
 /**
- * One body at a time, tenants in turn, and after each as long a pause as it took: however many large bodies come, they
- * take half of the process's time at most, and the memory of one.
+ * One body at a time, tenants in turn, and after each a pause three times as long as it took: however many large bodies
+ * come, they take a quarter of the process's time at most, and the memory of a few.
  */
 export function createLargeBodies(): LargeBodies {
   /** Tenants in the order of their turns, with what waits. */
@@ -39,7 +41,7 @@ export function createLargeBodies(): LargeBodies {
     for (let work = next(); work !== undefined; work = next()) {
       const startedAt = performance.now();
       await work();
-      const pauseMs = Math.min(PAUSE_MS_MAX, performance.now() - startedAt);
+      const pauseMs = Math.min(PAUSE_MS_MAX, PAUSE_RATIO * (performance.now() - startedAt));
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
     isRunning = false;

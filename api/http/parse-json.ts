@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /** Throws on bytes that are not UTF-8: replacing them would change what the caller wrote. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -61,18 +63,33 @@ function decode(json: Buffer): string | undefined {
   }
 }
 
-/**
- * Parses JSON from outside, nested at most `JSON_DEPTH_MAX` deep. `valuesMax` limits the values of a large text: a
- * million small ones take seconds.
- */
-export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
-  const excess = excessOf(json, json.length > COUNTED_FROM_BYTES ? valuesMax : Infinity);
-  if (excess !== undefined) return { kind: excess };
-  const text = decode(json);
+function parseText(text: string | undefined): ParsedJson {
   if (text === undefined) return { kind: 'not utf-8' };
   try {
     return { kind: 'value', value: JSON.parse(text) };
   } catch {
     return { kind: 'not json' };
   }
+}
+
+/**
+ * Parses JSON from outside, nested at most `JSON_DEPTH_MAX` deep. `valuesMax` limits the values of a large text: a
+ * million small ones take seconds.
+ */
+export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
+  const excess = excessOf(json, json.length > COUNTED_FROM_BYTES ? valuesMax : Infinity);
+  return excess === undefined ? parseText(decode(json)) : { kind: excess };
+}
+
+/** The same for a large text: each step takes tens of milliseconds, so other requests run in between. */
+export async function parseLargeJson(json: Buffer, valuesMax: number): Promise<ParsedJson> {
+  await nextTurn();
+  const excess = excessOf(json, valuesMax);
+  if (excess !== undefined) return { kind: excess };
+  await nextTurn();
+  const text = decode(json);
+  await nextTurn();
+  const parsed = parseText(text);
+  await nextTurn();
+  return parsed;
 }

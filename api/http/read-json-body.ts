@@ -1,5 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -7,7 +5,7 @@ import type { BodyBudget } from './body-budget.ts';
 import { encodingOf, inflateLarge, inflateSmall } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { JSON_DEPTH_MAX, parseJson } from './parse-json.ts';
+import { JSON_DEPTH_MAX, parseJson, parseLargeJson } from './parse-json.ts';
 import { readBody } from './read-body.ts';
 import { contextOf } from './request-context.ts';
 
@@ -52,17 +50,14 @@ export interface BodyDeps {
   largeBodies: LargeBodies;
 }
 
-/** Joining, parsing and checking a larger body takes tens of milliseconds each, so other requests run in between. */
+/** Joining, parsing and checking a larger body takes tens of milliseconds each: it waits for its turn. */
 const LARGE_BYTES = 1024 * 1024;
 
 async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Promise<unknown> {
   if (body.length === 0) {
     throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
   }
-  const isLarge = body.length > LARGE_BYTES;
-  if (isLarge) await nextTurn();
-  const parsed = parseJson(body, valuesMax);
-  if (isLarge) await nextTurn();
+  const parsed = body.length > LARGE_BYTES ? await parseLargeJson(body, valuesMax) : parseJson(body, valuesMax);
   switch (parsed.kind) {
     case 'value':
       return parsed.value;

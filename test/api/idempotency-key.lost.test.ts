@@ -115,6 +115,14 @@ const CREATIONS: [string, Creation][] = [
       count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
     },
   ],
+  [
+    'whole-deletion',
+    {
+      path: '/compliance/deletions',
+      body: { scope: 'tenant' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
 ];
 
 async function expectOne(what: string, { path, body, count }: Creation): Promise<void> {

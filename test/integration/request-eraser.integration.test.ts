@@ -108,13 +108,22 @@ it('frees an Idempotency-Key that only MongoDB knew, unless it stands for anothe
   expect(await lab.redis.exists(idempotency('taken'))).toBe(1);
 });
 
-it('finds every request of a shard, and settlements that wait', async () => {
-  const requests = await Promise.all([lab.admit(), lab.admit(), lab.admit()]);
-  const [ended] = requests;
-  await end(ended);
+async function idsOf(batches: AsyncIterable<string[]>): Promise<string[]> {
   const found = new Set<string>();
-  for await (const ids of traces.all(SHARD)) for (const id of ids) found.add(id);
-  expect([...found].sort()).toEqual(requests.map(({ requestId }) => requestId).sort());
+  for await (const ids of batches) for (const id of ids) found.add(id);
+  return [...found].sort();
+}
+
+it('finds every request of a tenant, those of a shard that have not ended, and settlements that wait', async () => {
+  const principal = await lab.tenant();
+  const [ended, open] = await Promise.all([lab.admit({ principal }), lab.admit({ principal })]);
+  const foreign = await lab.admit({ principal: await lab.tenant() });
+  await end(ended);
+  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void');
+
+  const own = [ended.requestId, open.requestId, 'req_nobodys'].sort();
+  expect(await idsOf(traces.all(SHARD, principal.tenantId))).toEqual(own);
+  expect(await idsOf(traces.open(SHARD))).toEqual([open.requestId, foreign.requestId].sort());
 
   const outbox = createOutboxSearch(lab.redis, lab.keyspace);
   expect(await outbox.find(SHARD, ({ requestId }) => requestId === ended.requestId)).toMatch(/^\d+-\d+$/);

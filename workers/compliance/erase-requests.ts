@@ -77,10 +77,10 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
 
   /** What Redis itself knows of them, and what MongoDB does, some at a time; one may come more than once. */
-  async function* requestsOf(subject: DeletedSubject): AsyncGenerator<KnownRequest[]> {
+  async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
     const { tenantId, shard, entityId } = subject;
     if (entityId === undefined) {
-      for await (const ids of traces.all(shard)) yield ids.map((requestId) => ({ requestId }));
+      for await (const ids of traces[which](shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
     } else {
       const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
       for (let from = 0; from < ids.length; from += AT_ONCE)
@@ -126,7 +126,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     async end(subject, seq, hands) {
       const { shard } = subject;
       const open = new Set<string>();
-      for await (const requests of requestsOf(subject)) {
+      for await (const requests of requestsOf(subject, 'open')) {
         hands.signal.throwIfAborted();
         const ids = requests.map(({ requestId }) => requestId);
         const found = (await traces.look(shard, ids)).filter(
@@ -165,7 +165,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     async erase(subject, seq, hands) {
       const { shard } = subject;
       let erased = 0;
-      for await (const requests of requestsOf(subject)) {
+      for await (const requests of requestsOf(subject, 'all')) {
         hands.signal.throwIfAborted();
         const outcomes = await Promise.all(requests.map((request) => traces.erase(shard, subject, request, seq)));
         erased += outcomes.filter((outcome) => outcome === 'erased').length;

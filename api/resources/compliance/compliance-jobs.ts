@@ -3,6 +3,7 @@ import Joi from 'joi';
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
@@ -54,6 +55,9 @@ export const subjectFields = {
   entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
 };
 
+/** More than a tenant may have. */
+export const OPEN_LISTED_MAX = 1_000;
+
 /** Throws `invalid_request`. */
 function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefined {
   if (scope === 'entity' && entityId === undefined) {
@@ -97,15 +101,25 @@ export async function startedBefore(
   return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
 }
 
-/** Stores a job, unless an earlier run did, and queues it. */
+/** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
+async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
+  const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  const first = open.find(({ scope }) => scope === 'tenant');
+  const which =
+    first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;
+  return new ServiceError('conflict', `${which} is not complete; wait for it, then ask again if you still need to.`);
+}
+
+/** Stores a job, unless an earlier run did, and queues it. Throws `conflict`. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
   before: ComplianceJobRow | undefined,
   actor: Actor,
 ): Promise<void> {
-  const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  if (before === undefined) await compliance.jobs.insert(job);
+  const { _id: jobId, tenantId, mode = 'live', kind, scope, entityId, entityHash } = job;
+  if (before === undefined && !(await compliance.jobs.insert(job)))
+    throw await wholeTenantConflict(compliance, { tenantId, mode });
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.

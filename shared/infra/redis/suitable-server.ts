@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-
-import type { RedisClient } from './connection.ts';
+import type { Cluster } from 'ioredis';
 
 /** The scripts say by flags what may run in a full Redis, which older servers do not read. */
 const MAJOR_VERSION_MIN = 7;
@@ -31,7 +30,7 @@ export function adviceOnServer(info: string): string | undefined {
 }
 
 /** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
-export async function assertSuitable(client: RedisClient): Promise<string[]> {
+export async function assertSuitable(client: Redis | Cluster): Promise<string[]> {
   const servers = client instanceof Redis ? [client] : client.nodes('master');
   const infos = await Promise.all(
     servers.map(async (server) => {

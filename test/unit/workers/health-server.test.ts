@@ -13,8 +13,9 @@ afterEach(() => {
 
 /** The status of `/metrics` as a caller behind a proxy sees it. */
 async function statusFor(access: MetricsAccess, headers: Record<string, string>): Promise<number> {
+  const check = () => Promise.resolve({ ready: true, checks: {} });
   const worker = {
-    readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
+    readiness: { check, details: check },
     metrics: { contentType: 'text/plain', render: () => Promise.resolve('up 1\n') },
   };
   const server = createHealthServer(() => worker, access);

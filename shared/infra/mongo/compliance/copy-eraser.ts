@@ -130,11 +130,11 @@ export function createCopyEraser(connection: Connection): CopyEraser {
       const ofEntity = { ...ofEntities, ...(entityId === undefined ? {} : { entityId }) };
       await jobs.updateMany(
         { ...ofTenant, status: 'in_progress' },
-        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $inc: { claim: 1 } },
+        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $unset: { turn: 1 }, $inc: { claim: 1 } },
       );
       await jobs.updateMany(
         { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
-        { $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now }, $inc: { claim: 1 } },
+        { $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now }, $unset: { turn: 1 }, $inc: { claim: 1 } },
       );
       const named = { entityId: entityId ?? { $exists: true } };
       await hideNames({ ...ofEntity, ...named }, names);

@@ -26,8 +26,13 @@ type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 /** Finds and erases what requests have left in Redis, for deletions. */
 export interface RequestEraser {
   ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
-  /** Ids of all requests of a shard that Redis knows, in batches; one may come twice. */
-  all(shard: number): AsyncIterable<string[]>;
+  /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
+  open(shard: number): AsyncIterable<string[]>;
+  /**
+   * Ids of a tenant's requests that Redis knows, in batches; one may come twice. Those of which nobody knows whose they are
+   * are among them. Reads a field of every record of the shard.
+   */
+  all(shard: number, tenantId: string): AsyncIterable<string[]>;
   look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
   /**
    * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
@@ -44,6 +49,7 @@ const UNLIST_AT_ONCE = 1_000;
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
   const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
+  const ofTenant = defineScript(client, 'of-tenant');
 
   async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
     const record = keyspace.shard(shard).record(requestId);
@@ -63,14 +69,22 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
     ofEntity: (shard, tenantId, pseudonym) =>
       client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
 
-    async *all(shard) {
+    async *open(shard) {
+      const ids = await client.zrange(keyspace.shard(shard).inflight, '0', '-1');
+      for (let from = 0; from < ids.length; from += SCAN_COUNT) yield ids.slice(from, from + SCAN_COUNT);
+    },
+
+    async *all(shard, tenantId) {
       const prefix = keyspace.shard(shard).record('');
       const nodes = client instanceof Cluster ? client.nodes('master') : [client];
       for (const node of nodes) {
         for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
           // ioredis types a stream's parts as any; SCAN gives names.
           const names = found as string[];
-          if (names.length > 0) yield names.map((name) => name.slice(prefix.length));
+          if (names.length === 0) continue;
+          const places = await ofTenant(names, [tenantId]);
+          const own = Array.isArray(places) ? places.map((place) => names[Number(place) - 1] ?? '') : [];
+          if (own.length > 0) yield own.map((name) => name.slice(prefix.length));
         }
       }
     },
