@@ -4,6 +4,7 @@ import type { Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
+import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
@@ -13,6 +14,7 @@ import { createBodyBudget } from './http/body-budget.ts';
 import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
+import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
@@ -28,6 +30,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, Rep
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
+  refusals: Pick<RefusalWatch, 'note'>;
   countLookup: RequestHandler;
   countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
@@ -141,6 +144,9 @@ export function createApp(deps: AppDeps): Express {
   };
   app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
 
-  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal }));
+  const note = (code: ErrorCode, address: string) => {
+    deps.refusals.note('public', code, address);
+  };
+  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal, note }));
   return app;
 }

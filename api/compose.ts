@@ -7,13 +7,14 @@ import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createBodyStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -33,6 +34,7 @@ import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
+import { createRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -102,7 +104,6 @@ function openQueues({ closer, log, redis, keyspace }: Connections) {
 }
 
 interface AdmissionParts {
-  queues: ReturnType<typeof openQueues>;
   hub: RelayHub;
   pseudonyms: Pseudonyms;
   events: Emitter<AdmissionEvents>;
@@ -112,7 +113,7 @@ interface AdmissionParts {
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
-  const { queues, hub, pseudonyms, events } = parts;
+  const { hub, pseudonyms, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
@@ -124,7 +125,6 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     mongo,
     redis,
     keyspace,
-    queues,
     store: admissionStore,
     accountStore,
     routing,
@@ -136,10 +136,9 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     log,
   });
   const enqueue = createEnqueue({
-    queues,
     clock,
     log,
-    bodies: createBodyStore(redis, keyspace, requestTimeoutMs),
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
   });
@@ -193,6 +192,24 @@ async function openSales(
   return { payment: opened.payment, paymentRoute };
 }
 
+const REFUSALS_TOLD_MS = 60_000;
+
+/** Refused callers, counted at once and logged once a minute. */
+function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+  const watch = createRefusalWatch({
+    log,
+    count: (plane, code) => {
+      refusals.inc({ plane, code });
+    },
+  });
+  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
+  closer.defer('refusals', () => {
+    clearInterval(timer);
+    watch.flush();
+  });
+  return watch;
+}
+
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -208,11 +225,18 @@ export async function composeIngress(
   const guard = createAddressGuard(clock);
   const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
-  const compliance = openCompliance({ ...connections, credentialsKey: config.credentialsKey });
+  const compliance = openCompliance(connections);
   const queues = openQueues(connections);
   const hub = openRelay(connections, stores);
 
-  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
+  const shards = await shardDirectory.list();
+  const boardQueues = shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name)));
+  const metrics = createIngressMetrics({
+    openReaders: hub.size,
+    redisMemoryRatio: memory.ratio,
+    queues: () => readQueues({ ...stores, queues: boardQueues, clock }),
+    workerConcurrency: config.worker.concurrency,
+  });
   const telemetry = createIngressEvents(metrics, log);
   const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
   const readiness = createReadiness({
@@ -221,13 +245,16 @@ export async function composeIngress(
   });
 
   const { pseudonyms } = compliance;
-  const admission = await openAdmission(connections, stores, { queues, hub, pseudonyms, events: telemetry });
+  const admission = await openAdmission(connections, stores, { hub, pseudonyms, events: telemetry });
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
   const early = createEarlyRefusal(admissionStore, clock);
+  const refusals = openRefusalWatch(metrics, connections);
+
   const common = {
     ...stores,
+    refusals,
     keyPrefix: config.keyPrefix,
     events,
     clock,
@@ -254,13 +281,15 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
-  const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     ...common,
-    adminToken: config.adminToken,
+    http: config.http,
+    adminTokens: config.adminTokens,
+    metricsAccess: config.metrics,
+    providerRules: config.providers,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
+    queues: boardQueues,
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });

@@ -9,7 +9,9 @@ import type { BenchOptions } from './bench/options.ts';
 import { runBatchBench } from './bench/run-batch-bench.ts';
 import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
+import { runMicroBench } from './bench/run-micro-bench.ts';
 import { runReconcileBench } from './bench/run-reconcile-bench.ts';
+import { runRivals } from './bench/rivals/run-rivals.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -52,6 +54,10 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
       return runBatchBench(task, options, print, profileFile);
     case 'reconcile':
       return runReconcileBench(task, options, print);
+    case 'micro':
+      return runMicroBench(task, options.rounds, print);
+    case 'rivals':
+      return runRivals(task, options, print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

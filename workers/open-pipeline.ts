@@ -81,9 +81,9 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       events,
       log,
     }),
-    moderate: createModerate({ moderator, clock, events }),
     loadContext: createLoadContext(conversations),
     assemblePrompt: createAssemblePrompt(),
+    moderate: createModerate({ moderator, clock, events }),
     selectRoute: createSelectRoute({ routing, random: Math.random, log }),
     generate: createGenerate({
       adapters: createAdapters(http),
@@ -101,6 +101,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),
       retentionMs: deps.retentionMs,
+      clock,
       log,
     }),
     deleteTurn: createDeleteTurn({ conversations }),

@@ -1,7 +1,9 @@
 import { Router } from 'express';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import { familyOf } from '../contract/define-endpoint.ts';
 import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
@@ -111,8 +113,8 @@ export function serveEndpoints<Deps>(
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -120,18 +122,49 @@ export function serveEndpoints<Deps>(
   return route(endpoints, chainOf, guards.identify);
 }
 
-/** Serves the endpoints of the administration; the token has been checked before. */
+/** Writes down what a call of the administration is about to change; see `createAdminAudit`. */
+export interface RecordChanges {
+  begin(req: Request, res: Response, changes: unknown): Promise<(outcome: ChangeOutcome) => Promise<void>>;
+}
+interface ChangeOutcome {
+  status: number;
+  target?: string;
+}
+
+/** A body that its schema refuses changes nothing and is not written down: nobody knows what it holds. */
+function isRefused(body: Operation['body'], input: unknown): boolean {
+  return body?.schema.validate(input, { convert: false }).error !== undefined;
+}
+
+function outcomeOf(outcome: Outcome, res: Response): ChangeOutcome {
+  if (outcome.status === 'sent') return { status: res.statusCode };
+  const { status, body } = outcome;
+  return { status, ...('id' in body && typeof body.id === 'string' ? { target: body.id } : {}) };
+}
+
+/** Serves the endpoints of the administration; the token and its role have been checked before. */
 export function serveAdminEndpoints<Deps>(
   endpoints: Readonly<Record<string, AdminEndpoint<Deps>>>,
   deps: Deps,
+  audit: RecordChanges,
 ): Router {
   const readers = createBodyReaders(createBodyDeps(createBodyBudget()));
-  return route(endpoints, ({ body, handle }) => [
+  return route(endpoints, ({ method, body, handle }) => [
     ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
-      send(res, await handle({ req, res, requestId, actorIn }, deps));
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
+      const isChange = method !== 'GET' && !isRefused(body, req.body);
+      const conclude = isChange ? await audit.begin(req, res, body === undefined ? undefined : req.body) : undefined;
+      try {
+        const outcome = await handle({ req, res, requestId, actorIn }, deps);
+        await conclude?.(outcomeOf(outcome, res));
+        send(res, outcome);
+      } catch (error) {
+        // What another failure has left behind is not known.
+        if (error instanceof ServiceError) await conclude?.({ status: ERRORS[error.code].status });
+        throw error;
+      }
     },
   ]);
 }

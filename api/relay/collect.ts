@@ -16,6 +16,8 @@ export interface Collector {
   /** Resolves with the JSON text of the complete answer; throws what ended the request instead. */
   answer(head: AnswerHead): Promise<string>;
   close(): void;
+  /** The request was not admitted. */
+  abandon(): void;
 }
 
 export interface CollectOptions {
@@ -38,7 +40,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     literals.push(...entry.deltas);
     if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
   };
-  const reader = hub.open(shard, requestId, onEntry, { existing });
+  const reader = hub.open(shard, requestId, onEntry, { existing, isAwaited: existing !== true });
   const timer = setTimeout(() => {
     collected.reject(relayTimeout());
   }, timeoutMs + DEADLINE_MARGIN_MS);
@@ -52,9 +54,12 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     );
   };
   stopping.addEventListener('abort', onStopping, { once: true });
-  const close = () => {
+  const stop = () => {
     stopping.removeEventListener('abort', onStopping);
     clearTimeout(timer);
+  };
+  const close = () => {
+    stop();
     reader.close();
   };
   res.once('close', close);
@@ -63,7 +68,12 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
 
   return {
     close,
+    abandon() {
+      stop();
+      reader.abandon();
+    },
     async answer(head) {
+      reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);
       if (error !== undefined) throw error;

@@ -44,6 +44,8 @@ export interface Forwarder {
    */
   forward(head: AnswerHead): Promise<void>;
   close(): void;
+  /** The request was not admitted. */
+  abandon(): void;
 }
 
 /** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
@@ -62,7 +64,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (write === undefined) early.push(entry);
     else write(entry);
   };
-  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq });
+  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq, isAwaited: existing !== true });
 
   function commit(): void {
     if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
@@ -93,10 +95,14 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     else done.reject(relayTimeout());
   }, timeoutMs + marginMs);
 
-  function close(): void {
+  function stop(): void {
     clearInterval(ping);
     clearTimeout(deadline);
     writer.close();
+  }
+
+  function close(): void {
+    stop();
     reader.close();
     done.resolve(undefined);
   }
@@ -108,7 +114,13 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
 
   return {
     close,
+    abandon() {
+      stop();
+      reader.abandon();
+      res.off('close', close);
+    },
     async forward(head) {
+      reader.confirm();
       const sse = createSseWriter(head);
       const onEntry = (entry: StreamEntry): void => {
         const { terminal } = entry;

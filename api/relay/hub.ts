@@ -17,6 +17,8 @@ export interface RelayHub {
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
+  /** Has Redis's copy of a request's answer deleted once every reader here has the end; call it with a reader open. */
+  wipeAtEnd(requestId: string): void;
   /** Number of open readers. */
   size(): number;
   close(): void;
@@ -27,10 +29,16 @@ export interface ReadFrom {
   fromSeq?: number;
   /** The stream may have begun: what is there is read at once. */
   existing?: boolean | undefined;
+  /** The request may not be admitted yet: until `confirm` nobody asks Redis whether it knows the request. */
+  isAwaited?: boolean;
 }
 
 export interface Reader {
   close(): void;
+  /** The request was admitted. */
+  confirm(): void;
+  /** As `close`, without a word to Redis: the request was not admitted. */
+  abandon(): void;
   /** Stops calling back until `resume`; what comes meanwhile stays in Redis. */
   pause(): void;
   resume(): void;
@@ -51,6 +59,8 @@ interface OpenReader {
   /** The stream may have events that it has not seen. */
   isBehind: boolean;
   quietSince: number;
+  /** The request is on its way into Redis, which does not know it yet. */
+  isAwaited: boolean;
 }
 
 /** The readers of one request: what one of them has missed is read once for all. */
@@ -96,12 +106,13 @@ const RENEW_READERS_MS = 5_000;
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
-  records: Pick<RecordStore, 'renewReader' | 'detach'>;
+  records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
 }): RelayHub {
   const { channel, reader: streams, records, log, now } = deps;
   const groups = new Map<string, ReaderGroup>();
+  const wiped = new Set<string>();
 
   /** What was published: handed on at once, unless something before it was missed. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
@@ -132,6 +143,14 @@ export function createRelayHub(deps: {
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
     reader.onEntry(entry);
+    if (reader.ended) wipe(reader);
+  }
+
+  /** What is not wiped, because Redis is away or another ingress reads, expires soon by itself. */
+  function wipe({ shard, requestId }: OpenReader): void {
+    if (!wiped.has(requestId)) return;
+    if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
+      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
   /** Reads what readers of a request have not seen; one read at a time, and one for all of them. */
@@ -193,7 +212,7 @@ export function createRelayHub(deps: {
   /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
   const ignore = () => undefined;
   async function renew({ readers }: ReaderGroup): Promise<void> {
-    const open = [...readers].filter(({ ended }) => !ended);
+    const open = [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
     const [reader] = open;
     if (reader === undefined) return;
     const isKnown = await records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard));
@@ -211,25 +230,35 @@ export function createRelayHub(deps: {
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
-  function close(reader: OpenReader): void {
-    if (reader.closed) return;
+  /** True: it was the request's last one here. */
+  function remove(reader: OpenReader): boolean {
+    if (reader.closed) return false;
     reader.closed = true;
     const readers = groups.get(reader.requestId)?.readers;
     readers?.delete(reader);
-    if (readers?.size !== 0) return;
-    groups.delete(reader.requestId);
-    if (!reader.ended) records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
+    wipe(reader);
+    if (readers?.size !== 0) return false;
+    wiped.delete(reader.requestId);
+    return groups.delete(reader.requestId);
+  }
+
+  function close(reader: OpenReader): void {
+    if (remove(reader) && !reader.ended)
+      records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
 
   return {
     channelOf: (shard) => channel.nameOf(shard),
     ensureShard: (shard) => channel.subscribe(shard),
+    wipeAtEnd(requestId) {
+      if (groups.has(requestId)) wiped.add(requestId);
+    },
     size: () => groups.size,
     close() {
       clearInterval(poll);
       clearInterval(renewal);
     },
-    open(shard, requestId, onEntry, { fromSeq = 1, existing = false } = {}) {
+    open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
       const reader: OpenReader = {
         shard,
         requestId,
@@ -241,6 +270,7 @@ export function createRelayHub(deps: {
         writer: undefined,
         isBehind: false,
         quietSince: now(),
+        isAwaited,
       };
       const group = groups.get(requestId) ?? { shard, requestId, readers: new Set(), isFilling: false };
       group.readers.add(reader);
@@ -249,6 +279,12 @@ export function createRelayHub(deps: {
       return {
         close: () => {
           close(reader);
+        },
+        confirm: () => {
+          reader.isAwaited = false;
+        },
+        abandon: () => {
+          remove(reader);
         },
         pause: () => {
           reader.paused = true;

@@ -6,12 +6,15 @@ export interface LoadSpec {
   /** The whole URL that every request is sent to. */
   url: string;
   headers: Record<string, string>;
-  body: string;
+  /** Clients take them in turn and keep theirs: one entity has one request at a time. */
+  bodies: readonly string[];
   mode: Mode;
   /** Each has a connection of its own and sends its next request when it has read the answer to the last. */
   clients: number;
   /** When nobody sends any more: after a time or a number of requests. */
   until: { seconds: number } | { requests: number };
+  /** Each stream is left after so many events and read on at `url`, followed by its id. */
+  resume?: { url: string; afterEvents: number };
 }
 
 export interface LoadResult {
@@ -21,6 +24,8 @@ export interface LoadResult {
   /** Everything else, by what was wrong. */
   errors: Record<string, number>;
   latencyMs: { p50: number; p95: number; p99: number };
-  /** Until the first byte of the body; for streams only. */
-  firstChunkMs: { p50: number } | undefined;
+  /** Until the first text; for streams only. */
+  firstChunkMs: { p50: number; p99: number } | undefined;
+  /** From leaving a stream to its first byte on the next connection. */
+  resumedMs: { p50: number; p99: number } | undefined;
 }

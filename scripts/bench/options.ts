@@ -2,6 +2,9 @@ import { parseArgs } from 'node:util';
 
 import { readNumber } from '../harness/read-number.ts';
 import type { Mode } from './load-spec.ts';
+import type { Target } from './rivals/contenders.ts';
+import { RIVAL_CASES } from './rivals/rival-cases.ts';
+import type { RivalCase } from './rivals/rival-cases.ts';
 
 type Profiled = 'ingress' | 'worker';
 
@@ -17,15 +20,34 @@ export interface BenchOptions {
   other: OtherBench | undefined;
   /** Ledger entries of the benchmark of reconciliation. */
   rows: number;
+  rivals: RivalsOptions;
 }
 
-type OtherBench = 'batch' | 'usage' | 'reconcile';
+interface RivalsOptions {
+  cases: RivalCase[];
+  /** Of those that this script starts. */
+  systems: string[];
+  /** Servers that run already. */
+  targets: Target[];
+  rounds: number;
+  seconds: number;
+  /** The result becomes part of docs/benchmarks. */
+  isKept: boolean;
+}
+
+type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro' | 'rivals';
+
+const SYSTEMS = ['pass-through', 'portkey', 'floor', 'parley'];
 
 export const USAGE = `npm run bench -- [--quick] [--only complete|stream] [--clients 1,32,128] [--rounds N] [--seconds N]
                 [--profile ingress|worker]
 npm run bench -- batch [--clients 1,8,32] [--rounds N] [--seconds N]   requests beside a batch of 10,000 lines
 npm run bench -- usage                                       GET /usage over a month of 1,000,000 requests
-npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries`;
+npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries
+npm run bench -- micro [--rounds N]                          single steps of a request, each alone in one process
+npm run bench -- --rivals [--cases complete-32,live-100] [--systems ${SYSTEMS.join(',')}]
+                [--target name=URL[,model]] [--rounds N] [--seconds N] [--keep]
+                beside other gateways; the key of a target is in TARGET_KEY_<NAME>; --keep writes to docs/benchmarks`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
@@ -52,24 +74,61 @@ export function parseBenchOptions(args: string[]): BenchOptions {
       seconds: text,
       profile: text,
       rows: { ...text, default: '200000' },
+      rivals: { type: 'boolean', default: false },
+      cases: { ...text, default: RIVAL_CASES.map(({ name }) => name).join(',') },
+      systems: { ...text, default: SYSTEMS.join(',') },
+      target: { ...text, multiple: true, default: [] },
+      keep: { type: 'boolean', default: false },
     },
   });
   const profile = readChoice('profile', values.profile, ['ingress', 'worker'] as const);
   const mode = readChoice('only', values.only, MODES);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
-  const other = readChoice('benchmark', name, ['batch', 'usage', 'reconcile'] as const);
+  const named = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro'] as const);
+  const other = values.rivals ? 'rivals' : named;
   const clients = values.clients ?? usualClients(profile, other);
   const defaults =
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
+  const rounds = readNumber('rounds', values.rounds ?? defaults.rounds, 100);
+  const seconds = readNumber('seconds', values.seconds ?? defaults.seconds, 600);
   return {
     modes: mode === undefined ? [...MODES] : [mode],
     clients: clients.split(',').map((count) => readNumber('clients', count.trim(), CLIENTS_MAX)),
-    rounds: readNumber('rounds', values.rounds ?? defaults.rounds, 100),
-    seconds: readNumber('seconds', values.seconds ?? defaults.seconds, 600),
+    rounds,
+    seconds,
     profile,
     other,
     rows: readNumber('rows', values.rows, ROWS_MAX),
+    rivals: {
+      cases: readList('cases', values.cases, RIVAL_CASES, (kase) => kase.name),
+      systems: readList('systems', values.systems, SYSTEMS, (system) => system),
+      targets: values.target.map((target) => readTarget(target, process.env)),
+      rounds,
+      seconds,
+      isKept: values.keep,
+    },
+  };
+}
+
+function readList<T>(option: string, text: string, known: readonly T[], nameOf: (one: T) => string): T[] {
+  return text.split(',').map((name) => {
+    const found = known.find((one) => nameOf(one) === name.trim());
+    if (found !== undefined) return found;
+    throw new Error(`--${option} takes ${known.map(nameOf).join(', ')}; not "${name.trim()}".`);
+  });
+}
+
+/** A key in the arguments would be in the list of processes. */
+function readTarget(text: string, env: NodeJS.ProcessEnv): Target {
+  const [, name, url, model] = /^([\w-]+)=([^,]+)(?:,(.+))?$/.exec(text) ?? [];
+  if (name === undefined || url === undefined || URL.parse(url) === null)
+    throw new Error(`--target takes name=URL or name=URL,model; not "${text}".`);
+  const key = env[`TARGET_KEY_${name.toUpperCase().replaceAll('-', '_')}`];
+  return {
+    ...{ name, url: url.replace(/\/+$/, '') },
+    ...(model === undefined ? {} : { model }),
+    ...(key === undefined ? {} : { headers: { Authorization: `Bearer ${key}` } }),
   };
 }
 

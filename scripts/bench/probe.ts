@@ -30,8 +30,8 @@ export async function probe(system: System): Promise<Probe> {
 }
 
 async function send(system: System, mode: 'complete' | 'stream'): Promise<string> {
-  const { url, headers, body } = specFor(system, { mode, clients: 1 }, { requests: 1 });
-  const response = await fetch(url, { method: 'POST', headers, body });
+  const { url, headers, bodies } = specFor(system, { mode, clients: 1 }, { requests: 1 });
+  const response = await fetch(url, { method: 'POST', headers, body: bodies[0] ?? '' });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${system.name} answered ${response.status}: ${text}`);
   return text;

@@ -27,7 +27,7 @@ const BODY = JSON.stringify({
 });
 
 export function specFor({ url, headers }: System, { mode, clients }: Case, until: LoadSpec['until']): LoadSpec {
-  return { url: url + PATHS[mode], headers, body: BODY, mode, clients, until };
+  return { url: url + PATHS[mode], headers, bodies: [BODY], mode, clients, until };
 }
 
 async function runLoad(bench: Bench, system: System, kase: Case, until: LoadSpec['until']): Promise<LoadResult> {

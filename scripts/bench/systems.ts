@@ -66,15 +66,16 @@ async function openClient(supervisor: Supervisor, url: string): Promise<RedisCli
 export async function startParley(
   options: SystemOptions,
   nodeArgs: ProcessesOptions['nodeArgs'] = {},
+  { folder = 'parley', workers: count = 1 } = {},
 ): Promise<Parley> {
   const { supervisor, providerUrl, log } = options;
-  const dataDir = join(options.dataDir, 'parley');
+  const dataDir = join(options.dataDir, folder);
   await mkdir(dataDir);
   const redis = await superviseRedis({ supervisor, dataDir, log });
   const mongo = await superviseMongo({ supervisor, dataDir, log });
   const provider = { url: providerUrl, model: options.providerModel ?? PROVIDER_MODEL };
   const urls = { redisUrl: redis.url, mongodbUri: mongo.uri };
-  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, nodeArgs });
+  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, nodeArgs, workers: count });
   const { tenantId, key } = await openTenant(service.admin, 'Benchmark');
   const client = await openClient(supervisor, redis.url);
   const outbox = createOutbox(client, createKeyspace());
@@ -85,7 +86,7 @@ export async function startParley(
     headers: { ...JSON_BODY, Authorization: `Bearer ${key}` },
     pids: {
       ingress,
-      worker: workers[0] ?? 0,
+      ...Object.fromEntries(workers.map((pid, index) => [index === 0 ? 'worker' : `worker ${index + 1}`, pid])),
       Redis: redis.pid,
       ...(mongo.pid === undefined ? {} : { MongoDB: mongo.pid }),
     },

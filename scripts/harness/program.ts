@@ -17,10 +17,12 @@ const LOG_TO_FILES = 'log=$1; shift; exec "$@" >"$log.log" 2>"$log.stderr.log"';
 export interface Program {
   /** As a person calls it: "The ingress". */
   name: string;
-  /** From the root of the project. */
+  /** From the root of the project, or absolute. */
   file: string;
   /** Options of Node.js itself. */
   nodeArgs?: readonly string[];
+  /** The program's own. */
+  args?: readonly string[];
   env: Environment;
   /**
    * `file` takes the standard output; what the program prints as an error is part of the message when it does not
@@ -34,12 +36,12 @@ export interface Program {
 
 /** Starts one of the project's programs as its npm script does, and waits until it can be used. */
 export function startProgram(program: Program): Promise<ServerProcess> {
-  const { name, file, nodeArgs = [], env, log, ready, stopTimeoutMs = STOP_TIMEOUT_MS, signal } = program;
+  const { name, file, nodeArgs = [], args = [], env, log, ready, stopTimeoutMs = STOP_TIMEOUT_MS, signal } = program;
   const [script, path] = 'file' in log ? [LOG_TO_FILE, log.file] : [LOG_TO_FILES, log.files];
   return startServer({
     name,
     command: '/bin/sh',
-    args: ['-c', script, 'sh', path, process.execPath, QUIET, ...nodeArgs, file],
+    args: ['-c', script, 'sh', path, process.execPath, QUIET, ...nodeArgs, file, ...args],
     cwd: ROOT,
     env: { ...ofTheMachine(), ...env },
     ready,

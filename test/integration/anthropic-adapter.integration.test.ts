@@ -54,7 +54,9 @@ describe('the Messages API', () => {
     server.answer((res) => res.writeHead(status, headers).end(body));
   };
   const ask = (more: Partial<ProviderCall> = {}, path = '/v1') =>
-    readEvents(createAdapters(http).anthropic.generate(providerOf('anthropic', server.url + path), callOf(more)));
+    readEvents((sink) =>
+      createAdapters(http).anthropic.generate(providerOf('anthropic', server.url + path), callOf(more), sink),
+    );
 
   it('is called with its own headers at its own path', async () => {
     answers(COMPLETE);

@@ -137,7 +137,9 @@ describe('an OpenAI-compatible server', () => {
     server.answer((res) => res.writeHead(status, { 'content-type': type }).end(body));
   };
   const ask = (stream: boolean, path = '/v1') =>
-    readEvents(createAdapters(http).openai.generate(providerOf('openai', server.url + path), callOf({ stream })));
+    readEvents((sink) =>
+      createAdapters(http).openai.generate(providerOf('openai', server.url + path), callOf({ stream }), sink),
+    );
 
   it.each(STREAMS)('an OpenAI-compatible server streams as %s', async (_server, body, expected) => {
     answers(body);

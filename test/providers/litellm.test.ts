@@ -24,8 +24,8 @@ describe.each(['openai', 'anthropic'] as const)('LiteLLM through the adapter %s'
 
   async function ask(model: string, more: Partial<ProviderCall> = {}, key = setting('TEST_LITELLM_KEY')) {
     const provider = providerOf(kind, `${setting('TEST_LITELLM_URL')}/v1`, key);
-    const { events, failure } = await readEvents(
-      createAdapters(http)[kind].generate(provider, callOf({ model, maxTokens: 50, ...more })),
+    const { events, failure } = await readEvents((sink) =>
+      createAdapters(http)[kind].generate(provider, callOf({ model, maxTokens: 50, ...more }), sink),
     );
     const texts = events.flatMap((event) => (event.kind === 'text' ? event.text : []));
     return { texts, text: texts.join(''), end: events.at(-1), failure };

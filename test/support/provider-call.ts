@@ -1,5 +1,5 @@
 import type { Provider, ProviderKind } from '../../shared/domain/routing/routing.ts';
-import type { ProviderCall, ProviderEvent } from '../../workers/providers/provider.ts';
+import type { ProviderCall, ProviderEvent, ProviderSink } from '../../workers/providers/provider.ts';
 
 export function providerOf(kind: ProviderKind, baseUrl: string, apiKey = 'sk-secret'): Provider {
   return { name: 'p', kind, baseUrl, apiKey, timeoutMs: 1_000, firstTokenTimeoutMs: 1_000, maxRetries: 0 };
@@ -20,13 +20,13 @@ export function callOf(more: Partial<ProviderCall> = {}): ProviderCall {
 
 /** Everything that a call gave, and what it failed with. */
 export async function readEvents(
-  events: AsyncIterable<ProviderEvent>,
+  generate: (sink: ProviderSink) => Promise<void>,
 ): Promise<{ events: ProviderEvent[]; failure?: unknown }> {
-  const read: ProviderEvent[] = [];
+  const events: ProviderEvent[] = [];
   try {
-    for await (const event of events) read.push(event);
-    return { events: read };
+    await generate((event) => events.push(event));
+    return { events };
   } catch (failure) {
-    return { events: read, failure };
+    return { events, failure };
   }
 }

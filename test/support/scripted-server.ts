@@ -6,6 +6,8 @@ export interface ScriptedServer {
   url: string;
   /** Connections that were ever opened. */
   connections(): number;
+  /** Connections that are open. */
+  open(): number;
   /** Requests whose connection the client has closed before the answer was whole. */
   abandoned(): number;
   requests: { url: string; headers: IncomingMessage['headers']; body: string }[];
@@ -18,6 +20,7 @@ export interface ScriptedServer {
 export async function startScriptedServer(): Promise<ScriptedServer> {
   let script: (res: ServerResponse, req: IncomingMessage) => void = (res) => res.end();
   let connections = 0;
+  let open = 0;
   let abandoned = 0;
   const requests: ScriptedServer['requests'] = [];
   const server = createServer((req, res) => {
@@ -32,13 +35,18 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
       if (!res.writableFinished) abandoned += 1;
     });
   });
-  server.on('connection', () => (connections += 1));
+  server.on('connection', (socket) => {
+    connections += 1;
+    open += 1;
+    socket.once('close', () => (open -= 1));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
     url: `http://127.0.0.1:${port}`,
     connections: () => connections,
+    open: () => open,
     abandoned: () => abandoned,
     requests,
     closeIdle: async () => {

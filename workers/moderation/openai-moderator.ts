@@ -1,7 +1,7 @@
-import { readText } from '../../shared/infra/http/http-client.ts';
+import { collectText, createEndpoint } from '../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
-import { endpointUrl, refusalOf, toProviderError } from '../providers/http/call-provider.ts';
+import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
 import { DEFAULT_MODERATION_POLICY, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
@@ -22,11 +22,22 @@ function piecesOf(text: string): string[] {
   return pieces;
 }
 
+const LINE_BREAKS = /\s*[\n\r\u2028\u2029]\s*/gu;
+
+/** A text as it is and, where it has several lines, with spaces in place of the breaks. */
+function readingsOf(text: string): string[] {
+  const asOneLine = text.trim().replaceAll(LINE_BREAKS, ' ');
+  return asOneLine === text.trim() ? [text] : [text, asOneLine];
+}
+
 /** Texts as the inputs of one call or several, in order; what has nothing but white space is not asked about. */
 export function toBatches(texts: readonly string[]): string[][] {
   const batches: string[][] = [];
   let units = 0;
-  for (const piece of texts.filter((text) => text.trim() !== '').flatMap(piecesOf)) {
+  for (const piece of texts
+    .filter((text) => text.trim() !== '')
+    .flatMap(readingsOf)
+    .flatMap(piecesOf)) {
     const batch = batches.at(-1);
     if (batch === undefined || batch.length >= BATCH_TEXTS || units + piece.length > BATCH_UNITS) {
       batches.push([piece]);
@@ -99,17 +110,13 @@ const RETRIES = 1;
 /** The moderation endpoint of OpenAI or of any server that speaks like it. */
 export function createOpenAiModerator(http: HttpClient, options: OpenAiModeratorOptions): Moderator {
   const { apiKey, model, timeoutMs } = options;
-  const url = endpointUrl(options.baseUrl, '/moderations');
   const headers: Record<string, string> = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
+  const endpoint = createEndpoint(endpointUrl(options.baseUrl, '/moderations'), headers);
 
   async function ask(inputs: readonly string[], signal: AbortSignal): Promise<ModerationReport> {
-    try {
-      const answer = await http.post(url, headers, toModerationBody(inputs, model), signal);
-      if (answer.status !== 200) throw await refusalOf(answer);
-      return parseModeration(await readText(answer.body, ANSWER_BYTES_MAX), inputs.length);
-    } catch (error) {
-      throw toProviderError(error, signal);
-    }
+    const answer = collectText(ANSWER_BYTES_MAX);
+    await postToProvider(http, { endpoint, body: toModerationBody(inputs, model), signal }, () => answer.take);
+    return parseModeration(answer.text(), inputs.length);
   }
 
   async function askInTime(inputs: readonly string[], outer: AbortSignal | undefined): Promise<ModerationReport> {

@@ -26,9 +26,28 @@ export type ProviderEvent =
   | { kind: 'text'; text: string }
   | { kind: 'end'; finishReason: 'stop' | 'length' | 'content_filter'; usage: Usage | undefined };
 
-/** Speaks one provider's protocol. Throws a ProviderError; an answer without a finish reason is an error. */
+/** Hears of events while the answer arrives. What it throws ends the call. */
+export type ProviderSink = (event: ProviderEvent) => void;
+
+/** Speaks one provider's protocol. An answer without a finish reason is an error. */
 export interface ProviderAdapter {
-  generate(provider: Provider, call: ProviderCall): AsyncIterable<ProviderEvent>;
+  /**
+   * Resolves at the end of the body, which may come after the answer's own end. Rejects with a ProviderError, the
+   * signal's reason or what `sink` threw.
+   */
+  generate(provider: Provider, call: ProviderCall, sink: ProviderSink): Promise<void>;
+}
+
+/** What is the same in all calls of a provider, made once: the routing table has one object for it while it is unchanged. */
+export function perProvider<T>(make: (provider: Provider) => T): (provider: Provider) => T {
+  const made = new WeakMap<Provider, { value: T }>();
+  return (provider) => {
+    const known = made.get(provider);
+    if (known !== undefined) return known.value;
+    const value = make(provider);
+    made.set(provider, { value });
+    return value;
+  };
 }
 
 /**

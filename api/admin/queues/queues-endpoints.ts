@@ -57,6 +57,11 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
   } satisfies FieldsOf<typeof fields>;
 }
 
+/** The figures of every queue, for the administration and for metrics. */
+export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps) {
+  return Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
+}
+
 const EXAMPLE = {
   id: '0:chat',
   object: 'queue',
@@ -80,8 +85,8 @@ export const queuesEndpoints = {
     query: listQuery,
     answers: { 200: json('A page of queues.', named('QueueList', pageSchema(named('Queue', object(fields))))) },
     examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
-    async handle({ query }, { queues, queueStatistics, clock }: QueuesDeps) {
-      const all = await Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
+    async handle({ query }, deps: QueuesDeps) {
+      const all = await readQueues(deps);
       const page = pageOf(all, query, ({ id }) => id);
       return ok(toListPage(page, query.limit, (queue) => queue));
     },

@@ -86,7 +86,7 @@ const listBatches = defineEndpoint({
   answers: { 200: json('A page of batches.', batchListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BATCH_EXAMPLE) } },
   async handle({ principal, query }, { batches }: BatchesDeps) {
-    return ok(toListPage(await batches.list(principal.tenantId, query), query.limit, toBatchResource));
+    return ok(toListPage(await batches.list(principal, query), query.limit, toBatchResource));
   },
 });
 
@@ -99,7 +99,7 @@ const getBatch = defineEndpoint({
   answers: { 200: json('The batch.', batchSchema) },
   examples: { one: { status: 200, answer: BATCH_EXAMPLE } },
   async handle({ principal, params }, { batches }: BatchesDeps) {
-    return ok(toBatchResource(found(await batches.find(principal.tenantId, params.batchId), 'batchId')));
+    return ok(toBatchResource(found(await batches.find(principal, params.batchId), 'batchId')));
   },
 });
 
@@ -119,7 +119,7 @@ const cancelBatch = defineEndpoint({
   },
   async handle({ principal, params, actor }, { batches, events, clock }: BatchesDeps) {
     const { batchId } = params;
-    const cancelled = found(await batches.cancel(principal.tenantId, batchId, clock.now()), 'batchId');
+    const cancelled = found(await batches.cancel(principal, batchId, clock.now()), 'batchId');
     if (cancelled.isChanged) await events.emit(actor, 'batch.cancelled', batchId);
     return ok(toBatchResource(cancelled.batch));
   },

@@ -5,6 +5,7 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import type { BodyBudget } from '../../http/body-budget.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
@@ -41,8 +42,9 @@ function createRoom({ batches, clock }: ReceiveBatchDeps) {
   }
 
   return {
-    async assertAny({ tenantId, shard }: Principal): Promise<void> {
-      const [open, stored] = await Promise.all([batches.countOpen(tenantId, shard), storedOf(tenantId)]);
+    async assertAny(principal: Principal): Promise<void> {
+      const { tenantId, shard } = principal;
+      const [open, stored] = await Promise.all([batches.countOpen(principal, shard), storedOf(tenantId)]);
       if (open >= BATCH_LIMITS.openMax) {
         throw new ServiceError(
           'conflict',
@@ -65,6 +67,15 @@ function createRoom({ batches, clock }: ReceiveBatchDeps) {
   };
 }
 
+/** Results are answers that wait to be read. */
+function assertKeepsResults(principal: Principal): void {
+  if (!keepsNothing(principal)) return;
+  throw new ServiceError(
+    'conflict',
+    'This tenant keeps no answers (retention_seconds is 0), so a batch would have no results; send its requests one by one.',
+  );
+}
+
 const received = new WeakMap<Response, () => Promise<BatchRow>>();
 
 /** Lets the batch run that `receiveBatch` has stored. */
@@ -83,6 +94,7 @@ export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
   return async (req, res, next) => {
     // Said before anything is read and stored.
     idempotencyKeyOf(req);
+    assertKeepsResults(principalOf(res));
     await room.assertAny(principalOf(res));
     const upload = openUpload(principalOf(res), deps);
     const share = deps.budget.open(principalOf(res).tenantId);

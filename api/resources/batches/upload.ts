@@ -4,6 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -51,9 +52,10 @@ function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): Bat
   };
 }
 
-function toRow({ _id: batchId, tenantId, removeAt }: BatchRow, index: number, line: BatchLine): BatchLineRow {
+function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
+  const { _id: batchId, removeAt } = batch;
   return {
-    ...{ _id: batchLineId(batchId, index), tenantId, batchId, index },
+    ...{ _id: batchLineId(batchId, index), ...spaceFields(batch), batchId, index },
     requestId: newId('req'),
     state: 'error' in line ? 'failed' : 'waiting',
     ...line,

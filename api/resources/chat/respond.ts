@@ -5,6 +5,8 @@ import type { Sent } from '../../contract/define-endpoint.ts';
 import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import type { Accept } from '../../admission/accept.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
+import { principalOf } from '../../http/request-context.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
@@ -27,7 +29,7 @@ function wantsAsync(req: Request): boolean {
   return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }
 
-const NO_RELAY = { close: () => undefined };
+const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
 export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
@@ -45,7 +47,8 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stoppi
   return {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      if (wantsAsync(req)) return later(req, res, body);
+      // Nobody could read it after its end; RFC 7240 lets a server pass over what is preferred.
+      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),

@@ -7,6 +7,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
@@ -89,7 +90,9 @@ async function read(
     timeoutMs: requestTimeoutMs,
     ...relayTimes,
   };
-  await openForwarder(hub, res, options).forward(answerHead(record));
+  const forwarder = openForwarder(hub, res, options);
+  if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+  await forwarder.forward(answerHead(record));
 }
 
 /** The same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import type { KeyMode } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 
 /**
  * `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26

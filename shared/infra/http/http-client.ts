@@ -1,68 +1,30 @@
-import type { Readable } from 'node:stream';
+import { Axios } from 'axios';
 
-import axios from 'axios';
-
+import { SentCall } from './http-call.ts';
+import type { HttpCall } from './http-call.ts';
 import { createProviderAgent, createUndiciAdapter } from './undici-adapter.ts';
 
-export interface HttpAnswer {
-  status: number;
-  /** Undefined where the server sent none. */
-  header(name: string): string | undefined;
-  /** Must be read or destroyed by the caller, else its connection stays busy. */
-  body: Readable;
-}
-
-/** Outgoing HTTP to providers. Every status is an answer; only a failed connection rejects. */
+/** Outgoing HTTP to providers. Every status is an answer. */
 export interface HttpClient {
-  post(url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<HttpAnswer>;
+  /** Resolves at the end of the body. Rejects with the signal's reason, what a callback threw, or a NetworkError. */
+  post(call: HttpCall): Promise<void>;
   close(): Promise<void>;
 }
 
+const same = (data: unknown): unknown => data;
+
+/** Bare axios: no defaults to merge, no headers to copy and no body to transform (docs/decisions/0056). */
 export function createHttpClient(): HttpClient {
   const agent = createProviderAgent();
-  const client = axios.create({
+  const client = new Axios({
     adapter: createUndiciAdapter(agent),
-    responseType: 'stream',
-    // The adapter hands the body through as it is, in both directions.
-    transformRequest: [(data: unknown) => data],
-    transformResponse: [(data: unknown) => data],
-    validateStatus: () => true,
-    proxy: false,
+    transformRequest: [same],
+    transformResponse: [same],
   });
   return {
-    async post(url, headers, body, signal) {
-      const answer = await client.post<Readable>(url, body, {
-        headers: { 'Content-Type': 'application/json', ...headers },
-        signal,
-      });
-      return {
-        status: answer.status,
-        header: (name) => {
-          const value: unknown = answer.headers[name.toLowerCase()];
-          return typeof value === 'string' ? value : undefined;
-        },
-        body: answer.data,
-      };
+    async post(call) {
+      await client.request({ method: 'post', data: new SentCall(call) });
     },
     close: () => agent.destroy(),
   };
-}
-
-export class BodyTooLargeError extends Error {
-  override readonly name = 'BodyTooLargeError';
-}
-
-/** Reads a whole body as text; throws BodyTooLargeError past `maxBytes` and drops the rest. */
-export async function readText(body: Readable, maxBytes: number): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > maxBytes) {
-      body.destroy();
-      throw new BodyTooLargeError(`The body exceeds ${maxBytes} bytes`);
-    }
-    parts.push(part);
-  }
-  return (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts)).toString('utf8');
 }

@@ -19,6 +19,7 @@ import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
+import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost } from './e19-master-lost.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
 import { bodies } from './e22-bodies.ts';
@@ -28,6 +29,7 @@ import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
+import { scaleOnCluster, scaleOnSentinel } from './s-scale.ts';
 
 /** In the order in which they run. */
 export const EXPERIMENTS: readonly Experiment[] = [
@@ -52,6 +54,9 @@ export const EXPERIMENTS: readonly Experiment[] = [
   badInputs,
   steadyLoad,
   redisFull,
+  clusterMasterKilled,
+  clusterMasterHangs,
+  sentinelMasterLost,
   mongoRefuses,
   providerOutage,
   bodies,
@@ -61,4 +66,6 @@ export const EXPERIMENTS: readonly Experiment[] = [
   oneIdempotencyKey,
   tenThousandStreams,
   batchWorkersKilled,
+  scaleOnCluster,
+  scaleOnSentinel,
 ];

@@ -31,6 +31,8 @@ export interface ProviderCallResult {
   flagged?: ModerationVerdict;
 }
 
+type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
+
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
 
@@ -49,28 +51,15 @@ function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock
   };
 }
 
-/** Lets the call read to the end of its body, so that its connection can be used again. */
-async function drain(events: AsyncIterator<ProviderEvent>, clock: ProviderCallClock): Promise<void> {
-  // `return` would wait for a read under way, and so for a provider that is silent: only an abort ends that.
+/** Lets the call read to the end of its body, so that its connection can be used again; how it ends is of no interest. */
+function drain(body: Promise<void>, clock: ProviderCallClock): void {
   const timer = setTimeout(() => {
     clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
   }, DRAIN_MS);
-  try {
-    await events.next();
-  } catch {
-    // The answer is whole: how its connection ends is of no interest.
-  } finally {
+  const clear = () => {
     clearTimeout(timer);
-  }
-}
-
-/** Closes a call that has not come to its end. */
-async function close(events: AsyncIterator<ProviderEvent>): Promise<void> {
-  try {
-    await events.return?.();
-  } catch {
-    // What it had to say has been heard.
-  }
+  };
+  body.then(clear, clear);
 }
 
 /** One call of one provider: its text through the moderation window. Throws a ProviderError or the signal's reason. */
@@ -82,35 +71,45 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     betweenTokensMs: input.betweenTokensMs,
     totalMs: provider.timeoutMs,
   });
-  const state: { ended: boolean; stopped?: Error } = { ended: false };
+  const state: { phase: 'begun' | 'ended' | 'over'; stopped?: Error } = { phase: 'begun' };
   const window = input.openWindow({
     signal: clock.signal,
     release: input.onText,
     stop(reason) {
       state.stopped = reason;
       // Moderation may stop the call while it waits for the provider's next words.
-      if (!state.ended) clock.abort(reason);
+      if (state.phase === 'begun') clock.abort(reason);
     },
   });
-  let events: AsyncIterator<ProviderEvent> | undefined;
-  try {
-    events = adapter.generate(provider, callOf(input, clock))[Symbol.asyncIterator]();
-    for (;;) {
-      const next = await events.next();
-      if (next.done === true) throw new Error('An adapter ended without an end event');
-      const event = next.value;
-      clock.tick();
-      if (event.kind === 'text') {
-        window.push(event.text);
-        if (state.stopped !== undefined) throw state.stopped;
-      } else {
-        state.ended = true;
-        clock.rest();
-        await window.end();
-        if (state.stopped !== undefined) throw state.stopped;
-        return { finishReason: event.finishReason, usage: event.usage };
-      }
+  const end = Promise.withResolvers<AnswerEnd>();
+  /** Called while a part of the answer is read: what it throws ends the call. */
+  function hear(event: ProviderEvent): void {
+    if (state.phase !== 'begun') return;
+    if (event.kind === 'end') {
+      state.phase = 'ended';
+      clock.rest();
+      end.resolve(event);
+      return;
     }
+    clock.tick();
+    window.push(event.text);
+    if (state.stopped !== undefined) throw state.stopped;
+  }
+  async function call(): Promise<void> {
+    try {
+      await adapter.generate(provider, callOf(input, clock), hear);
+      end.reject(new Error('An adapter ended without an end event'));
+    } catch (error) {
+      end.reject(error);
+    }
+    if (state.phase === 'ended') state.phase = 'over';
+  }
+  const body = call();
+  try {
+    const { finishReason, usage } = await end.promise;
+    await window.end();
+    if (state.stopped !== undefined) throw state.stopped;
+    return { finishReason, usage };
   } catch (error) {
     const cause = state.stopped ?? error;
     if (!(cause instanceof FlaggedError)) throw cause;
@@ -119,6 +118,6 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   } finally {
     window.close();
     clock.stop();
-    if (events !== undefined) void (state.ended ? drain(events, clock) : close(events));
+    if (state.phase === 'ended') drain(body, clock);
   }
 }

@@ -1,51 +1,58 @@
+import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { callProvider, endpointUrl } from '../http/call-provider.ts';
-import { ProviderError } from '../provider.ts';
-import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
+import type { StreamReader } from '../http/call-provider.ts';
+import { ProviderError, perProvider } from '../provider.ts';
+import type { ProviderAdapter, ProviderSink } from '../provider.ts';
 import { cutAtBlank, parseEvent, parseMessage, wholeUsage } from './response.ts';
 import { blankStops, anthropicHeaders, toMessagesBody } from './request.ts';
 import type { AnthropicFinish, AnthropicUsage } from './response.ts';
 
-async function* readStream(events: AsyncIterable<string>): AsyncGenerator<ProviderEvent> {
+function cutShort(): ProviderError {
+  return new ProviderError('transient', 'The provider ended its stream before the end of its answer');
+}
+
+function openStream(sink: ProviderSink): StreamReader {
   let finishReason: AnthropicFinish | undefined;
   let usage: AnthropicUsage = {};
   let ended = false;
-  for await (const data of events) {
-    if (ended) continue;
-    const event = parseEvent(data);
-    if (event.kind === 'text' && event.text !== '') yield event;
-    if (event.kind === 'progress') {
-      finishReason = event.finishReason ?? finishReason;
-      // The figures of a later event are totals, not increments.
-      usage = { ...usage, ...event.usage };
-    }
-    if (event.kind !== 'stop') continue;
-    if (finishReason === undefined) break;
-    ended = true;
-    yield { kind: 'end', finishReason, usage: wholeUsage(usage) };
-  }
-  if (!ended) throw new ProviderError('transient', 'The provider ended its stream before the end of its answer');
+  return {
+    read(data) {
+      if (ended) return;
+      const event = parseEvent(data);
+      if (event.kind === 'text' && event.text !== '') sink(event);
+      if (event.kind === 'progress') {
+        finishReason = event.finishReason ?? finishReason;
+        // The figures of a later event are totals, not increments.
+        usage = { ...usage, ...event.usage };
+      }
+      if (event.kind !== 'stop') return;
+      if (finishReason === undefined) throw cutShort();
+      ended = true;
+      sink({ kind: 'end', finishReason, usage: wholeUsage(usage) });
+    },
+    end() {
+      if (!ended) throw cutShort();
+    },
+  };
 }
 
-function* readComplete(json: string): Generator<ProviderEvent> {
+function readComplete(json: string, sink: ProviderSink): void {
   const { text, finishReason, usage } = parseMessage(json);
-  if (text !== '') yield { kind: 'text', text };
-  yield { kind: 'end', finishReason, usage };
+  if (text !== '') sink({ kind: 'text', text });
+  sink({ kind: 'end', finishReason, usage });
 }
 
 /** Anthropic's Messages API and servers that speak it; `baseUrl` ends in its version segment, as in `https://host/v1`. */
 export function createAnthropicAdapter(http: HttpClient): ProviderAdapter {
+  const endpointOf = perProvider((provider) =>
+    createEndpoint(endpointUrl(provider.baseUrl, '/messages'), anthropicHeaders(provider)),
+  );
   return {
-    generate(provider, call) {
-      const events = callProvider(http, call, {
-        url: endpointUrl(provider.baseUrl, '/messages'),
-        headers: anthropicHeaders(provider),
-        body: toMessagesBody(call),
-        readStream,
-        readComplete,
-      });
+    generate: async (provider, call, sink) => {
       const stops = blankStops(call.sampling);
-      return stops.length === 0 ? events : cutAtBlank(events, stops);
+      const exchange = { endpoint: endpointOf(provider), body: toMessagesBody(call), openStream, readComplete };
+      await callProvider(http, call, exchange, stops.length === 0 ? sink : cutAtBlank(sink, stops));
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
+import { EnoughError } from '../http/call-provider.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
 import { isRecord, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
-import type { ProviderEvent } from '../provider.ts';
+import type { ProviderSink } from '../provider.ts';
 
 /** The API takes no stop sequence of nothing but white space, so `"\n"` is looked for here. */
 export function isBlankText(stop: string): boolean {
@@ -10,34 +11,33 @@ export function isBlankText(stop: string): boolean {
 }
 
 /**
- * Ends an answer ahead of the first of `stops`, all of them blank. Holds back only white space that may be the
- * beginning of one. The provider's own count has what came after, so an answer that is cut has none.
+ * Ends an answer ahead of the first of `stops`, all of them blank, and the call with it. Holds back only white space
+ * that may be the beginning of one. The provider's own count has what came after, so an answer that is cut has none.
  */
-export async function* cutAtBlank(
-  events: AsyncIterable<ProviderEvent>,
-  stops: readonly string[],
-): AsyncGenerator<ProviderEvent> {
+export function cutAtBlank(sink: ProviderSink, stops: readonly string[]): ProviderSink {
   const reach = Math.max(...stops.map((stop) => stop.length)) - 1;
   let held = '';
-  for await (const event of events) {
+  const show = (text: string) => {
+    if (text !== '') sink({ kind: 'text', text });
+  };
+  return (event) => {
     if (event.kind === 'end') {
-      if (held !== '') yield { kind: 'text', text: held };
-      yield event;
-      continue;
+      show(held);
+      sink(event);
+      return;
     }
     held += event.text;
     const found = stops.map((stop) => held.indexOf(stop)).filter((at) => at >= 0);
     if (found.length > 0) {
-      const text = held.slice(0, Math.min(...found));
-      if (text !== '') yield { kind: 'text', text };
-      yield { kind: 'end', finishReason: 'stop', usage: undefined };
-      return;
+      show(held.slice(0, Math.min(...found)));
+      sink({ kind: 'end', finishReason: 'stop', usage: undefined });
+      throw new EnoughError();
     }
     const kept = Math.min(reach, held.length - held.trimEnd().length);
     const text = held.slice(0, held.length - kept);
     held = held.slice(held.length - kept);
-    if (text !== '') yield { kind: 'text', text };
-  }
+    show(text);
+  };
 }
 
 export type AnthropicFinish = 'stop' | 'length' | 'content_filter';

@@ -1,25 +1,27 @@
-import type { Readable } from 'node:stream';
-
-import { BodyTooLargeError, readText } from '../../../shared/infra/http/http-client.ts';
-import type { HttpAnswer, HttpClient } from '../../../shared/infra/http/http-client.ts';
-import { ProviderError } from '../provider.ts';
-import type { ProviderCall, ProviderEvent } from '../provider.ts';
-import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 import { createParser } from 'eventsource-parser';
 
-/** The `data` of each event; throws a ProviderError when the stream is larger than any answer may be. */
-async function* readSse(body: Readable, bytesMax: number, onBytes?: () => void): AsyncGenerator<string> {
-  const events: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+import { BodyTooLargeError, NetworkError, collectText } from '../../../shared/infra/http/http-call.ts';
+import type { HttpCall, HttpEndpoint, HttpHead, TakePart } from '../../../shared/infra/http/http-call.ts';
+import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
+import { ProviderError } from '../provider.ts';
+import type { ProviderCall, ProviderSink } from '../provider.ts';
+import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
+
+/** Reads the parts of an SSE stream; throws a ProviderError when it is larger than any answer may be. */
+function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined): TakePart {
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      onData(data);
+    },
+  });
   const decoder = new TextDecoder();
   let size = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
+  return (part) => {
     size += part.length;
     onBytes?.();
-    if (size > bytesMax) throw new ProviderError('transient', 'The provider sent an oversized stream');
+    if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
     parser.feed(decoder.decode(part, { stream: true }));
-    yield* events.splice(0);
-  }
+  };
 }
 
 /** Adds a path to a base URL, with or without a slash at its end; a query (Azure's `api-version`) stays behind it. */
@@ -33,60 +35,103 @@ const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const STREAM_BYTES_MAX = ANSWER_BYTES_MAX * 4;
 const ERROR_BYTES_MAX = 64 * 1024;
 
-/** What one protocol says to a server, and how it reads the answer. Both readers throw a ProviderError. */
-export interface ProviderExchange {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-  /** Reads the `data` of each event of a stream, to the end of the body, so that the connection can serve another call. */
-  readStream(data: AsyncIterable<string>): AsyncIterable<ProviderEvent>;
-  readComplete(json: string): Iterable<ProviderEvent>;
+/** Reads the events of one stream. Both throw a ProviderError. */
+export interface StreamReader {
+  /** The `data` of an event. */
+  read(data: string): void;
+  /** The body is over. */
+  end(): void;
 }
 
-/** What an answer with an error status says; reads its body. */
-export async function refusalOf(answer: HttpAnswer): Promise<ProviderError> {
-  const text = await readText(answer.body, ERROR_BYTES_MAX).catch(() => '');
-  const error = parseError(text);
-  const message = `The provider answered ${answer.status} (${error.word})`;
-  return new ProviderError(faultOfAnswer(answer.status, error), message, {
-    status: answer.status,
-    retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()),
+/** What one protocol says to a server, and how it reads the answer. */
+export interface ProviderExchange {
+  endpoint: HttpEndpoint;
+  body: string;
+  /** Reads on to the end of the body when the answer is over, so that the connection can serve another call. */
+  openStream(sink: ProviderSink): StreamReader;
+  /** Throws a ProviderError. */
+  readComplete(json: string, sink: ProviderSink): void;
+}
+
+/** What a sink throws that has heard enough: the call ends, and nothing has failed. */
+export class EnoughError extends Error {
+  override readonly name = 'EnoughError';
+}
+
+/** What an answer with an error status says. */
+function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
+  const error = parseError(body);
+  return new ProviderError(faultOfAnswer(status, error), `The provider answered ${status} (${error.word})`, {
+    status,
+    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
   });
 }
 
-/** Network failures and cut bodies are the provider's; an abort is ours and passes through. */
-export function toProviderError(error: unknown, signal: AbortSignal): unknown {
+/** Network failures and cut bodies are the provider's; an abort, and what a sink throws, is ours and passes through. */
+function toProviderError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  if (error instanceof ProviderError) return error;
   if (error instanceof BodyTooLargeError)
     return new ProviderError('transient', 'The provider sent an oversized answer', { cause: error });
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code';
-  const fault = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
+  if (!(error instanceof NetworkError)) return error;
+  const fault = error.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'silent' : 'transient';
+  const code = error.code === '' ? 'no code' : error.code;
   return new ProviderError(fault, `The connection to the provider failed (${code})`, { cause: error });
 }
 
+/** Posts, and has the body of a 200 read; any other status rejects with what the answer says. */
+export async function postToProvider(
+  http: HttpClient,
+  call: Omit<HttpCall, 'onHead'>,
+  onAnswer: (head: HttpHead) => TakePart,
+): Promise<void> {
+  const reply = collectText(ERROR_BYTES_MAX);
+  const state: { refused?: HttpHead } = {};
+  try {
+    await http.post({
+      ...call,
+      onHead(head) {
+        if (head.status === 200) return onAnswer(head);
+        state.refused = head;
+        return reply.take;
+      },
+    });
+  } catch (error) {
+    // Where the words of a refusal are too many or cut short, its status counts.
+    if (state.refused !== undefined && !call.signal.aborted) throw refusalOf(state.refused, '');
+    throw toProviderError(error, call.signal);
+  }
+  if (state.refused !== undefined) throw refusalOf(state.refused, reply.text());
+}
+
 /** Some servers answer a call for a stream with one JSON document: LiteLLM from its cache, for one. */
-function isDocument(answer: HttpAnswer): boolean {
-  return answer.header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
+function isDocument({ header }: HttpHead): boolean {
+  return header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
 }
 
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
-export async function* callProvider(
+export async function callProvider(
   http: HttpClient,
   { requestId, stream, signal, onBytes }: ProviderCall,
-  exchange: ProviderExchange,
-): AsyncGenerator<ProviderEvent> {
-  let body: Readable | undefined;
+  { endpoint, body, openStream, readComplete }: ProviderExchange,
+  sink: ProviderSink,
+): Promise<void> {
+  const state: { end: () => void } = { end: () => undefined };
+  const call = { endpoint, headers: { 'X-Request-Id': requestId }, body, signal };
   try {
-    const headers = { 'X-Request-Id': requestId, ...exchange.headers };
-    const answer = await http.post(exchange.url, headers, exchange.body, signal);
-    if (answer.status !== 200) throw await refusalOf(answer);
-    ({ body } = answer);
-    if (stream && !isDocument(answer)) yield* exchange.readStream(readSse(body, STREAM_BYTES_MAX, onBytes));
-    else yield* exchange.readComplete(await readText(body, ANSWER_BYTES_MAX));
+    await postToProvider(http, call, (head) => {
+      if (stream && !isDocument(head)) {
+        const reader = openStream(sink);
+        state.end = reader.end;
+        return readSse(reader.read, onBytes);
+      }
+      const answer = collectText(ANSWER_BYTES_MAX);
+      state.end = () => {
+        readComplete(answer.text(), sink);
+      };
+      return answer.take;
+    });
+    state.end();
   } catch (error) {
-    throw toProviderError(error, signal);
-  } finally {
-    body?.destroy();
+    if (!(error instanceof EnoughError)) throw error;
   }
 }

@@ -1,8 +1,9 @@
-import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import { createEndpoint } from '../../../shared/infra/http/http-call.ts';
 import type { HttpClient } from '../../../shared/infra/http/http-client.ts';
 import { callProvider, endpointUrl } from '../http/call-provider.ts';
-import { ProviderError } from '../provider.ts';
-import type { ProviderAdapter, ProviderEvent } from '../provider.ts';
+import type { StreamReader } from '../http/call-provider.ts';
+import { ProviderError, perProvider } from '../provider.ts';
+import type { ProviderAdapter, ProviderEvent, ProviderSink } from '../provider.ts';
 import { openAiHeaders, toChatCompletionBody } from './request.ts';
 import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
@@ -17,44 +18,49 @@ function endOf({ finishReason, usage, wantsTool }: Omit<Completion, 'text'>, tex
   return { kind: 'end', finishReason, usage };
 }
 
-async function* readStream(events: AsyncIterable<string>): AsyncGenerator<ProviderEvent> {
+function openStream(sink: ProviderSink): StreamReader {
   const end: Omit<Completion, 'text'> = { finishReason: undefined, usage: undefined, wantsTool: false };
   let seen = '';
   let ended = false;
-  for await (const data of events) {
-    if (ended) continue;
-    if (data === '[DONE]') {
-      yield endOf(end, seen);
-      ended = true;
-      continue;
-    }
-    const chunk = parseCompletion(data, 'delta');
-    if (chunk.text !== '') yield { kind: 'text', text: chunk.text };
-    seen ||= chunk.text;
-    end.usage = chunk.usage ?? end.usage;
-    end.finishReason = chunk.finishReason ?? end.finishReason;
-    end.wantsTool ||= chunk.wantsTool;
+  function finish(): void {
+    if (ended) return;
+    ended = true;
+    sink(endOf(end, seen));
   }
-  if (!ended) yield endOf(end, seen);
+  return {
+    read(data) {
+      if (ended) return;
+      if (data === '[DONE]') {
+        finish();
+        return;
+      }
+      const chunk = parseCompletion(data, 'delta');
+      end.usage = chunk.usage ?? end.usage;
+      end.finishReason = chunk.finishReason ?? end.finishReason;
+      end.wantsTool ||= chunk.wantsTool;
+      seen ||= chunk.text;
+      if (chunk.text !== '') sink({ kind: 'text', text: chunk.text });
+    },
+    end: finish,
+  };
 }
 
-function* readComplete(json: string): Generator<ProviderEvent> {
+function readComplete(json: string, sink: ProviderSink): void {
   const { text, ...rest } = parseCompletion(json, 'message');
   const end = endOf(rest, text);
-  if (text !== '') yield { kind: 'text', text };
-  yield end;
+  if (text !== '') sink({ kind: 'text', text });
+  sink(end);
 }
 
 /** Any OpenAI-compatible server; `baseUrl` ends in its version segment, as in `https://host/v1`. */
 export function createOpenAiAdapter(http: HttpClient): ProviderAdapter {
+  const endpointOf = perProvider((provider) =>
+    createEndpoint(endpointUrl(provider.baseUrl, '/chat/completions'), openAiHeaders(provider)),
+  );
   return {
-    generate: (provider: Provider, call) =>
-      callProvider(http, call, {
-        url: endpointUrl(provider.baseUrl, '/chat/completions'),
-        headers: openAiHeaders(provider),
-        body: toChatCompletionBody(provider, call),
-        readStream,
-        readComplete,
-      }),
+    generate: async (provider, call, sink) => {
+      const [endpoint, body] = [endpointOf(provider), toChatCompletionBody(provider, call)];
+      await callProvider(http, call, { endpoint, body, openStream, readComplete }, sink);
+    },
   };
 }

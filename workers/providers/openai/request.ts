@@ -1,5 +1,6 @@
 import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import { perProvider } from '../provider.ts';
 import type { ProviderCall } from '../provider.ts';
 
 function samplingFields({ temperature, topP, stop, seed, user }: Sampling): Record<string, unknown> {
@@ -20,9 +21,9 @@ function withJsonWord(messages: readonly ChatMessage[]): readonly ChatMessage[] 
 }
 
 /** OpenAI's own reasoning models refuse `max_tokens`, most compatible servers know nothing else. */
-function lengthField({ baseUrl }: Provider): 'max_completion_tokens' | 'max_tokens' {
-  return URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens';
-}
+const lengthFieldOf = perProvider(({ baseUrl }) =>
+  URL.parse(baseUrl)?.hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
+);
 
 /** The JSON body of `POST /chat/completions`. Usage is asked for, since a stream has none by itself. */
 export function toChatCompletionBody(provider: Provider, call: ProviderCall): string {
@@ -30,7 +31,7 @@ export function toChatCompletionBody(provider: Provider, call: ProviderCall): st
   return JSON.stringify({
     model: call.model,
     messages: messages.map(({ role, content }) => ({ role, content })),
-    [lengthField(provider)]: call.maxTokens,
+    [lengthFieldOf(provider)]: call.maxTokens,
     ...(call.jsonMode ? { response_format: { type: 'json_object' } } : {}),
     ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),

@@ -1,6 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import type { Principal } from '../../../domain/keys/principal.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../../domain/limits/defaults.ts';
 import { keyModel } from './key-repository.ts';
 import type { KeyRow } from './key-repository.ts';
 import { tenantModel } from './tenant-repository.ts';
@@ -16,6 +17,7 @@ export interface PrincipalRepository {
 }
 
 function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
+  const { tenantRpm: rpm, tenantTpm: tpm, maxInFlight: inFlight } = ceilingsOf(tenant);
   return {
     keyId: key._id,
     tenantId: tenant._id,
@@ -31,10 +33,13 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
       chatRpm: tenant.chatRpm,
       streamRpm: tenant.streamRpm,
     },
+    ceilings: { rpm, tpm, inFlight },
+    weight: tenant.weight ?? DEFAULT_WEIGHT,
     monthlyTokenBudget: tenant.monthlyTokenBudget,
     testDailyTokens: tenant.testDailyTokens,
     defaultModel: tenant.defaultModel,
     onDisconnect: tenant.onDisconnect,
+    ...(tenant.retentionSeconds === undefined ? {} : { retentionSeconds: tenant.retentionSeconds }),
     ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
     ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
     ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),

@@ -36,7 +36,11 @@ const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
   return {
-    waiting: (shard) => client.llen(keyspace.shard(shard).waiting('batch')),
+    async waiting(shard) {
+      const keys = keyspace.shard(shard);
+      const counts = await Promise.all([client.llen(keys.waiting('batch')), client.zcard(keys.line('batch'))]);
+      return counts[0] + counts[1];
+    },
     async states(shard, requestIds) {
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));

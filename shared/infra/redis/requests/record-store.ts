@@ -1,6 +1,7 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
@@ -9,21 +10,8 @@ import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
-export interface BodyStore {
-  put(shard: number, requestId: string, body: string): Promise<void>;
-}
-
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
-const MARGIN_MS = 24 * 3_600_000;
-
-export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
-  return {
-    async put(shard, requestId, body) {
-      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
-    },
-  };
-}
+/** Takes the place of a body's fingerprint once nothing of the request is kept (finish.lua). */
+export const FORGOTTEN = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
 
@@ -41,11 +29,13 @@ export interface RequestRecord {
   startedAt?: number;
   firstTokenAt?: number;
   finishedAt?: number;
+  /** It has ended, and nothing of its answer is kept. */
+  isGone: boolean;
 }
 
 /** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
 export interface RecordStore {
-  /** Undefined: unknown, another tenant's, or past its retention. */
+  /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
@@ -53,9 +43,20 @@ export interface RecordStore {
   renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
+  /**
+   * Deletes what Redis has of the answer of a request whose tenant keeps nothing, once this ingress alone reads it and has
+   * its end. Safe to repeat.
+   */
+  wipe(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-  cancel(owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, requestId: string): Promise<boolean>;
+  cancel(
+    owner: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
+    requestId: string,
+  ): Promise<boolean>;
 }
+
+/** How a record says the mode of its key; one without it is live. Empty: either. */
+export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
 const READER_LEASE_MS = 15_000;
@@ -71,7 +72,7 @@ function optional<K extends string, V>(name: K, value: V | undefined): { [key in
 }
 
 function toRecord(requestId: string, values: readonly string[]): RequestRecord {
-  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished] = values;
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone] = values;
   return {
     requestId,
     // Written by the scripts of this folder, which know no other values.
@@ -80,6 +81,7 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
     tier: tier as Tier,
     sentSeq: Number(sent),
     acceptedAt: Number(accepted),
+    isGone: gone === '1',
     ...(metadata === undefined || metadata === '' ? {} : { metadataJson: metadata }),
     ...optional('startedAt', timeOf(started)),
     ...optional('firstTokenAt', timeOf(firstToken)),
@@ -96,16 +98,20 @@ export function createRecordStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const attach = define('attach', ['window']);
+  const attach = define('attach', ['window', 'mode']);
   const reader = define('reader', ['window']);
-  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const cancel = define('cancel', parts);
 
   async function look(
-    { shard, tenantId }: Principal,
+    { shard, tenantId, mode }: Principal,
     requestId: string,
     channel: string,
   ): Promise<RequestRecord | undefined> {
-    const reply = await attach([keyspace.shard(shard).record(requestId)], [tenantId, channel, READER_LEASE_MS]);
+    const reply = await attach(
+      [keyspace.shard(shard).record(requestId)],
+      [tenantId, channel, READER_LEASE_MS, BILLED[mode]],
+    );
     return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
   }
 
@@ -119,11 +125,21 @@ export function createRecordStore(
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
+    async wipe(shard, requestId, channel) {
+      const keys = keyspace.shard(shard);
+      const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
+      if (gone !== '1' || channels !== channel) return;
+      await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
+    },
     async cancel(principal, requestId) {
+      const endMs = principal.retentionSeconds === 0 ? 0 : retentionMs;
       const { cancelled } = keyspace.shard(principal.shard);
       const found = await cancel(
         [...acceptedKeys(keyspace, requestId, principal), cancelled],
-        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
+        [
+          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), endMs],
+          BILLED[principal.mode],
+        ],
       );
       return found !== '';
     },

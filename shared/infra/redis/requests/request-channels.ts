@@ -1,5 +1,6 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { onResubscribed } from '../outages.ts';
 import { inTime } from '../timing.ts';
 
 /** Delivers cancellations to workers, so that a request stops at once and not with its next write or renewal. */
@@ -28,6 +29,9 @@ export function createCancelChannel(
     },
   };
 }
+
+/** Ahead of the messages of several requests and between them (append.lua). */
+const SEPARATOR = '\x1e';
 
 /** `head`: see decodeMessage of contracts/events.ts. */
 type EntryListener = (requestId: string, head: string, payload: string) => void;
@@ -64,18 +68,22 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
     },
 
     onEntry(listener) {
-      const receive = (channel: string, message: string) => {
-        if (!names.has(channel)) return;
+      const hear = (message: string) => {
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
         listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
+      };
+      const receive = (channel: string, message: string) => {
+        if (!names.has(channel)) return;
+        if (!message.startsWith(SEPARATOR)) hear(message);
+        else for (const each of message.slice(`${SEPARATOR} `.length).split(SEPARATOR)) hear(each);
       };
       client.on('message', receive);
       client.on('smessage', receive);
     },
 
     onReady(listener) {
-      client.on('ready', listener);
+      onResubscribed(client, listener);
     },
   };
 }

@@ -7,6 +7,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { Script, ScriptReply } from '../scripts.ts';
+import { createCommonAppend } from './common-append.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
@@ -71,9 +72,11 @@ export function createRequestStore(
   settings: RequestStoreSettings,
 ): RequestStore {
   const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
-  const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
+  const append = createCommonAppend(client, keyspace);
   const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+  const finish = repeatable(
+    defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget', 'keep-nothing']),
+  );
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -100,17 +103,6 @@ export function createRequestStore(
     if (owner === undefined) return false;
     const reply = await sendClaim(shard, requestId, tenantId, fence, owner);
     return Array.isArray(reply) && reply[0] === 'run';
-  }
-
-  function sendAppend(ref: AttemptRef, lastSeq: number, deltas: readonly string[], promptTokens: number) {
-    const keys = keyspace.shard(ref.shard);
-    return append(
-      [keys.record(ref.requestId), keys.stream(ref.requestId)],
-      [
-        ...[ref.requestId, ref.fence, lastSeq, encodeEntry(deltas), promptTokens],
-        ...[ref.owner ?? '', lastSeq - deltas.length],
-      ],
-    );
   }
 
   /** Ends a request, with all the text that a Redis which came back without some of it needs. */
@@ -156,6 +148,8 @@ export function createRequestStore(
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
+        keys.open(ref.tenantId),
+        keys.use(ref.tenantId),
       ],
       [
         ref.requestId,
@@ -173,6 +167,7 @@ export function createRequestStore(
         ref.owner ?? '',
         sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
+        ref.queue,
       ],
     );
   }
@@ -200,7 +195,7 @@ export function createRequestStore(
       const first = lastSeq - deltas.length - earlier.length;
       let missing = deltas;
       for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-        const outcome = await sendAppend(ref, lastSeq, missing, promptTokens);
+        const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
         if (outcome === 'accepted') {
           if (!(await ownAgain(ref))) return 'superseded';
           continue;
@@ -217,7 +212,7 @@ export function createRequestStore(
     async leaseLeftMs(shard, requestId) {
       const [[state, leased], now] = await Promise.all([
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
-        serverTimeMs(client),
+        serverTimeMs(client, keyspace.shard(shard).record(requestId)),
       ]);
       return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },

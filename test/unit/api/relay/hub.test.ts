@@ -28,7 +28,11 @@ function openHub() {
         return Promise.resolve(entries);
       },
     },
-    records: { renewReader: () => Promise.resolve(true), detach: () => Promise.resolve() },
+    records: {
+      renewReader: () => Promise.resolve(true),
+      detach: () => Promise.resolve(),
+      wipe: () => Promise.resolve(),
+    },
     now: () => Date.now(),
     log: createRecordingLog(),
   });

@@ -12,6 +12,7 @@ describe('parseBenchOptions', () => {
       profile: undefined,
       other: undefined,
       rows: 200_000,
+      rivals: expect.anything(),
     });
   });
 
@@ -24,6 +25,7 @@ describe('parseBenchOptions', () => {
       profile: undefined,
       other: undefined,
       rows: 200_000,
+      rivals: expect.anything(),
     });
   });
 
@@ -46,5 +48,28 @@ describe('parseBenchOptions', () => {
     [['--seconds', '-1'], /seconds/],
   ])('refuses %j in one sentence', (args, sentence) => {
     expect(() => parseBenchOptions(args)).toThrow(sentence);
+  });
+
+  it('runs all cases beside the other gateways, or those that are named', () => {
+    const all = parseBenchOptions(['--rivals']);
+    const { rivals } = parseBenchOptions(['--rivals', '--cases', 'live-100, complete-1', '--systems', 'parley']);
+
+    expect(all.other).toBe('rivals');
+    expect(all.rivals.systems).toEqual(['pass-through', 'portkey', 'floor', 'parley']);
+    expect(rivals.cases.map(({ name }) => name)).toEqual(['live-100', 'complete-1']);
+    expect(rivals.systems).toEqual(['parley']);
+  });
+
+  it('takes any server that speaks OpenAI’s protocol as a target', () => {
+    const { rivals } = parseBenchOptions(['--rivals', '--target', 'litellm=http://127.0.0.1:4000/v1/,gpt-x']);
+
+    expect(rivals.targets).toEqual([{ name: 'litellm', url: 'http://127.0.0.1:4000/v1', model: 'gpt-x' }]);
+  });
+
+  it.each([
+    [['--rivals', '--cases', 'live-7'], '--cases takes complete-32'],
+    [['--rivals', '--target', 'litellm'], '--target takes name=URL'],
+  ])('says what is wrong with %j', (args, message) => {
+    expect(() => parseBenchOptions(args)).toThrow(message);
   });
 });

@@ -13,10 +13,11 @@ function adapterOf(events: readonly ProviderEvent[], options: { thenSilent?: boo
   const calls: ProviderCall[] = [];
   const state = { closed: 0 };
   const adapter: ProviderAdapter = {
-    async *generate(_provider, call) {
+    async generate(_provider, call, sink) {
       calls.push(call);
       try {
-        yield* events;
+        await Promise.resolve();
+        for (const event of events) sink(event);
         if (options.thenSilent !== true) return;
         await new Promise((_resolve, reject) => {
           call.signal.addEventListener('abort', () => {

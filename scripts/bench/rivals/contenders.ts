@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+
+import { freePort } from '../../embedded/ports.ts';
+import { callJson } from '../../harness/http.ts';
+import { superviseProgram } from '../../harness/program.ts';
+import type { LoadSpec } from '../load-spec.ts';
+import { SENTENCE } from '../sample-text.ts';
+import { startFloor, startParley } from '../systems.ts';
+import type { Parley, System, SystemOptions } from '../systems.ts';
+import { installRival } from './install-rival.ts';
+import { TWO_WORKERS, historyOf, promptOf } from './rival-cases.ts';
+import type { RivalCase } from './rival-cases.ts';
+
+/** What a load on one contender needs, beside its duration. */
+export type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies' | 'resume'> & {
+  /** Requests that were answered to prepare it. */
+  prepared?: number;
+};
+
+/** One of those that are compared. */
+export interface Contender {
+  name: string;
+  /** Empty where they are not ours to measure. */
+  pids: Record<string, number>;
+  /** How it is asked in this case. May have to prepare something first. */
+  prepare(kase: RivalCase, answer: string): Promise<Ask>;
+  /** Resolves when nothing of the answered requests is left to do. */
+  settled(): Promise<void>;
+  /** Of Parley only. */
+  parley?: Parley;
+}
+
+/** A server that speaks OpenAI's protocol. */
+export interface Target {
+  name: string;
+  /** Ends in its version segment. */
+  url: string;
+  headers?: Record<string, string>;
+  model?: string;
+}
+
+const PROVIDER_MODEL = 'sim?chunks=40';
+const PORTKEY = {
+  ...{ name: 'portkey', packageName: '@portkey-ai/gateway', version: '1.15.2' },
+  // The version it asks for does not run on Node.js 24.
+  overrides: { '@hono/node-server': '1.14.1' },
+};
+const NOTHING_LEFT = (): Promise<void> => Promise.resolve();
+
+/** Where memory is the caller's own business, the whole conversation is in each body. */
+function openAiContender({ name, url, headers = {}, model }: Target, pids: Contender['pids'] = {}): Contender {
+  return {
+    name,
+    pids,
+    settled: NOTHING_LEFT,
+    prepare: (kase, answer) => {
+      const messages = [...historyOf(kase.history ?? 0, answer), ...promptOf(kase)];
+      const body = { model: model ?? PROVIDER_MODEL, stream: kase.mode === 'stream', messages };
+      return Promise.resolve({
+        url: `${url}/chat/completions`,
+        headers: { 'Content-Type': 'application/json', ...headers },
+        bodies: [JSON.stringify(body)],
+      });
+    },
+  };
+}
+
+async function startPassThrough({ supervisor, dataDir, providerUrl }: SystemOptions): Promise<Contender> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const pid = await superviseProgram(supervisor, {
+    name: 'The pass-through',
+    file: 'scripts/bench/rivals/pass-through.ts',
+    env: { NODE_ENV: 'production', PORT: String(port), PROVIDER_URL: providerUrl },
+    log: { file: join(dataDir, 'pass-through.log') },
+    ready: () => callJson('GET', url),
+  });
+  return openAiContender({ name: 'pass-through', url: `${url}/v1` }, { process: pid });
+}
+
+async function startPortkey({ supervisor, dataDir, providerUrl, log }: SystemOptions): Promise<Contender> {
+  const folder = await installRival(PORTKEY, log);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const pid = await superviseProgram(supervisor, {
+    name: 'Portkey',
+    file: join(folder, 'build', 'start-server.js'),
+    args: [`--port=${port}`, '--headless'],
+    env: { NODE_ENV: 'production' },
+    log: { file: join(dataDir, 'portkey.log') },
+    ready: () => callJson('GET', url),
+  });
+  const headers = {
+    ...{ Authorization: 'Bearer sk-simulated', 'x-portkey-provider': 'openai' },
+    'x-portkey-custom-host': `${providerUrl}/v1`,
+  };
+  return openAiContender({ name: 'portkey', url: `${url}/v1`, headers }, { process: pid });
+}
+
+/** Parley and the floor, by Parley's own two endpoints. */
+function contenderOf(name: string, system: System, parley?: Parley): Contender {
+  const { url, headers, pids, settled } = system;
+  return {
+    ...{ name, pids, settled, ...(parley === undefined ? {} : { parley }) },
+    async prepare(kase) {
+      const messages = promptOf(kase);
+      const path = kase.mode === 'stream' ? '/chat/stream' : '/chat';
+      const entities = kase.history === undefined ? [] : await fillMemory(system, kase);
+      const bodies = entities.map((entity) => JSON.stringify({ model: 'mobius', messages, entity_id: entity }));
+      return {
+        ...{ url: url + path, headers },
+        bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
+        prepared: (entities.length * (kase.history ?? 0)) / 2,
+        ...(kase.isResumed === true ? { resume: { url: `${url}/chat/stream`, afterEvents: 20 } } : {}),
+      };
+    },
+  };
+}
+
+let filled = 0;
+
+/** An entity for each client, with a memory that is full. Returns their names. */
+async function fillMemory(system: System, { history = 0, clients }: RivalCase): Promise<string[]> {
+  filled += 1;
+  const entities = Array.from({ length: clients }, (_, index) => `bench-${filled}-${index}`);
+  const fill = async (entity: string) => {
+    const body = { model: 'mobius', messages: [{ role: 'user', content: SENTENCE }], entity_id: entity };
+    for (let turn = 0; turn < history / 2; turn += 1) {
+      const response = await fetch(`${system.url}/chat`, {
+        ...{ method: 'POST', headers: system.headers, body: JSON.stringify(body) },
+      });
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`${system.name} answered ${response.status}: ${text}`);
+    }
+  };
+  await Promise.all(entities.map(fill));
+  return entities;
+}
+
+export interface ContenderChoice {
+  names: readonly string[];
+  targets: readonly Target[];
+  cases: readonly RivalCase[];
+}
+
+/** Starts what the cases need, one after the other. */
+export async function startContenders(
+  options: SystemOptions,
+  { names, targets, cases }: ContenderChoice,
+): Promise<Contender[]> {
+  const contenders: Contender[] = [];
+  if (names.includes('pass-through')) contenders.push(await startPassThrough(options));
+  if (names.includes('portkey')) contenders.push(await startPortkey(options));
+  if (names.includes('floor')) contenders.push(contenderOf('floor', await startFloor(options)));
+  if (names.includes('parley')) {
+    const parley = await startParley(options);
+    contenders.push(contenderOf('parley', parley, parley));
+    if (cases.some(({ only }) => only?.includes(TWO_WORKERS) === true)) {
+      const second = await startParley(options, {}, { folder: 'parley-2', workers: 2 });
+      contenders.push(contenderOf(TWO_WORKERS, second, second));
+    }
+  }
+  return [...contenders, ...targets.map((target) => openAiContender(target))];
+}

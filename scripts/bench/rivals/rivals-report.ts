@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { ROOT } from '../../harness/program.ts';
+import { figure, formatTable } from '../format-table.ts';
+import { RESULTS_DIR } from '../run-bench.ts';
+import type { RivalCase } from './rival-cases.ts';
+import { OTHERS_SHARE_MAX } from './summary.ts';
+import type { RivalSummary } from './summary.ts';
+
+export interface RivalsResult {
+  cases: readonly RivalCase[];
+  summaries: readonly RivalSummary[];
+  rounds: number;
+  seconds: number;
+  /** Every request that Parley answered is in its ledger. */
+  isBooked: boolean;
+}
+
+/** Runs that are kept with the code. */
+const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
+
+const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
+  ['a second', 'perSecond'],
+  ['p50 ms', 'p50Ms'],
+  ['p99 ms', 'p99Ms'],
+  ['first text added p50', 'firstTextAddedP50Ms'],
+  ['p99', 'firstTextAddedP99Ms'],
+  ['resumed p50 ms', 'resumedP50Ms'],
+  ['p99 ', 'resumedP99Ms'],
+  ['CPU-ms', 'cpuMs'],
+  ['MB', 'memoryMb'],
+];
+/** All others are compared with it, where it takes part. */
+const RIVAL = 'portkey';
+
+export function renderRivals(result: RivalsResult): string {
+  const { cases, summaries, rounds, seconds, isBooked } = result;
+  const sections = cases.map((kase) => {
+    const rows = summaries.filter((summary) => summary.kase === kase.name);
+    return [`${kase.title} (${kase.name})`, '', ...caseTable(rows), ...processLines(rows)].join('\n');
+  });
+  const errors = summaries.reduce((sum, summary) => sum + summary.errors, 0);
+  const disturbed = summaries.filter(({ discarded }) => discarded > 0).length;
+  const verdict = (passed: boolean) => (passed ? 'PASS' : 'FAIL');
+  return [
+    `\nMedians of ${rounds} rounds of ${seconds} s, in brackets the least and the most; CPU-ms and memory are those of all`,
+    'processes of a contender, stores included, until what it answered is booked.',
+    '',
+    sections.join('\n\n'),
+    '',
+    ...(disturbed === 0
+      ? []
+      : [
+          `Warning: in ${disturbed} rows rounds were disturbed: others took more than ${OTHERS_SHARE_MAX * 100} % CPU.`,
+        ]),
+    `${verdict(errors === 0)}  every request was answered${errors === 0 ? '' : `, but for ${errors}`}`,
+    `${verdict(isBooked)}  every request that Parley answered is in its ledger`,
+  ].join('\n');
+}
+
+function caseTable(rows: readonly RivalSummary[]): string[] {
+  const columns = COLUMNS.filter(([, name]) => rows.some(({ figures }) => name in figures));
+  const rival = rows.find(({ contender }) => contender === RIVAL);
+  const hasRatio = rival !== undefined && rows.length > 1;
+  const ratio = ({ figures }: RivalSummary, name: string) =>
+    `x${figure((figures[name]?.median ?? NaN) / (rival?.figures[name]?.median ?? NaN))}`;
+  const header = ['contender', ...columns.map(([title]) => title), ...(hasRatio ? ['speed', 'CPU'] : []), 'errors'];
+  return formatTable(
+    header,
+    rows.map((row) => [
+      row.contender,
+      ...columns.map(([, name]) => spreadText(row, name)),
+      ...(hasRatio ? [ratio(row, 'perSecond'), ratio(row, 'cpuMs')] : []),
+      String(row.errors),
+    ]),
+    [0],
+  );
+}
+
+function spreadText({ figures }: RivalSummary, name: string): string {
+  const spread = figures[name];
+  if (spread === undefined) return '-';
+  return `${figure(spread.median)} (${figure(spread.min)}-${figure(spread.max)})`;
+}
+
+function processLines(rows: readonly RivalSummary[]): string[] {
+  return rows.flatMap(({ contender, figures }) => {
+    const names = Object.keys(figures).flatMap((name) => (name.startsWith('cpuMs ') ? name.slice(6) : []));
+    if (names.length < 2) return [];
+    const parts = names.map((name) => {
+      const [cpu, memory] = [figures[`cpuMs ${name}`]?.median, figures[`memoryMb ${name}`]?.median];
+      return `${name} ${figure(cpu)} CPU-ms, ${figure(memory)} MB`;
+    });
+    return [`  ${contender}: ${parts.join('; ')}`];
+  });
+}
+
+/** Short numbers: a file of the history is read by people, too. */
+function shorten(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(4)) : value;
+}
+
+/** One file a run; returns its name. */
+export async function saveRivals(startedAt: Date, result: RivalsResult, isKept: boolean): Promise<string> {
+  const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
+  await mkdir(dir, { recursive: true });
+  const file = join(dir, `rivals-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+  const content = {
+    startedAt: startedAt.toISOString(),
+    commit: await commitOfThis(),
+    nodeVersion: process.version,
+    machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
+    ...result,
+    cases: result.cases.map(({ name, title }) => ({ name, title })),
+  };
+  await writeFile(file, `${JSON.stringify(content, shorten, 1)}\n`);
+  return file;
+}
+
+async function commitOfThis(): Promise<string> {
+  const git = promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT });
+  return git.then(
+    ({ stdout }) => stdout.trim(),
+    () => 'unknown',
+  );
+}

@@ -1,0 +1,152 @@
+import { availableParallelism } from 'node:os';
+
+import { callJson } from '../../harness/http.ts';
+import { openLedger } from '../../harness/ledger.ts';
+import type { SupervisedTask } from '../../harness/run-supervised.ts';
+import { superviseProvider } from '../../harness/supervise-provider.ts';
+import { startLoadGenerator } from '../load.ts';
+import type { LoadGenerator } from '../load.ts';
+import type { LoadResult, LoadSpec } from '../load-spec.ts';
+import type { BenchOptions } from '../options.ts';
+import { usageDuring } from '../process-usage.ts';
+import { startContenders } from './contenders.ts';
+import type { Ask, Contender } from './contenders.ts';
+import { TWO_WORKERS } from './rival-cases.ts';
+import type { RivalCase } from './rival-cases.ts';
+import { renderRivals, saveRivals } from './rivals-report.ts';
+import { summariseRival } from './summary.ts';
+import type { RivalRun } from './summary.ts';
+
+/** Opens connections, and lets what the last run of another contender left become quiet. */
+const WARM_SECONDS = 1;
+const BYTES_PER_MB = 1024 * 1024;
+
+interface Lab {
+  generator: LoadGenerator;
+  provider: { url: string; pid: number };
+  print: (line: string) => void;
+}
+
+/** Contenders in turns, case by case and round by round, so that a busy moment hits all of them. Returns the exit code. */
+export async function runRivals(
+  { supervisor, dataDir }: SupervisedTask,
+  options: BenchOptions,
+  print: (line: string) => void,
+): Promise<number> {
+  const startedAt = new Date();
+  const log = (line: string) => {
+    print(`bench | ${line}`);
+  };
+  const { cases, systems: names, targets, rounds, seconds } = options.rivals;
+  const provider = await superviseProvider(supervisor, dataDir);
+  const context = { supervisor, dataDir, providerUrl: provider.url, log };
+  const contenders = await startContenders(context, { names, targets, cases });
+  const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log };
+  const runs: RivalRun[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const kase of cases) {
+      await slowDown(provider.url, kase);
+      const asked = contenders.filter(({ name }) => kase.only?.includes(name) ?? name !== TWO_WORKERS);
+      for (const contender of round % 2 === 1 ? asked : asked.toReversed())
+        runs.push(await runCase(lab, contender, { kase, seconds, label: `round ${round}` }));
+    }
+  }
+  const isBooked = await isAllBooked(contenders, supervisor.signal);
+  const groups = Map.groupBy(runs, ({ kase, contender }) => `${kase} ${contender}`);
+  const summaries = [...groups.values()].map(summariseRival);
+  print(renderRivals({ cases, summaries, rounds, seconds, isBooked }));
+  const file = await saveRivals(startedAt, { cases, summaries, rounds, seconds, isBooked }, options.rivals.isKept);
+  print(`\nWritten to ${file}`);
+  return isBooked && summaries.every(({ errors }) => errors === 0) ? 0 : 1;
+}
+
+/** The provider's own time, the same for all contenders. */
+async function slowDown(providerUrl: string, { firstTokenMs = 0, chunkMs = 0 }: RivalCase): Promise<void> {
+  const body = { first_token_ms: firstTokenMs, chunk_ms: chunkMs };
+  const { status } = await callJson('POST', `${providerUrl}/settings`, { body });
+  if (status !== 200) throw new Error(`The simulated provider refused its settings (status ${status}).`);
+}
+
+/** Requests that Parley has answered, by contender: each must be in its ledger. */
+const answeredBy = new Map<string, number>();
+
+function note({ name }: Contender, answered: number): void {
+  answeredBy.set(name, (answeredBy.get(name) ?? 0) + answered);
+}
+
+async function isAllBooked(contenders: readonly Contender[], signal: AbortSignal): Promise<boolean> {
+  for (const { name, parley } of contenders) {
+    if (parley === undefined) continue;
+    const expected = answeredBy.get(name) ?? 0;
+    const ledger = await openLedger(parley.mongo.uri);
+    const booked = await ledger.waitFor(parley.tenantId, expected, signal);
+    await ledger.close();
+    if (booked !== expected) return false;
+  }
+  return true;
+}
+
+async function runCase(
+  lab: Lab,
+  contender: Contender,
+  { kase, seconds, label }: { kase: RivalCase; seconds: number; label: string },
+): Promise<RivalRun> {
+  const { generator, provider, print } = lab;
+  const ask = await contender.prepare(kase, ANSWER);
+  note(contender, ask.prepared ?? 0);
+  const load = async (until: LoadSpec['until']): Promise<LoadResult> => {
+    const result = await generator.run(specOf(ask, kase, until));
+    note(contender, result.answered);
+    if (result.answered === 0)
+      throw new Error(`${contender.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
+    return result;
+  };
+  await load({ seconds: WARM_SECONDS });
+  await contender.settled();
+  const pids = { ...contender.pids, generator: generator.pid, provider: provider.pid };
+  const { result, elapsedMs, byProcess, machineCpuMs } = await usageDuring(pids, async () => {
+    const loaded = await load({ seconds });
+    await contender.settled();
+    return loaded;
+  });
+  const cpuMs = (name: string) => byProcess[name]?.cpuMs ?? 0;
+  const own = Object.keys(contender.pids);
+  const isMeasured = own.length > 0;
+  const all = Object.keys(pids).reduce((sum, name) => sum + cpuMs(name), 0);
+  const total = own.reduce((sum, name) => sum + cpuMs(name), 0);
+  const memory = own.map((name) => (byProcess[name]?.peakBytes ?? 0) / BYTES_PER_MB);
+  const { answered, errors, firstChunkMs, resumedMs } = result;
+  const run: RivalRun = {
+    kase: kase.name,
+    contender: contender.name,
+    answered,
+    errors: Object.values(errors).reduce((sum, count) => sum + count, 0),
+    // What a contender that is not ours uses counts as others, too.
+    othersShare: isMeasured ? Math.max(0, machineCpuMs - all) / (elapsedMs * availableParallelism()) : 0,
+    figures: {
+      ...{ perSecond: result.requestsPerSecond, p50Ms: result.latencyMs.p50, p99Ms: result.latencyMs.p99 },
+      ...(firstChunkMs === undefined
+        ? {}
+        : {
+            firstTextAddedP50Ms: firstChunkMs.p50 - (kase.firstTokenMs ?? 0),
+            firstTextAddedP99Ms: firstChunkMs.p99 - (kase.firstTokenMs ?? 0),
+          }),
+      ...(resumedMs === undefined ? {} : { resumedP50Ms: resumedMs.p50, resumedP99Ms: resumedMs.p99 }),
+      ...(isMeasured ? { cpuMs: total / answered, memoryMb: memory.reduce((sum, each) => sum + each, 0) } : {}),
+      ...Object.fromEntries(own.map((name) => [`cpuMs ${name}`, cpuMs(name) / answered])),
+      ...Object.fromEntries(own.map((name, index) => [`memoryMb ${name}`, memory[index] ?? 0])),
+    },
+  };
+  const { perSecond = 0, cpuMs: cost = NaN } = run.figures;
+  print(`${label}, ${kase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`);
+  for (const [what, count] of Object.entries(errors)) print(`  ${count} times "${what}"`);
+  return run;
+}
+
+function specOf(ask: Ask, { mode, clients }: RivalCase, until: LoadSpec['until']): LoadSpec {
+  const { url, headers, bodies, resume } = ask;
+  return { url, headers, bodies, mode, clients, until, ...(resume === undefined ? {} : { resume }) };
+}
+
+/** About as long as an answer of the simulated provider. */
+const ANSWER = 'The warm planet helps this garden beside our modern station. '.repeat(13).trim();

@@ -1,0 +1,87 @@
+import { errorCodeOf } from './resolve-name.ts';
+
+export interface HttpHead {
+  status: number;
+  /** Undefined where the server sent none, or several. */
+  header(name: string): string | undefined;
+}
+
+/**
+ * Takes a body part by part, while it arrives. Nothing is kept for a slow reader: the next part is read from the socket
+ * when `take` has returned. What it throws ends the call and its connection.
+ */
+export type TakePart = (part: Buffer) => void;
+
+/** Where calls go, and what each of them says: made once, used by many calls. */
+export interface HttpEndpoint {
+  origin: string;
+  /** With the query. */
+  path: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Throws where `url` is none. */
+export function createEndpoint(url: string, headers: Readonly<Record<string, string>>): HttpEndpoint {
+  const { origin, pathname, search } = new URL(url);
+  return {
+    origin,
+    path: pathname + search,
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/plain, */*', ...headers },
+  };
+}
+
+export interface HttpCall {
+  endpoint: HttpEndpoint;
+  /** This call's own, beside those of the endpoint. */
+  headers?: Readonly<Record<string, string>>;
+  body: string;
+  signal: AbortSignal;
+  /** Hears of the answer's status and headers, and says what takes its body. What it throws ends the call. */
+  onHead: (head: HttpHead) => TakePart;
+}
+
+/** A call on its way through axios, which hands a class's objects on as they are. */
+export class SentCall {
+  readonly call: HttpCall;
+
+  constructor(call: HttpCall) {
+    this.call = call;
+  }
+}
+
+/** The connection failed: nobody answered, or the answer was cut. */
+export class NetworkError extends Error {
+  override readonly name = 'NetworkError';
+  readonly code: string;
+
+  constructor(cause: unknown) {
+    const code = errorCodeOf(cause);
+    // Not the fault's own text, which may be anything.
+    super(`The connection failed (${code === '' ? 'no code' : code})`, { cause });
+    this.code = code;
+  }
+}
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError';
+}
+
+export interface TextCollector {
+  /** Throws BodyTooLargeError past the limit. */
+  take: TakePart;
+  /** What has been taken. */
+  text(): string;
+}
+
+export function collectText(maxBytes: number): TextCollector {
+  const parts: Buffer[] = [];
+  let size = 0;
+  return {
+    take(part) {
+      size += part.length;
+      if (size > maxBytes) throw new BodyTooLargeError(`The body exceeds ${maxBytes} bytes`);
+      parts.push(part);
+    },
+    text: () => (parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts)).toString('utf8'),
+  };
+}

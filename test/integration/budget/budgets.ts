@@ -1,0 +1,75 @@
+/**
+ * What one request may ask of the stores and of its provider, at most: a regression fails the build on any machine.
+ *
+ * Each figure is what was counted, with room for what timing changes: how many requests share a fetch of jobs, a flush
+ * or a settlement. Lower a bound when its count has fallen; `SHOW_COUNTS=1 npm test -- test/integration/budget` prints
+ * the counts.
+ */
+export interface Budget {
+  /** Commands that a process sends to Redis; a script is one, whatever it runs. */
+  redisCalls: number;
+  /** Commands that Redis runs, those inside scripts included. */
+  redisCommands: number;
+  /** What Redis receives, and what it sends. */
+  redisBytesIn: number;
+  redisBytesOut: number;
+  /** Settlement included, heartbeats left out. */
+  mongoOperations: number;
+  providerCalls: number;
+}
+
+export interface BudgetCase {
+  stream: boolean;
+  /** Requests at once. */
+  clients: number;
+  requests: number;
+  /** Of the simulated provider. */
+  model: string;
+}
+
+const ONE = { clients: 1, requests: 30 };
+const MANY = { clients: 32, requests: 256 };
+const COMPLETE = { stream: false, model: 'sim?chunks=40' };
+/** Forty chunks, as fast as the provider can. */
+const STREAM = { stream: true, model: 'sim?chunks=40' };
+/** Forty chunks, one each 10 ms. */
+const LIVE = { stream: true, model: 'sim?chunks=40&chunk_ms=10' };
+
+export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> = {
+  'complete, one at a time': {
+    ...{ ...COMPLETE, ...ONE },
+    budget: {
+      ...{ redisCalls: 12.5, redisCommands: 125, redisBytesIn: 10_800, redisBytesOut: 3_300 },
+      ...{ mongoOperations: 6, providerCalls: 1 },
+    },
+  },
+  'complete, 32 at once': {
+    ...{ ...COMPLETE, ...MANY },
+    budget: {
+      ...{ redisCalls: 7.8, redisCommands: 100, redisBytesIn: 7_900, redisBytesOut: 3_100 },
+      ...{ mongoOperations: 0.5, providerCalls: 1 },
+    },
+  },
+  'stream of 40 chunks, one at a time': {
+    ...{ ...STREAM, ...ONE },
+    budget: {
+      ...{ redisCalls: 14, redisCommands: 136, redisBytesIn: 10_600, redisBytesOut: 3_600 },
+      ...{ mongoOperations: 6, providerCalls: 1 },
+    },
+  },
+  'stream of 40 chunks, 32 at once': {
+    ...{ ...STREAM, ...MANY },
+    budget: {
+      ...{ redisCalls: 9.2, redisCommands: 112, redisBytesIn: 8_600, redisBytesOut: 3_400 },
+      ...{ mongoOperations: 0.5, providerCalls: 1 },
+    },
+  },
+  // An idle machine sends each second chunk by itself, a busy one waits for more of them.
+  'stream of 40 chunks in 400 ms, 32 at once': {
+    ...{ ...LIVE, ...MANY, requests: 128 },
+    budget: {
+      ...{ redisCalls: 30, redisCommands: 230, redisBytesIn: 14_500, redisBytesOut: 6_500 },
+      ...{ mongoOperations: 0.7, providerCalls: 1 },
+    },
+  },
+};

@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http';
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { createHttpClient } from '../../shared/infra/http/http-client.ts';
+import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import { createAdapters } from '../../workers/open-pipeline.ts';
+import type { ProviderCall, ProviderEvent, ProviderSink } from '../../workers/providers/provider.ts';
+import { waitFor } from '../support/chat.ts';
+import { callOf, providerOf } from '../support/provider-call.ts';
+import { startScriptedServer } from '../support/scripted-server.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { listenersOf } from '../support/signals.ts';
+
+const textEvent = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+const COMPLETE = JSON.stringify({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] });
+
+describe('a call of a provider', () => {
+  let http: HttpClient;
+  let server: ScriptedServer;
+  beforeEach(async () => {
+    server = await startScriptedServer();
+    http = createHttpClient();
+  });
+  afterEach(async () => {
+    await http.close();
+    await server.close();
+  });
+
+  const generate = (sink: ProviderSink, more: Partial<ProviderCall> = {}) =>
+    createAdapters(http).openai.generate(providerOf('openai', `${server.url}/v1`), callOf(more), sink);
+
+  it.each([
+    ['while a stream goes on', true, (res: ServerResponse) => res.writeHead(200).write(textEvent('Hi'))],
+    [
+      'with all of it read, on a connection that ends with it',
+      true,
+      (res: ServerResponse) =>
+        res.writeHead(200, { connection: 'close' }).end(textEvent('Hi') + textEvent('more') + END),
+    ],
+    ['at the end of a complete answer', false, (res: ServerResponse) => res.end(COMPLETE)],
+  ])('rejects with what its sink throws: %s', async (_when, stream, script) => {
+    server.answer(script);
+    const { signal } = new AbortController();
+    const reason = new Error('heard enough');
+    const heard: ProviderEvent[] = [];
+
+    const call = generate(
+      (event) => {
+        heard.push(event);
+        throw reason;
+      },
+      { stream, signal },
+    );
+
+    await expect(call).rejects.toBe(reason);
+    expect(heard).toEqual([{ kind: 'text', text: 'Hi' }]);
+    expect(listenersOf(signal)).toBe(0);
+    if (stream) {
+      await waitFor(() => (server.open() === 0 ? true : undefined), 'the connection to close');
+    }
+  });
+
+  it('keeps nothing for a slow sink: what it has not heard waits at the provider', async () => {
+    const chunk = textEvent('x'.repeat(64 * 1024));
+    let written = 0;
+    server.answer((res) => {
+      res.writeHead(200);
+      const writeOn = () => {
+        while (written < 400) {
+          written += 1;
+          if (!res.write(chunk)) {
+            res.once('drain', writeOn);
+            return;
+          }
+        }
+        res.end(END);
+      };
+      writeOn();
+    });
+    let ahead = 0;
+    let heard = 0;
+
+    await generate((event) => {
+      if (event.kind === 'end') return;
+      heard += 1;
+      ahead = Math.max(ahead, written - heard);
+      const until = performance.now() + 1;
+      while (performance.now() < until);
+    });
+
+    expect(heard).toBe(400);
+    expect(ahead).toBeLessThan(200);
+  });
+});
