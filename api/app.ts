@@ -11,7 +11,7 @@ import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body-budget.ts';
-import { createLargeBodies } from './http/large-bodies.ts';
+import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
@@ -26,7 +26,7 @@ import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
 import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
-export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
+export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
@@ -134,7 +134,7 @@ export function createApp(deps: AppDeps): Express {
     replay: createReplay(deps),
     receiveBatch: createReceiveBatch({ ...deps, budget }),
     refuseEarly: deps.refuseEarly,
-    bodies: { budget, largeBodies: createLargeBodies() },
+    bodies: createBodyDeps(budget),
   };
   // Ahead of what is asked for seldom: each router that a request passes costs it time.
   app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }));

@@ -29,7 +29,7 @@ export function addressBlockOf(ip: string | undefined): string {
 }
 
 /** The figures of an address over its limit. */
-export interface HeldAddress extends Pick<WindowFigures, 'requests' | 'requestsResetMs'> {
+interface HeldAddress extends Pick<WindowFigures, 'requests' | 'requestsResetMs'> {
   retryAfterMs: number;
 }
 

@@ -100,7 +100,8 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
       return;
     }
     let error = toServiceError(fault, req, res, log);
-    note?.(error.code, req.ip ?? 'unknown');
+    // An unknown path is answered 404 whatever the key is; a wrong key was tried all the same.
+    note?.(contextOf(res).hasFailedKey === true ? 'invalid_api_key' : error.code, req.ip ?? 'unknown');
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
     const retryAfter = retryAfterOf(error);

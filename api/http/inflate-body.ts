@@ -50,10 +50,12 @@ export function assertGrowth(sent: number, inflated: number, limit: BodyLimit): 
 
 /** So much is decompressed at once, in less than a millisecond. */
 const SMALL_BYTES = 256 * 1024;
+/** Many may end so, one after the other, before their memory is collected. */
+const SMALL_BROTLI_BYTES = 128 * 1024;
 const SMALL_SENT_BYTES = 64 * 1024;
 
 /** Each part that comes out costs a turn of the event loop. */
-const CHUNK_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 const slowly = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) } as const;
 
@@ -66,11 +68,22 @@ function unreadable(cause: unknown): ServiceError {
   return new ServiceError('invalid_request', sentence, { cause });
 }
 
-/** Undefined: it is large. Brotli decompresses 16 MiB before it gives out anything, so it always counts as large. */
-export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate' | 'br'): Buffer | undefined {
-  if (encoding === 'br' || body.length > SMALL_SENT_BYTES) return undefined;
+/** Undefined: it is large. */
+export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer | undefined {
+  if (body.length > SMALL_SENT_BYTES) return undefined;
   try {
     return (encoding === 'gzip' ? gunzipSync : inflateSync)(body, { maxOutputLength: SMALL_BYTES });
+  } catch (fault) {
+    if (isTooLarge(fault)) return undefined;
+    throw unreadable(fault);
+  }
+}
+
+/** The same in another thread: brotli fills its window, of 16 MiB perhaps, before it gives out anything. */
+export async function inflateSmallBrotli(body: Buffer): Promise<Buffer | undefined> {
+  if (body.length > SMALL_SENT_BYTES) return undefined;
+  try {
+    return await slowly.br(body, { maxOutputLength: SMALL_BROTLI_BYTES });
   } catch (fault) {
     if (isTooLarge(fault)) return undefined;
     throw unreadable(fault);

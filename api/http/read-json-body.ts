@@ -2,9 +2,10 @@ import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { encodingOf, inflateLarge, inflateSmall } from './inflate-body.ts';
+import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
-import type { LargeBodies } from './large-bodies.ts';
+import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
+import type { BodyTurns } from './body-turns.ts';
 import { JSON_DEPTH_MAX, parseJson, parseLargeJson } from './parse-json.ts';
 import { readBody } from './read-body.ts';
 import { contextOf } from './request-context.ts';
@@ -47,7 +48,12 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
 /** What reading a body takes of the process is shared by all bodies. */
 export interface BodyDeps {
   budget: BodyBudget;
-  largeBodies: LargeBodies;
+  large: BodyTurns;
+  brotli: BodyTurns;
+}
+
+export function createBodyDeps(budget: BodyBudget): BodyDeps {
+  return { budget, large: createBodyTurns(LARGE_BODY_TURNS), brotli: createBodyTurns(BROTLI_TURNS) };
 }
 
 /** Joining, parsing and checking a larger body takes tens of milliseconds each: it waits for its turn. */
@@ -74,10 +80,16 @@ async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Pro
   }
 }
 
-/** Undefined: it waits for its turn. */
-function smallOf(sent: Buffer, encoding: Encoding): Buffer | undefined {
-  if (encoding !== undefined) return sent.length === 0 ? sent : inflateSmall(sent, encoding);
-  return sent.length > LARGE_BYTES ? undefined : sent;
+/** The body, if it is small; undefined: it waits for its turn. */
+async function smallOf(
+  sent: Buffer,
+  encoding: Encoding,
+  tenantId: string,
+  { brotli }: BodyDeps,
+): Promise<Buffer | undefined> {
+  if (encoding === undefined) return sent.length > LARGE_BYTES ? undefined : sent;
+  if (sent.length === 0) return sent;
+  return encoding === 'br' ? brotli.inTurn(tenantId, () => inflateSmallBrotli(sent)) : inflateSmall(sent, encoding);
 }
 
 /** Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what was sent. */
@@ -91,12 +103,12 @@ async function readJson(req: Request, tenantId: string, rules: BodyRules, deps: 
   const share = deps.budget.open(tenantId);
   try {
     const sent = await readBody(req, limit, share);
-    const small = smallOf(sent, encoding);
+    const small = await smallOf(sent, encoding, tenantId, deps);
     if (small !== undefined) {
       if (small.length > limit.bytes) throw limit.fault();
       return await parseBody(small, rules);
     }
-    return await deps.largeBodies.inTurn(tenantId, async () => {
+    return await deps.large.inTurn(tenantId, async () => {
       if (req.socket.destroyed) throw new ServiceError('invalid_request', 'The connection ended.');
       return parseBody(encoding === undefined ? sent : await inflateLarge(sent, encoding, limit), rules);
     });

@@ -11,8 +11,7 @@ import type { BodyKind, Method, Operation } from '../contract/operation.ts';
 import type { OwnLimit } from '../admission/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
 import { createBodyBudget } from './body-budget.ts';
-import { createLargeBodies } from './large-bodies.ts';
-import { readJsonBody } from './read-json-body.ts';
+import { createBodyDeps, readJsonBody } from './read-json-body.ts';
 import type { BodyDeps } from './read-json-body.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import { requireScope } from './authenticate.ts';
@@ -149,7 +148,7 @@ export function serveAdminEndpoints<Deps>(
   deps: Deps,
   audit: RecordChanges,
 ): Router {
-  const readers = createBodyReaders({ budget: createBodyBudget(), largeBodies: createLargeBodies() });
+  const readers = createBodyReaders(createBodyDeps(createBodyBudget()));
   return route(endpoints, ({ method, body, handle }) => [
     ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {

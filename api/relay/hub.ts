@@ -92,6 +92,11 @@ function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
 }
 
+/** More can be handed on. */
+function isOpen(reader: OpenReader): boolean {
+  return !reader.ended && isListening(reader);
+}
+
 /** A reader that has heard nothing for so long looks into the stream itself. */
 const POLL_MS = 1_000;
 /** Entries read at a time: a client that reads slowly takes a few, and the rest would be read again each time. */
@@ -153,8 +158,7 @@ export function createRelayHub(deps: {
   async function fill(group: ReaderGroup): Promise<void> {
     if (group.isFilling) return;
     group.isFilling = true;
-    const behindOf = () =>
-      [...group.readers].filter((reader) => reader.isBehind && !reader.ended && isListening(reader));
+    const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
     try {
       for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
     } catch (error) {
@@ -184,7 +188,11 @@ export function createRelayHub(deps: {
 
   function fillAll(quietFor: number): void {
     const limit = now() - quietFor;
-    for (const { readers } of groups.values()) catchUp(...[...readers].filter(({ quietSince }) => quietSince <= limit));
+    for (const { readers } of groups.values()) {
+      // One look is for all of them: next time they are all quiet at once.
+      const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
+      if ([...readers].some(isQuiet)) catchUp(...readers);
+    }
   }
 
   channel.onEntry((requestId, head, payload) => {

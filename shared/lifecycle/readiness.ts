@@ -6,7 +6,7 @@ export interface Readiness {
   details(): Promise<ReadyState>;
 }
 
-export interface ReadyState {
+interface ReadyState {
   ready: boolean;
   checks: Record<string, string>;
 }

@@ -56,6 +56,7 @@ describe('POST /batches', () => {
       metadata,
       key_id: tenant.keyId,
       mode: 'live',
+      estimated_completion_at: null,
       started_at: null,
       expires_at: Number(body.created_at) + BATCH_LIMITS.lifeMs / 1000,
       cancelled_at: null,

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { LANE_LIMIT, fill, openAdmissionLab } from '../support/admission-lab.ts';
@@ -150,4 +152,44 @@ describe('the allowance of test keys', () => {
 
     expect(answers.filter(({ verdict }) => verdict === 'admitted')).toHaveLength(50);
   });
+});
+
+describe('a full line', () => {
+  const PACE_MS = 200;
+  const CALLERS = 100;
+
+  it('has room for those who come back when it says, while newcomers go on coming', async () => {
+    const line = lab.keys.line('interactive');
+    await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'pace:lane', PACE_MS);
+    const tenants = [await lab.key(), await lab.key(), await lab.key(), await lab.key(), await lab.key()];
+    for (const tenant of tenants)
+      for (let index = 0; index < LANE_LIMIT / tenants.length; index += 1) await tenant.admit({ body: BODY });
+    const back: string[] = [];
+    // Workers take one every 200 ms, however busy this machine is.
+    const startedAt = performance.now();
+    let taken = 0;
+    const draining = setInterval(() => {
+      const due = Math.floor((performance.now() - startedAt) / PACE_MS) - taken;
+      taken += due;
+      if (due > 0) void lab.redis.zpopmin(line, due);
+    }, PACE_MS);
+    async function call(index: number): Promise<void> {
+      const tenant = tenants[index % tenants.length];
+      const first = await tenant?.admit({ body: BODY });
+      if (first?.verdict !== 'lane') return;
+      await delay(Math.ceil(first.retryAfterMs / 1000) * 1000);
+      back.push((await tenant?.admit({ body: BODY }))?.verdict ?? '');
+    }
+    const calls: Promise<void>[] = [];
+    for (let index = 0; index < CALLERS; index += 1) {
+      calls.push(call(index));
+      // Twice as many as can be served.
+      await delay(PACE_MS / 2);
+    }
+    await Promise.all(calls);
+    clearInterval(draining);
+
+    expect(back.length).toBeGreaterThan(CALLERS / 4);
+    expect(back.filter((verdict) => verdict === 'admitted').length / back.length).toBeGreaterThanOrEqual(0.95);
+  }, 60_000);
 });

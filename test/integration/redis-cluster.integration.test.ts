@@ -21,8 +21,8 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 /** Three masters, and a shard on each of them. */
 const SHARDS = 3;
 const START_MS = 40_000;
-/** A master that is killed is replaced after 1 s here; then everything works within 15 s. */
-const NODE_TIMEOUT_MS = 1_000;
+/** Of a batch of a few lines, on a machine that is busy with other tests. */
+const BATCH_MS = 30_000;
 const BACK_WITHIN_MS = 15_000;
 
 describe('on Redis Cluster', () => {
@@ -33,7 +33,7 @@ describe('on Redis Cluster', () => {
 
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-cluster-'));
-    cluster = await startRedisCluster({ dataDir, nodeTimeoutMs: NODE_TIMEOUT_MS });
+    cluster = await startRedisCluster({ dataDir });
     service = await startService({
       env: { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS), WEBHOOK_ALLOW_PRIVATE: 'true' },
     });
@@ -110,6 +110,7 @@ describe('on Redis Cluster', () => {
       await waitFor(
         async () => (await api('get', `/batches/${String(batch.id)}`)).body.status === 'completed' || undefined,
         'the batch',
+        BATCH_MS,
       );
       expect(await resultsOf(service, key, String(batch.id))).toHaveLength(5);
       await postChat(service.app, key, chatOf('Remember me', { entity_id: 'pupil' }));
@@ -120,7 +121,7 @@ describe('on Redis Cluster', () => {
     });
     await receiver.next('batch.completed', SHARDS);
     await receiver.close();
-  }, 60_000);
+  }, 90_000);
 
   it('loses nothing by a planned fail-over amid streams', async () => {
     service.provider.change({ chunks: 40, chunk_ms: 50 });
@@ -154,6 +155,7 @@ describe('on Redis Cluster', () => {
         (await apiOf(service, first?.key ?? '')('get', `/batches/${String(batch.id)}`)).body.status === 'completed' ||
         undefined,
       'the batch',
+      BATCH_MS,
     );
-  }, 60_000);
+  }, 90_000);
 });

@@ -36,12 +36,13 @@ async function sendRequest(
   res: Response,
   principal: Principal,
   record: RequestRecord,
-  { streams, ledger, relayTimes }: ChatRequestsDeps,
+  { records, streams, ledger, relayTimes }: ChatRequestsDeps,
 ): Promise<Sent> {
   const { requestId, state } = record;
   const entries = await streams.readFrom(principal.shard, requestId, 1);
   const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
-  res.json(toRequestResource(record, entries, settledAt));
+  const place = state === 'accepted' ? await records.place(principal, requestId) : undefined;
+  res.json(toRequestResource(record, entries, { settledAt, place }));
   dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   return SENT;
 }

@@ -51,7 +51,7 @@ function positionOf({ starting_after: given }: { starting_after?: string }, head
 }
 
 export interface ResumeDeps extends FindRequestDeps {
-  records: Pick<RecordStore, 'attach'>;
+  records: Pick<RecordStore, 'attach' | 'place'>;
   hub: RelayHub;
   readerPlaces: ReaderPlaces;
   requestTimeoutMs: number;
@@ -88,6 +88,7 @@ async function read(
     existing: true,
     fromSeq: position + 1,
     timeoutMs: requestTimeoutMs,
+    place: () => records.place(principal, requestId),
     ...relayTimes,
   };
   const forwarder = openForwarder(hub, res, options);

@@ -55,7 +55,7 @@ const createDeletion = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create a deletion of data',
-  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409). A deletion of the same entity that has not begun is answered again.`,
+  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {

@@ -13,10 +13,11 @@ export interface RowOfSpace {
 /** The filter of a space's rows, and the only place that knows how a row says its mode. */
 export function inSpace({ tenantId, mode }: SearchedSpace): {
   tenantId: string;
-  mode?: 'test' | { readonly $ne: 'test' };
+  mode?: 'test' | { $in: ('live' | null)[] };
 } {
   if (mode === 'any') return { tenantId };
-  return { tenantId, mode: mode === 'test' ? 'test' : { $ne: 'test' } };
+  // `null` is what has no mode. By `$ne` or `$exists` the stand-in for MongoDB would read the whole collection.
+  return { tenantId, mode: mode === 'test' ? 'test' : { $in: [null, 'live'] } };
 }
 
 /** What a new row stores of its space. */

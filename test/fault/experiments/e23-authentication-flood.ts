@@ -9,7 +9,7 @@ import { expectSamePace, paceOf } from './neighbour.ts';
 /** Right in form and checksum, and nobody's. */
 const invented = () => createApiKey('svc', 'live', randomBase62(26)).value;
 const CLIENTS = 10;
-const PAUSE_MS = 40;
+const PAUSE_MS = 100;
 /** An ingress looks up 60 keys of an address a minute, a few at a time, and one a second beyond that. */
 const LOOK_UPS_MAX = 64;
 /** A tenant's own key is read anew every 10 s. */

@@ -60,7 +60,11 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
     const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
     const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
     const pending = await client.hlen(shard.pending(tenantId));
-    return { book: Number(fields['book'] ?? 0), leftovers: { ...leftovers, 'pending charges': pending } };
+    const open = await client.zcard(shard.open(tenantId));
+    return {
+      book: Number(fields['book'] ?? 0),
+      leftovers: { ...leftovers, 'pending charges': pending, 'open requests': open },
+    };
   }
   return {
     client,

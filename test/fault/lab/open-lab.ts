@@ -27,7 +27,10 @@ const REST_MS = 60_000;
 /** Of the tiers, in credits a token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 const MICRO = 1_000_000;
-const UNLIMITED = { rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 } as const;
+const UNLIMITED = {
+  ...{ rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 },
+  ...{ tenant_rpm: null, tenant_tpm: null, max_in_flight: null },
+} as const;
 
 export interface LabPlace {
   /** Takes the data of the stores and, in `logs`, the logs. */

@@ -71,7 +71,7 @@ function replaceTurn(turn: Turn) {
 }
 
 /** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
-const LIVE = { deletedAt: { $exists: false } } as const;
+const LIVE = { deletedAt: null } as const;
 
 export function createConversationRepository(connection: Connection): ConversationRepository {
   const entities = entityModel(connection);

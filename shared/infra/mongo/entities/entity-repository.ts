@@ -106,7 +106,7 @@ const TOMBSTONE_MS = 48 * 3_600_000;
 
 const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
 const WITHOUT_MESSAGES = { messages: 0 } as const;
-const LIVE = { deletedAt: { $exists: false } } as const;
+const LIVE = { deletedAt: null } as const;
 const DEAD = { deletedAt: { $exists: true } } as const;
 
 /** Sets what is there and takes away what is not. */

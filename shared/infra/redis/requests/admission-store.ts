@@ -81,7 +81,7 @@ export interface AdmissionStore {
 }
 
 /** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
-export interface SecondWindow {
+interface SecondWindow {
   /** Names the window. */
   name: string;
   limit: number;
@@ -114,7 +114,7 @@ export function createAdmissionStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const admit = define('admit', ['window', 'account', 'use', 'line']);
+  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
   const take = define('count', ['window']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
@@ -192,6 +192,9 @@ export function createAdmissionStore(
           keys.marker(queue),
           keys.queueMeta(queue),
           keys.body(requestId),
+          keys.promises(queue, tenantId),
+          keys.promises(queue, 'all'),
+          keys.promises('share', tenantId),
         ],
         [
           requestId,

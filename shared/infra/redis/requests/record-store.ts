@@ -1,5 +1,6 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
@@ -33,12 +34,22 @@ export interface RequestRecord {
   isGone: boolean;
 }
 
+/** Where a request waits for a worker. */
+export interface QueuePlace {
+  /** Among its tenant's own, from 1. */
+  position: number;
+  /** Until a worker has it, as things are. */
+  waitMs: number;
+}
+
 /** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
 export interface RecordStore {
   /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
+  /** Undefined: it does not wait in line. */
+  place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
   /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
   renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Removes the ingress from the readers. */
@@ -100,6 +111,7 @@ export function createRecordStore(
   };
   const attach = define('attach', ['window', 'mode']);
   const reader = define('reader', ['window']);
+  const place = define('place', ['window', 'account', 'line']);
   const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
   const cancel = define('cancel', parts);
 
@@ -118,6 +130,19 @@ export function createRecordStore(
   return {
     find: (principal, requestId) => look(principal, requestId, ''),
     attach: look,
+    async place({ shard, tenantId }, requestId) {
+      const keys = keyspace.shard(shard);
+      const lanes = QUEUE_NAMES.flatMap((queue) => [
+        keys.line(queue),
+        keys.waiting(queue),
+        keys.queueStatistics(queue),
+      ]);
+      const reply = await place(
+        [keys.record(requestId), keys.open(tenantId), keys.use(tenantId), ...lanes],
+        [requestId],
+      );
+      return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
+    },
     async renewReader(shard, requestId, channel) {
       const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
       return state !== 'missing' && state !== 'void';

@@ -58,7 +58,7 @@ export function createRequestStore(
   const claim = defineScript(client, 'claim', ['window', 'account']);
   const append = createCommonAppend(client, keyspace);
   const renew = defineScript(client, 'renew', ['window', 'account']);
-  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'emit', 'forget', 'keep-nothing']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -132,6 +132,8 @@ export function createRequestStore(
         keys.notices,
         keys.open(ref.tenantId),
         keys.use(ref.tenantId),
+        keys.line(ref.queue),
+        keys.waiting(ref.queue),
       ],
       [
         ref.requestId,

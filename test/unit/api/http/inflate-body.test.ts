@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { inflateLarge, inflateSmall } from '../../../../api/http/inflate-body.ts';
+import { inflateLarge, inflateSmall, inflateSmallBrotli } from '../../../../api/http/inflate-body.ts';
 import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
@@ -50,5 +50,10 @@ describe('a compressed body', () => {
   it.each(['gzip', 'deflate'] as const)('is decompressed at once where it is small: %s', (encoding) => {
     expect(inflateSmall(COMPRESS[encoding]('x'.repeat(150_000)), encoding)?.toString()).toBe('x'.repeat(150_000));
     expect(inflateSmall(COMPRESS[encoding]('x'.repeat(300_000)), encoding)).toBeUndefined();
+  });
+
+  it('is decompressed in another thread where it is small brotli', async () => {
+    expect((await inflateSmallBrotli(brotliCompressSync('x'.repeat(100_000))))?.toString()).toBe('x'.repeat(100_000));
+    expect(await inflateSmallBrotli(brotliCompressSync('x'.repeat(300_000)))).toBeUndefined();
   });
 });

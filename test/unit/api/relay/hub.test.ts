@@ -161,6 +161,19 @@ describe('the hub', () => {
     expect(relay.reads).toHaveLength(1);
   });
 
+  it('reads about once a second for readers that came at different times', async () => {
+    const relay = openHub();
+    for (let count = 0; count < 10; count += 1) {
+      read(relay);
+      await jest.advanceTimersByTimeAsync(130);
+    }
+    relay.reads.splice(0);
+
+    await jest.advanceTimersByTimeAsync(10_000);
+
+    expect(relay.reads.length).toBeLessThanOrEqual(11);
+  });
+
   it('goes on reading for a reader that comes while the others are read for', async () => {
     const relay = openHub();
     for (let seq = 1; seq <= 200; seq += 1) relay.store(seq);

@@ -6,7 +6,8 @@
 --       16 requests of the entity (the record where there is none),
 --       17 lease of those who send lines, 18 mark of a batch that is being ended (the record where it is no line),
 --       19 what the tenant's requests take together, 20 the tenant's open requests, 21 line, 22 job, 23 marker,
---       24 settings of the queue, 25 body
+--       24 settings of the queue, 25 body, 26 when callers of the tenant were told to come back to a full line,
+--       27 the places that are kept for callers, 28 when those of the tenant were told so because of its share
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -184,14 +185,18 @@ if billed then
 end
 
 local waiting = redis.call('LLEN', KEYS[12]) + redis.call('ZCARD', KEYS[21])
-local function drained_ms()
-  local gap = number_of(redis.call('HGET', KEYS[14], 'gap'))
-  return math.min(30000, math.max(1000, gap * math.max(1, waiting * 0.1)))
+local lane_limit, share = tonumber(ARGV[13]), tonumber(ARGV[30])
+if not is_batch and open >= share then
+  local own = open - taken_of(KEYS[20], KEYS[21], open)
+  if own >= share and not is_expected(KEYS[28], KEYS[28], own, share, now) then
+    return reply_counted('lane_share', promise_place(KEYS[28], KEYS[28], KEYS[19], 'own', id, now))
+  end
 end
-if waiting >= tonumber(ARGV[13]) then return reply_counted('lane', drained_ms()) end
-local share = tonumber(ARGV[30])
-if not is_batch and open >= share and open - taken_of(KEYS[20], KEYS[21], open) >= share then
-  return reply_counted('lane_share', drained_ms())
+if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
+local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[27], now) or 0
+if not is_batch and waiting + kept >= lane_limit
+  and not is_expected(KEYS[26], KEYS[27], waiting, lane_limit, now) then
+  return reply_counted('lane', promise_place(KEYS[26], KEYS[27], KEYS[14], 'lane', id, now))
 end
 
 if not is_batch then log_request(KEYS[2], id, now) end

@@ -2,7 +2,7 @@
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
 --      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks,
---      14 the tenant's open requests, 15 what the tenant's requests take together
+--      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
@@ -63,18 +63,21 @@ if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[
 if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
-if values[15] then correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept) end
+if values[15] then
+  correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept)
+  if ARGV[16] == 'interactive' then
+    note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
+  end
+end
 if completion > 0 then
   local mean = tonumber(redis.call('GET', KEYS[10]))
   if is_sampled or not mean then
     redis.call('SET', KEYS[10], int((mean or completion) * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
   end
 end
-if is_sampled then
-  local lane = redis.call('HMGET', KEYS[11], 'last', 'gap')
-  local gap = math.min(60000, now - (tonumber(lane[1]) or now)) / SAMPLE
-  redis.call('HSET', KEYS[11], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.7 + gap * 0.3))
-end
+note_end(KEYS[11], 'lane', now, function()
+  return redis.call('ZCARD', KEYS[16]) + redis.call('LLEN', KEYS[17]) > 0
+end)
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
   'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)
 if keeps_nothing then

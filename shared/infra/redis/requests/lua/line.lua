@@ -11,11 +11,14 @@ local function tag_text(tag)
 end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
--- waits, so nobody saves up turns.
+-- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
+-- the next request of those that have been waiting.
 local function start_tag(line, finish, now)
   local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
   if not first[2] then return now * CLOCK_TOKENS, true end
-  return math.max(tonumber(first[2]), finish), false
+  local now_served = math.floor(tonumber(first[2]))
+  if finish <= now_served then return now_served, false end
+  return finish % 1 == 0 and finish + 0.25 or finish, false
 end
 
 -- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import { createLargeBodies } from '../../../../api/http/large-bodies.ts';
+import { createBodyTurns, LARGE_BODY_TURNS } from '../../../../api/http/body-turns.ts';
 
 describe('large bodies', () => {
   beforeEach(() => {
@@ -13,7 +13,7 @@ describe('large bodies', () => {
   const work = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
   it('are read one at a time, tenants in turn, with pauses thrice as long as the work', async () => {
-    const bodies = createLargeBodies();
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
     const begun: string[] = [];
     const startedAt = performance.now();
     const read = (tenant: string) =>
@@ -28,7 +28,7 @@ describe('large bodies', () => {
   });
 
   it('are refused where too many of one tenant wait, and others are not', async () => {
-    const bodies = createLargeBodies();
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
     const running = Array.from({ length: 17 }, () => bodies.inTurn('a', () => work(1)));
     expect(() => bodies.inTurn('a', () => work(1))).toThrow('Too many large');
     const other = bodies.inTurn('b', () => work(1));
@@ -37,7 +37,7 @@ describe('large bodies', () => {
   });
 
   it('go on after one that fails', async () => {
-    const bodies = createLargeBodies();
+    const bodies = createBodyTurns(LARGE_BODY_TURNS);
     const failed = bodies.inTurn('a', () => Promise.reject(new Error('not JSON'))).catch((error: unknown) => error);
     const next = bodies.inTurn('a', () => Promise.resolve('read'));
     await jest.advanceTimersByTimeAsync(100);

@@ -1,25 +1,33 @@
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
-/** Bodies that may wait for their turn: a turn takes some 0.1 s, and a pause follows. */
-const TENANT_WAITING_MAX = 16;
-const WAITING_MAX = 64;
+/** How many bodies may wait for their turn, and how much of the process they leave to others. */
+export interface TurnRules {
+  tenantWaitingMax: number;
+  waitingMax: number;
+  /** A pause follows each body, so many times as long as its work. */
+  pauseRatio: number;
+}
+
+/** A turn takes some 0.1 s of the process. */
+export const LARGE_BODY_TURNS: TurnRules = { tenantWaitingMax: 16, waitingMax: 64, pauseRatio: 3 };
+/** Another thread does the work, mostly within a millisecond. */
+export const BROTLI_TURNS: TurnRules = { tenantWaitingMax: 256, waitingMax: 1_024, pauseRatio: 0 };
+
 const RETRY_SECONDS = 5;
-/** What is left to others is so much more than what large bodies take. */
-const PAUSE_RATIO = 3;
 /** A machine that stood still for a while is no reason to stand still for longer. */
 const PAUSE_MS_MAX = 500;
 
-/** Work on bodies that take tens of milliseconds each to inflate and parse. */
-export interface LargeBodies {
+/** Work on bodies that take long to inflate or to parse. */
+export interface BodyTurns {
   /** Runs the work in the tenant's turn. Throws `model_unavailable` where too much waits already. */
   inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
 }
 
 /**
- * One body at a time, tenants in turn, and after each a pause three times as long as it took: however many large bodies
- * come, they take a quarter of the process's time at most, and the memory of a few.
+ * One body at a time, tenants in turn, and a pause after each: however many large bodies come, they take a quarter of
+ * the process's time at most, and the memory of a few.
  */
-export function createLargeBodies(): LargeBodies {
+export function createBodyTurns({ tenantWaitingMax, waitingMax, pauseRatio }: TurnRules): BodyTurns {
   /** Tenants in the order of their turns, with what waits. */
   const waiting = new Map<string, (() => Promise<void>)[]>();
   let count = 0;
@@ -41,7 +49,7 @@ export function createLargeBodies(): LargeBodies {
     for (let work = next(); work !== undefined; work = next()) {
       const startedAt = performance.now();
       await work();
-      const pauseMs = Math.min(PAUSE_MS_MAX, PAUSE_RATIO * (performance.now() - startedAt));
+      const pauseMs = Math.min(PAUSE_MS_MAX, pauseRatio * (performance.now() - startedAt));
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
     isRunning = false;
@@ -50,7 +58,7 @@ export function createLargeBodies(): LargeBodies {
   return {
     inTurn<T>(tenantId: string, work: () => Promise<T>) {
       const own = waiting.get(tenantId) ?? [];
-      if (own.length >= TENANT_WAITING_MAX || count >= WAITING_MAX) {
+      if (own.length >= tenantWaitingMax || count >= waitingMax) {
         throw new ServiceError(
           'model_unavailable',
           'Too many large request bodies wait to be read; try again shortly.',
