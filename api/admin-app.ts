@@ -1,20 +1,35 @@
 import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
+import type { Config } from '../shared/config/load-config.ts';
+import type { AdminToken } from '../shared/config/secret-settings.ts';
+import type { ErrorCode } from '../shared/errors/codes.ts';
+import { mayReadMetrics } from '../shared/infra/metrics/metrics-access.ts';
+import type { MetricsAccess } from '../shared/infra/metrics/metrics-access.ts';
+import type { AdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
+import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
+import { createAdminFailures } from './http/admin-failures.ts';
+import { createAdminSessions } from './http/admin-session.ts';
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
 import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
+import type { RefusalWatch } from './http/refusal-watch.ts';
 import { assignRequestId } from './http/request-context.ts';
-import { requireHost } from './http/require-host-and-https.ts';
+import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
+import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
 import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
 export type AdminDeps = AdminEndpointDeps & {
-  /** `ADMIN_TOKEN`. */
-  adminToken: string;
+  http: Pick<Config['http'], 'trustProxy' | 'requireHttps'>;
+  adminTokens: readonly AdminToken[];
+  adminAccess: AdminAccessStore;
+  adminAudit: AdminAuditRepository;
+  metricsAccess: MetricsAccess;
+  refusals: Pick<RefusalWatch, 'note'>;
   metrics: { contentType: string; render(): Promise<string> };
   /** What `GET /health/deep` answers. */
   deepHealth(): Promise<object>;
@@ -40,15 +55,36 @@ function createAdminDocs(): Router {
 
 /** What `ADMIN_PORT` serves (docs/spec/contract.md sections 1 and 7): administration, Bull Board, metrics and deep health. */
 export function createAdminApp(deps: AdminDeps): Express {
-  const authentication = createAdminAuthentication(deps.adminToken, deps.clock);
+  const { http, adminTokens: tokens, adminAccess: store, clock, log } = deps;
+  const audit = createAdminAudit(deps);
+  const failures = createAdminFailures({
+    store,
+    clock,
+    onKeptOut: (req, res) => audit.note(req, res, 'refused_tokens'),
+  });
+  const sessions = createAdminSessions({ tokens, store, clock });
+  const authentication = createAdminAuthentication({ tokens, failures, sessions });
+  const { requireToken, requirePageAccess } = authentication;
+  const requireSafeTransport: RequestHandler = (req, res, next) => {
+    if (http.requireHttps) requireHttps(req, res, next);
+    else next();
+  };
+  /** Whoever needs no token of the administration sends none in clear, so plain HTTP will do. */
+  const mayWatch = Router().use(
+    (req, _res, next) => {
+      next(mayReadMetrics(req, deps.metricsAccess) ? 'router' : undefined);
+    },
+    requireSafeTransport,
+    requireToken,
+  );
+
   const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
+  app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy);
   app.use(assignRequestId, requireHost, setSafeHeaders);
 
   app
     .route('/metrics')
-    .get(async (_req, res) => {
+    .get(mayWatch, async (_req, res) => {
       const text = await deps.metrics.render();
       res.setHeader('Content-Type', deps.metrics.contentType);
       res.end(text);
@@ -56,17 +92,21 @@ export function createAdminApp(deps: AdminDeps): Express {
     .all(methodNotAllowed('GET'));
   app
     .route('/health/deep')
-    .get(async (_req, res) => {
+    .get(mayWatch, async (_req, res) => {
       res.json(await deps.deepHealth());
     })
     .all(methodNotAllowed('GET'));
 
-  app.use(createAdminSignInRoute(authentication));
-  app.use(BOARD_PATH, authentication.requirePageAccess, createQueuesBoard(deps.queues));
-  app.use('/admin/v1', authentication.requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps));
-  app.use(['/admin/docs', '/admin/openapi.json'], authentication.requirePageAccess);
+  app.use(requireSafeTransport);
+  app.use(createAdminSignInRoute({ findToken: authentication.findToken, sessions, audit }));
+  app.use(BOARD_PATH, requirePageAccess, createQueuesBoard(deps.queues));
+  app.use('/admin/v1', requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps, audit));
+  app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);
   app.use('/admin', createAdminDocs());
   app.use(notFound);
-  app.use(storeFault, createErrorHandler({ log: deps.log }));
+  const note = (code: ErrorCode, address: string) => {
+    deps.refusals.note('admin', code, address);
+  };
+  app.use(storeFault, createErrorHandler({ log, note }));
   return app;
 }

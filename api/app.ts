@@ -4,29 +4,37 @@ import type { Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
+import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { setAddressHeaders } from './admission/limit-headers.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import type { EndpointDeps } from './endpoints.ts';
+import { createBodyBudget } from './http/body-budget.ts';
+import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
 import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
+import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
+import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
 import type { RespondDeps } from './resources/chat/respond.ts';
 import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } from './resources/docs/docs-route.ts';
 
-export interface AppDeps extends Omit<EndpointDeps, 'respond'>, RespondDeps, ReplayDeps {
+export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
   authenticate: RequestHandler;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
+  refusals: Pick<RefusalWatch, 'note'>;
   countLookup: RequestHandler;
-  countRequest: RequestHandler;
+  countRequest: Guards['countRequest'];
+  /** Refuses a chat request before its body is read. */
+  refuseEarly: RequestHandler;
   readiness: Readiness;
   metrics: IngressMetrics;
   /** Receives payment notices, which have no key. Undefined: nothing is sold. */
@@ -55,6 +63,12 @@ const describePreflight: RequestHandler = (req, res, next) => {
  */
 const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
+  next();
+};
+
+/** Answers hold what callers have sent: no browser may take one for a page. */
+const forbidSniffing: RequestHandler = (_req, res, next) => {
+  res.setHeader('X-Content-Type-Options', 'nosniff');
   next();
 };
 
@@ -98,10 +112,32 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(assignRequestId, createMeasure(metrics), requireHost, ignoreAnyMatch, createHealthRoute(deps.readiness));
+  app.use(
+    assignRequestId,
+    forbidSniffing,
+    createMeasure(metrics),
+    requireHost,
+    ignoreAnyMatch,
+    createHealthRoute(deps.readiness),
+  );
   if (http.requireHttps) app.use(requireHttps);
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
+
+  const identify = createIdentify(authenticate);
+  const budget = createBodyBudget();
+  const guards = {
+    authenticate,
+    identify,
+    countRequest: deps.countRequest,
+    countLookup: deps.countLookup,
+    replay: createReplay(deps),
+    receiveBatch: createReceiveBatch({ ...deps, budget }),
+    refuseEarly: deps.refuseEarly,
+    bodies: createBodyDeps(budget),
+  };
+  // Ahead of what is asked for seldom: each router that a request passes costs it time.
+  app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }));
 
   // Neither needs a key nor takes from a limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
@@ -109,17 +145,10 @@ export function createApp(deps: AppDeps): Express {
   app.use('/platform/v1', openapi);
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
-  const identify = createIdentify(authenticate);
-  const guards = {
-    authenticate,
-    identify,
-    countRequest: deps.countRequest,
-    countLookup: deps.countLookup,
-    replay: createReplay(deps),
-    receiveBatch: createReceiveBatch(deps),
+  app.use('/platform/v1', identify);
+  const note = (code: ErrorCode, address: string) => {
+    deps.refusals.note('public', code, address);
   };
-  app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }), identify);
-
-  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal }));
+  app.use(notFound, storeFault, createErrorHandler({ log, count: deps.countRefusal, note }));
   return app;
 }

@@ -7,13 +7,14 @@ import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createBodyStore } from '../shared/infra/redis/requests/record-store.ts';
+import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
 import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -23,13 +24,17 @@ import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
+import { createAddressGuard } from './admission/address-guard.ts';
+import type { AddressGuard } from './admission/address-guard.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createEarlyRefusal } from './admission/refuse-early.ts';
 import { openRecall } from './admission/open-recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
+import { createRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -37,6 +42,7 @@ import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
 import { createRelayHub } from './relay/hub.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { createReaderPlaces } from './relay/reader-places.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
 import { openWebhooks } from './resources/webhooks/open-webhooks.ts';
@@ -59,7 +65,7 @@ export interface IngressComposeOptions {
 }
 
 /** API keys: their principals, which follow every change, and when they were last used. */
-async function openAuthentication({ config, clock, closer, mongo, subscriber }: Connections) {
+async function openAuthentication({ config, clock, closer, mongo, subscriber }: Connections, guard: AddressGuard) {
   const repository = createPrincipalRepository(mongo);
   const principals = createPrincipalCache(repository);
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
@@ -67,6 +73,7 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   closer.defer('last used', () => lastUsed.close());
   return createAuthenticate({
     principals,
+    guard,
     keyPrefix: config.keyPrefix,
     clock,
     onUse: lastUsed.note,
@@ -97,7 +104,6 @@ function openQueues({ closer, log, redis, keyspace }: Connections) {
 }
 
 interface AdmissionParts {
-  queues: ReturnType<typeof openQueues>;
   hub: RelayHub;
   pseudonyms: Pseudonyms;
   events: Emitter<AdmissionEvents>;
@@ -107,7 +113,7 @@ interface AdmissionParts {
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
-  const { queues, hub, pseudonyms, events } = parts;
+  const { hub, pseudonyms, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
@@ -119,7 +125,6 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     mongo,
     redis,
     keyspace,
-    queues,
     store: admissionStore,
     accountStore,
     routing,
@@ -131,10 +136,9 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     log,
   });
   const enqueue = createEnqueue({
-    queues,
     clock,
     log,
-    bodies: createBodyStore(redis, keyspace, requestTimeoutMs),
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
   });
@@ -188,6 +192,24 @@ async function openSales(
   return { payment: opened.payment, paymentRoute };
 }
 
+const REFUSALS_TOLD_MS = 60_000;
+
+/** Refused callers, counted at once and logged once a minute. */
+function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+  const watch = createRefusalWatch({
+    log,
+    count: (plane, code) => {
+      refusals.inc({ plane, code });
+    },
+  });
+  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
+  closer.defer('refusals', () => {
+    clearInterval(timer);
+    watch.flush();
+  });
+  return watch;
+}
+
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
 export async function composeIngress(
   config: Config,
@@ -200,13 +222,21 @@ export async function composeIngress(
   const stores = openStores(connections);
   const { admissionStore, audit, shardDirectory } = stores;
 
-  const authenticate = await openAuthentication(connections);
+  const guard = createAddressGuard(clock);
+  const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
-  const compliance = openCompliance({ ...connections, credentialsKey: config.credentialsKey });
+  const compliance = openCompliance(connections);
   const queues = openQueues(connections);
   const hub = openRelay(connections, stores);
 
-  const metrics = createIngressMetrics({ openReaders: hub.size, redisMemoryRatio: memory.ratio });
+  const shards = await shardDirectory.list();
+  const boardQueues = shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name)));
+  const metrics = createIngressMetrics({
+    openReaders: hub.size,
+    redisMemoryRatio: memory.ratio,
+    queues: () => readQueues({ ...stores, queues: boardQueues, clock }),
+    workerConcurrency: config.worker.concurrency,
+  });
   const telemetry = createIngressEvents(metrics, log);
   const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
   const readiness = createReadiness({
@@ -215,12 +245,16 @@ export async function composeIngress(
   });
 
   const { pseudonyms } = compliance;
-  const admission = await openAdmission(connections, stores, { queues, hub, pseudonyms, events: telemetry });
+  const admission = await openAdmission(connections, stores, { hub, pseudonyms, events: telemetry });
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
+  const early = createEarlyRefusal(admissionStore, clock);
+  const refusals = openRefusalWatch(metrics, connections);
+
   const common = {
     ...stores,
+    refusals,
     keyPrefix: config.keyPrefix,
     events,
     clock,
@@ -232,12 +266,14 @@ export async function composeIngress(
     ...sales,
     http: config.http,
     authenticate,
-    countRefusal: createRefusalCounter(admissionStore),
+    countRefusal: createRefusalCounter(admissionStore, guard, early.note),
+    refuseEarly: early.refuse,
     countLookup: createCountLookup(admissionStore),
     countRequest: createCountRequest(admissionStore),
     webhooks: webhooks.parts,
     compliance,
     hub,
+    readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
@@ -245,15 +281,17 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
-  const shards = await shardDirectory.list();
   const adminApp = createAdminApp({
     ...common,
-    adminToken: config.adminToken,
+    http: config.http,
+    adminTokens: config.adminTokens,
+    metricsAccess: config.metrics,
+    providerRules: config.providers,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name))),
+    queues: boardQueues,
     metrics: metrics.page,
-    deepHealth: async () => ({ ...(await readiness.check()), open_relays: hub.size(), shards }),
+    deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });
   return {
     app,

@@ -17,19 +17,33 @@ await runProcess({
   async start(config, log, closer) {
     await servedDocument();
     const { app, adminApp, stopWaiting } = await composeIngress(config, log, closer);
-    const { host, port, adminPort, tls } = config.http;
+    const { host, port, adminHost, adminPort, maxConnections, tls } = config.http;
     const wholeMs = config.limits.shutdownGraceSeconds * 1000;
     const graceMs = Math.max(wholeMs - CLOSING_MS, wholeMs / 2);
     await serve(
       adminApp,
-      { port: adminPort, host, setting: 'ADMIN_PORT', graceMs: 1_000, ...(tls === undefined ? {} : { tls }) },
+      {
+        port: adminPort,
+        host: adminHost,
+        setting: 'ADMIN_PORT',
+        graceMs: 1_000,
+        ...(tls === undefined ? {} : { tls }),
+      },
       closer,
     );
     await serve(
       app,
-      { port, host, setting: 'PORT', graceMs, onGraceOver: stopWaiting, ...(tls === undefined ? {} : { tls }) },
+      {
+        port,
+        host,
+        setting: 'PORT',
+        maxConnections,
+        graceMs,
+        onGraceOver: stopWaiting,
+        ...(tls === undefined ? {} : { tls }),
+      },
       closer,
     );
-    log.info(`The ingress listens on ${host}:${port}, its administration on ${host}:${adminPort}.`);
+    log.info(`The ingress listens on ${host}:${port}, its administration on ${adminHost}:${adminPort}.`);
   },
 });

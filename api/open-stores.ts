@@ -1,5 +1,8 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { createAdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../shared/infra/mongo/administration/rotate-credentials.ts';
+import { readPseudonymKey } from '../shared/infra/mongo/administration/service-secrets.ts';
 import { createAccountRepository } from '../shared/infra/mongo/accounts/account-repository.ts';
 import { createCheckoutRepository } from '../shared/infra/mongo/accounts/checkout-repository.ts';
 import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -21,6 +24,7 @@ import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repositor
 import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
+import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -38,6 +42,7 @@ import { inTime } from '../shared/infra/redis/timing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
+import { ADMIN_FAILURES_PER_MINUTE } from './http/admin-failures.ts';
 import { pricesUnset } from './payments/open-payment.ts';
 
 /** What every part of the ingress is opened with. */
@@ -51,6 +56,8 @@ export interface Connections {
   subscriber: RedisClient;
   memory: MemoryWatch;
   cipher: CredentialCipher;
+  /** From which the pseudonyms of erased entities are made. */
+  pseudonymKey: Buffer;
   mongo: MongoConnection;
   /** The driver has one time limit per connection. These two are for longer calls. */
   reports: MongoConnection;
@@ -83,6 +90,8 @@ export async function openConnections(
     return connection;
   }
   await prepareDatabase(config.mongodbUri);
+  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
+  const mongo = await connect('mongo', MONGO_CALL_MS);
   return {
     config,
     clock: systemClock,
@@ -92,8 +101,9 @@ export async function openConnections(
     redis,
     subscriber,
     memory,
-    cipher: createCredentialCipher(config.credentialsKey),
-    mongo: await connect('mongo', MONGO_CALL_MS),
+    cipher,
+    pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentialsKey),
+    mongo,
     reports: await connect('mongo for reports', REPORT_CALL_MS),
     bulk: await connect('mongo for batches', BULK_CALL_MS),
   };
@@ -110,6 +120,8 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     tenants: createTenantRepository(mongo),
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
+    adminAudit: createAdminAuditRepository(mongo),
+    adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
     entities: createEntityRepository(mongo),
     idempotency: createIdempotencyRepository(mongo),
     batches: createBatchRepository(mongo, bulk),
@@ -120,6 +132,7 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     checkouts: createCheckoutRepository(mongo),
     purchases: createPurchaseRepository(mongo),
     providers: createProviderRepository(mongo, cipher),
+    credentials: createCredentialRotation(bulk, cipher),
     tiers: createTierRepository(mongo),
     shardDirectory: createShardDirectory(mongo, queue.shards),
 

@@ -1,10 +1,10 @@
 import type { ComplianceScope } from '../shared/contracts/compliance.ts';
-import type { KeyMode } from '../shared/contracts/jobs.ts';
+import type { KeyMode } from '../shared/contracts/space.ts';
+import type { Space } from '../shared/contracts/space.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 
-/** Who did it: the id of an API key or `administrator`, and in which request. */
-export interface Actor {
-  tenantId: string;
+/** Who did it: the id of an API key with its mode, or `administrator`, who is live, and in which request. */
+export interface Actor extends Space {
   id: string;
   requestId: string;
 }
@@ -28,7 +28,7 @@ interface TenantEventDetails {
   'key.created': { mode: KeyMode; scopes: readonly string[] };
   'key.updated': { fields: string[] };
   'key.rotated': { grace_seconds: number };
-  'key.revoked': Nothing;
+  'key.revoked': { mode: KeyMode };
   'entity.deleted': Nothing;
   'entity.history_deleted': Nothing;
   'webhook.created': { url: string; events: readonly string[] };
@@ -55,6 +55,8 @@ export const HAPPENS_ONCE: ReadonlySet<TenantEventType> = new Set<TenantEventTyp
   'checkout.created',
   'credits.granted',
   'credits.adjusted',
+  'compliance.export_requested',
+  'compliance.deletion_requested',
 ]);
 
 /** `target` is the id of what it was done to. */

@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, 'node_modules', '.bin');
+const PACKAGED_NODE = join(BIN, 'node');
 const LOCK = join(ROOT, 'package-lock.json');
 /** npm writes it last, so it tells what is installed and that the installation was completed. */
 const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
@@ -37,9 +38,12 @@ const TASKS = {
   'test:providers': (args) => script('scripts/test-providers.ts', args),
   bench: (args) => script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
+  'test:scale': (args) => script('test/fault/main.ts', ['S1', 'S2', ...args]),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   citations: (args) => script('scripts/check-citations.ts', args),
   drive: (args) => script('scripts/drive/main.ts', args),
+  sbom: (args) => script('scripts/packages/main.ts', ['sbom', ...args]),
+  audit: () => script('scripts/packages/main.ts', ['audit']),
   build,
   check,
 };
@@ -132,13 +136,34 @@ async function install() {
   const seconds = () => Math.round((performance.now() - startedAt) / 1000);
   console.log('Installing the packages of package-lock.json (npm ci), which takes up to a minute ...');
   const heartbeat = setInterval(() => console.log(`npm ci: still running (${seconds()} s)`), 10_000);
-  const npmCli = process.env.npm_execpath;
-  const npm = npmCli?.endsWith('.js') ? [process.execPath, npmCli] : ['npm'];
-  const code = await run(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error']);
-  clearInterval(heartbeat);
-  if (code > 128) throw new Failure('', code);
-  if (code !== 0) throw new Failure(`npm ci failed (exit code ${code}); its lines above say why.`);
+  try {
+    // Only npm 11.16 and later read `allowScripts` of package.json: every npm is told to run no script at all, and then
+    // the one that is needed.
+    await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
+    await fetchNode();
+  } finally {
+    clearInterval(heartbeat);
+  }
   console.log(`Installed the packages in ${seconds()} s.`);
+}
+
+/** The npm that has started this task, else the one on the PATH. */
+async function npm(...args) {
+  const cli = process.env.npm_execpath;
+  const [command, ...rest] = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm'];
+  const code = await run(command, [...rest, ...args]);
+  if (code > 128) throw new Failure('', code);
+  if (code !== 0) throw new Failure(`npm ${args[0]} failed (exit code ${code}); its lines above say why.`);
+}
+
+/** The install script of the `node` package gets the Node.js of this platform; it is the one script that is run. */
+async function fetchNode() {
+  if (existsSync(join(ROOT, 'node_modules', 'node'))) await npm('rebuild', 'node', '--loglevel=error');
+}
+
+function isNewEnough() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  return major >= 24 || (major === 22 && minor >= 19);
 }
 
 /**
@@ -169,10 +194,8 @@ function isSamePackages(wanted, installed) {
 }
 
 function findNode() {
-  const packaged = join(BIN, 'node');
-  if (existsSync(packaged)) return packaged;
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major >= 24 || (major === 22 && minor >= 19)) return process.execPath;
+  if (existsSync(PACKAGED_NODE)) return PACKAGED_NODE;
+  if (isNewEnough()) return process.execPath;
   throw new Failure(
     `Node.js 24 is missing from node_modules and this Node.js is ${process.versions.node}: run "npm ci" with its ` +
       'install scripts and development packages, or use Node.js 22.19 or newer.',
@@ -234,6 +257,9 @@ async function check() {
   console.log('\ncheck: citations and links');
   const code = await script('scripts/check-citations.ts', []);
   if (code !== 0) return code;
+  console.log('\ncheck: audit');
+  const audited = await script('scripts/packages/main.ts', ['audit']);
+  if (audited !== 0) return audited;
   console.log('\ncheck: all passed');
   return 0;
 }
@@ -242,6 +268,8 @@ async function main([name, ...args]) {
   const task = Object.hasOwn(TASKS, name ?? '') ? TASKS[name] : undefined;
   if (task === undefined) throw new Failure(`Unknown task "${name ?? ''}": one of ${Object.keys(TASKS).join(', ')}.`);
   await installIfDue();
+  // An installation that was interrupted, or run by hand without scripts, has not got that far.
+  if (!existsSync(PACKAGED_NODE) && !isNewEnough()) await fetchNode();
   return task(args);
 }
 

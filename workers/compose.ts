@@ -13,7 +13,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
-import { watchReconnects } from '../shared/infra/redis/timing.ts';
+import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -32,6 +32,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
+import type { InferenceWorker } from './processors/inference.ts';
 import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
@@ -78,7 +79,7 @@ export async function composeWorker(
 
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
-  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, config.credentialsKey);
+  const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
   const metrics = createWorkerMetrics();
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
@@ -110,14 +111,15 @@ export async function composeWorker(
     closer,
     log,
   });
-  const { hasReconnectedRecently } = watchReconnects(redis);
+  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+  closer.defer('outage watch', stop);
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
   });
-  const journal = createFinishJournal({ requests, clock: systemClock, log });
-  redis.on('ready', () => {
+  const journal = createFinishJournal({ requests, hasReconnectedRecently, clock: systemClock, log });
+  onReturn(() => {
     journal.replay().catch((error: unknown) => {
       log.error('What was finished before Redis went away could not be replayed.', { error });
     });
@@ -145,7 +147,7 @@ export async function composeWorker(
     clock: systemClock,
     log,
   });
-  redis.on('ready', checkAll);
+  onReturn(checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
 
   const outbox = createOutbox(redis, keyspace);
@@ -167,7 +169,7 @@ export async function composeWorker(
   const sweep = createSweep({
     ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
     recoverLost: openRecoverLost({
-      ...{ mongo, redis, keyspace, queues, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
+      ...{ mongo, redis, keyspace, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
       ...{ isFull: memory.isFull, clock: systemClock, log },
     }),
     inflight: createInflight(redis, keyspace),
@@ -212,6 +214,7 @@ export async function composeWorker(
       onLockLost: checkNow,
       log,
     });
+  const interactives: InferenceWorker[] = [];
   const supervisor = createShardSupervisor({
     directory: createShardDirectory(mongo, config.queue.shards),
     settler,
@@ -223,12 +226,12 @@ export async function composeWorker(
     }),
     log,
     listen: (shard) => cancelChannel.subscribe(shard),
-    openWorkers: (shard, shards) => {
-      const interactive = openQueueWorker(
-        shard,
-        'interactive',
-        Math.max(1, Math.floor(config.worker.concurrency / shards)),
-      );
+    openWorkers: (shard) => {
+      const interactive = openQueueWorker(shard, 'interactive', config.worker.concurrency);
+      interactives.push(interactive);
+      // Shards are added while this runs; what the process runs at once is divided among all of them.
+      const places = Math.max(1, Math.floor(config.worker.concurrency / interactives.length));
+      for (const each of interactives) each.concurrency = places;
       const batch = openQueueWorker(shard, 'batch', config.worker.batchConcurrency);
       batchConcurrency.add({ interactive, batch });
       return [interactive, batch];
@@ -237,7 +240,6 @@ export async function composeWorker(
       mongo,
       redis,
       keyspace,
-      queues,
       routing,
       admissions,
       isFull: memory.isFull,

@@ -18,7 +18,7 @@ await runProcess({
     const running: { worker?: WorkerProcess } = {};
     // Before it takes any work: a port in use must not leave it with requests that it has to finish first.
     if (workerPort !== 0) {
-      const server = createHealthServer(() => running.worker);
+      const server = createHealthServer(() => running.worker, config.metrics);
       await listen(server, workerPort, host, 'WORKER_PORT');
       closer.defer('health', () => {
         server.closeAllConnections();

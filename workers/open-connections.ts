@@ -3,6 +3,7 @@ import { createHttpClient } from '../shared/infra/http/http-client.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { prepareDatabase } from '../shared/infra/mongo/catalogue.ts';
 import { connectMongo } from '../shared/infra/mongo/connection.ts';
+import { readPseudonymKey } from '../shared/infra/mongo/administration/service-secrets.ts';
 import { createCredentialCipher } from '../shared/infra/mongo/credentials.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
@@ -23,12 +24,13 @@ export async function openConnections(config: Config, namespace: string | undefi
   const mongo = await connectMongo(config.mongodbUri);
   closer.defer('mongo', () => mongo.close());
 
-  const cipher = createCredentialCipher(config.credentialsKey);
+  const cipher = createCredentialCipher(config.credentialsKey, config.credentialsKeys);
+  const pseudonymKey = await readPseudonymKey(mongo, cipher, config.credentialsKey);
   const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
   closer.defer('routing', () => {
     routing.stop();
   });
   const http = createHttpClient();
   closer.defer('http', () => http.close());
-  return { keyspace: createKeyspace(namespace), redis, subscriber, memory, mongo, cipher, routing, http };
+  return { keyspace: createKeyspace(namespace), redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
 }

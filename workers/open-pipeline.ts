@@ -8,7 +8,7 @@ import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import type { RequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
-import { createChunkWriter } from './pipeline/chunks/chunk-writer.ts';
+import { createChunkWriters } from './pipeline/chunks/chunk-writer.ts';
 import type { ErasureGatedStores } from './compliance/erasure-gate.ts';
 import { createClaim } from './pipeline/claim.ts';
 import { createLease, createOpenLeases } from './pipeline/lease/lease.ts';
@@ -70,6 +70,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
   const { conversations } = stores;
   const { moderator, openWindow } = createModeration(deps.moderation, http, events);
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
+  const openWriter = createChunkWriters(requests);
 
   const runPipeline = createPipeline({
     claim: createClaim({
@@ -81,15 +82,15 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       events,
       log,
     }),
-    moderate: createModerate({ moderator, clock, events }),
     loadContext: createLoadContext(conversations),
     assemblePrompt: createAssemblePrompt(),
+    moderate: createModerate({ moderator, clock, events }),
     selectRoute: createSelectRoute({ routing, random: Math.random, log }),
     generate: createGenerate({
       adapters: createAdapters(http),
       breakers: deps.breakers,
       openWindow,
-      openWriter: (run) => createChunkWriter(requests, run.ref, run.answer, run.lease),
+      openWriter: (run) => openWriter(run.ref, run.answer, run.lease),
       events,
       betweenTokensMs: deps.betweenTokensMs,
       clock,
@@ -101,6 +102,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),
       retentionMs: deps.retentionMs,
+      clock,
       log,
     }),
     deleteTurn: createDeleteTurn({ conversations }),

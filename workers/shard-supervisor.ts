@@ -15,7 +15,7 @@ export interface ShardSupervisorDeps {
   /** Hears what concerns the shard's requests. */
   listen: (shard: number) => Promise<void>;
   /** One worker for each queue. */
-  openWorkers: (shard: number, shards: number) => InferenceWorker[];
+  openWorkers: (shard: number) => InferenceWorker[];
   dispatcher: Dispatcher;
   reconcile: (shard: number) => Promise<void>;
   publishNotices: (shard: number) => Promise<void>;
@@ -69,11 +69,11 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
     log.warn(`${what} failed; the next round tries again.`, { shard, error });
   };
 
-  function open(shard: number, count: number): void {
+  function open(shard: number): void {
     log.info('A shard is served.', { shard });
     listen(shard).catch(warn('Listening for cancelled requests', shard));
     shards.set(shard, {
-      workers: openWorkers(shard, count),
+      workers: openWorkers(shard),
       dispatching: repeat(
         () => dispatcher.dispatchShard(shard),
         (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
@@ -127,7 +127,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
 
   async function serveAll(): Promise<void> {
     const wanted = await directory.list();
-    for (const shard of wanted) if (!shards.has(shard)) open(shard, wanted.length);
+    for (const shard of wanted) if (!shards.has(shard)) open(shard);
   }
 
   return {

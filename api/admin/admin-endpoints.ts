@@ -1,5 +1,9 @@
+import { adminAuditEndpoints } from './audit-log/admin-audit-endpoints.ts';
+import type { AdminAuditLogDeps } from './audit-log/admin-audit-endpoints.ts';
 import { breakersEndpoints } from './breakers/breakers-endpoints.ts';
 import type { BreakersDeps } from './breakers/breakers-endpoints.ts';
+import { credentialsEndpoints } from './credentials/credentials-endpoints.ts';
+import type { CredentialsDeps } from './credentials/credentials-endpoints.ts';
 import { creditsEndpoints } from './credits/credits-endpoints.ts';
 import type { CreditsDeps } from './credits/credits-endpoints.ts';
 import { tenantKeysEndpoints } from './keys/tenant-keys-endpoints.ts';
@@ -28,6 +32,8 @@ export const ADMIN_ENDPOINTS = {
   ...breakersEndpoints,
   ...queuesEndpoints,
   ...settlementEndpoints,
+  ...adminAuditEndpoints,
+  ...credentialsEndpoints,
 };
 
 /** What their handlers use together. */
@@ -39,4 +45,6 @@ export type AdminEndpointDeps = TenantsDeps &
   TiersDeps &
   BreakersDeps &
   QueuesDeps &
-  SettlementDeps;
+  SettlementDeps &
+  AdminAuditLogDeps &
+  CredentialsDeps;

@@ -7,6 +7,7 @@ import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { FORGOTTEN } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { inTime } from '../../shared/infra/redis/timing.ts';
@@ -18,6 +19,8 @@ import { idempotencyOf } from './idempotency.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
+import { keepsNothing, retentionOf } from './retention.ts';
+import type { RetentionSettings } from './retention.ts';
 
 /** docs/spec/contract.md section 2. */
 const BYTES_MAX = 512;
@@ -42,10 +45,10 @@ export interface AcceptDeps {
   admit: ReturnType<typeof createAdmission>;
   enqueue: Enqueue;
   hub: RelayHub;
-  records: Pick<RecordStore, 'attach'>;
+  records: Pick<RecordStore, 'attach' | 'detach'>;
   recall: Recall;
   keepIntent: KeepIntent;
-  retention: { ordinaryMs: number; keptMs: number };
+  retention: RetentionSettings;
   events: Emitter<AdmissionEvents>;
 }
 
@@ -67,7 +70,14 @@ export interface Accepted<R> {
   replayed: boolean;
 }
 
-/** Opens the way back of an answer; `existing`: the stream may have begun, so it is read from its start. */
+/** The way back of an answer. */
+export interface Relay {
+  close(): void;
+  /** For a request that was not admitted: nobody need hear of it. */
+  abandon(): void;
+}
+
+/** Opens it; `existing`: the stream may have begun, so it is read from its start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
@@ -77,11 +87,15 @@ function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): Answ
 /** Only the first request of a shard waits for its channel. */
 const SUBSCRIBE_MS = 1_000;
 
+function noLongerKept(): ServiceError {
+  return new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
+}
+
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
- * The way of a valid chat body into the queue, the same for every chat route: admit, open the relay, enqueue. The
- * relay opens before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
+ * The way of a valid chat body into the queue, the same for every chat route: open the relay, admit. The relay opens
+ * before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
  * request that is there: running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
@@ -93,6 +107,7 @@ export function createAccept(deps: AcceptDeps) {
     principal: Principal,
     openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> {
+    if (admitted.fingerprint === FORGOTTEN) throw noLongerKept();
     if (admitted.fingerprint !== fingerprint) {
       throw new ServiceError(
         'idempotency_mismatch',
@@ -103,16 +118,21 @@ export function createAccept(deps: AcceptDeps) {
     const attach = () => records.attach(principal, admitted.requestId, hub.channelOf(shard));
     let record = await attach();
     if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
-    if (record === undefined) {
-      throw new ServiceError('gone', 'The answer under this Idempotency-Key is no longer kept; send a new key.');
-    }
-    return { head: answerHead(record), relay: openRelay(shard, record.requestId, true), replayed: true };
+    if (record === undefined || record.isGone) throw noLongerKept();
+    const relay = openRelay(shard, record.requestId, true);
+    if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
+    return { head: answerHead(record), relay, replayed: true };
   }
 
   /** Whoever is told «accepted» is told so once the request survives Redis; whoever waits for the answer need not wait. */
-  async function keep(envelope: RequestEnvelope, principal: Principal, isKept: boolean, async: boolean): Promise<void> {
+  async function keep(
+    envelope: RequestEnvelope,
+    principal: Principal,
+    hasIntent: boolean,
+    async: boolean,
+  ): Promise<void> {
     if (!async) {
-      if (isKept) keepIntent.besides(principal.shard, envelope);
+      if (hasIntent) keepIntent.besides(principal.shard, envelope);
       return;
     }
     try {
@@ -124,7 +144,7 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  return async <R extends { close(): void }>(
+  return async <R extends Relay>(
     res: Response,
     { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
     body: ParsedChatBody,
@@ -139,9 +159,12 @@ export function createAccept(deps: AcceptDeps) {
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // The admission script counts the request.
     claimCount(res);
-    await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
+    if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
+    const { retentionMs, kept, hasIntent } = retentionOf(principal, isKept, retention);
+    // A worker may begin before the admission's answer is here.
+    const relay = openRelay(shard, requestId, false);
     const admitted = await admit({
       requestId,
       principal,
@@ -151,21 +174,28 @@ export function createAccept(deps: AcceptDeps) {
       channel: async ? '' : hub.channelOf(shard),
       idempotency,
       onDisconnect: isKept ? 'finish' : principal.onDisconnect,
-      isKept,
-      retentionMs: isKept ? retention.keptMs : retention.ordinaryMs,
+      kept,
+      isEnqueuedAtOnce: !async,
+      retentionMs,
+    }).catch((error: unknown) => {
+      relay.abandon();
+      throw error;
     });
     setKeyHeaders(res, principal, admitted.figures);
     events.emit('admission.decided', admitted.figures.verdict);
+    if (admitted.kind !== 'admitted') relay.abandon();
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
-    const relay = openRelay(shard, requestId, false);
+    // It left before there was anything that it could have stopped to read.
+    if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
+    if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
     try {
-      await keep(admitted.envelope, principal, isKept, async);
-      await enqueue.enqueue(admitted.envelope, principal);
+      await keep(admitted.envelope, principal, hasIntent, async);
+      if (!admitted.isQueued) await enqueue.enqueue(admitted.envelope, principal);
     } catch (error) {
       relay.close();
-      if (isKept) keepIntent.forget(requestId);
+      if (hasIntent) keepIntent.forget(requestId);
       throw error;
     }
     return { head: headOf(admitted.envelope), relay, replayed: false };

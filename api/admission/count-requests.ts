@@ -2,10 +2,12 @@ import type { RequestHandler, Response } from 'express';
 
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { LOOKUPS_PER_MINUTE, ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
+import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
+import { addressBlockOf, tooManyFailures } from './address-guard.ts';
+import type { AddressGuard } from './address-guard.ts';
 import { setAddressHeaders, setKeyHeaders } from './limit-headers.ts';
 
 type Count = (requestId: string, principal: Principal) => Promise<Admission>;
@@ -28,7 +30,7 @@ function createCounter(count: Count, overLimit: Refuse): RequestHandler {
     });
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
-    if (verdict === 'rpm') throw overLimit(admission, principal);
+    if (verdict === 'rpm' || verdict === 'throttle') throw overLimit(admission, principal);
     if (verdict === 'revoked' || verdict === 'suspended') throw toRefusal({ ...admission, verdict }, principal, 'chat');
     next();
   };
@@ -44,12 +46,29 @@ export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): R
   });
 }
 
-/** Counts every other request that is not a chat request: one of the key's rpm. */
-export function createCountRequest(store: Pick<AdmissionStore, 'count'>): RequestHandler {
-  return createCounter(
-    (requestId, principal) => store.count(requestId, principal, true),
-    (admission, principal) => toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat'),
-  );
+/** The limit of one endpoint, as its definition says. */
+export interface OwnLimit {
+  /** `POST /batches`. */
+  name: string;
+  perMinute: number;
+}
+
+/** Counts every other request that is not a chat request: one of the key's rpm, and of the endpoint's own limit. */
+export function createCountRequest(store: Pick<AdmissionStore, 'count'>): (own?: OwnLimit) => RequestHandler {
+  return (own) =>
+    createCounter(
+      (requestId, principal) =>
+        store.count(requestId, principal, true, own === undefined ? undefined : { ...own, limit: own.perMinute }),
+      (admission, principal) => {
+        if (own === undefined || admission.verdict === 'rpm')
+          return toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat');
+        return new ServiceError(
+          'rpm_exceeded',
+          `The limit of ${own.perMinute} requests per minute and key on ${own.name} is reached; wait as Retry-After says.`,
+          { retryAfterSeconds: toRetrySeconds(admission.retryAfterMs) },
+        );
+      },
+    );
 }
 
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);
@@ -59,7 +78,11 @@ const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key',
  * too. Returns the error to send: over the limit, the 429 instead of what was wrong with the request. Without an answer
  * from Redis the refusal stands, and the headers name the limits alone.
  */
-export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'countAddress'>) {
+export function createRefusalCounter(
+  store: Pick<AdmissionStore, 'count' | 'countAddress'>,
+  guard: Pick<AddressGuard, 'heldOf' | 'hold'>,
+  note: (error: ServiceError, res: Response) => void,
+) {
   async function countKey(error: ServiceError, res: Response, principal: Principal): Promise<ServiceError> {
     const admission = await store.count(contextOf(res).requestId, principal, true);
     setKeyHeaders(res, principal, admission);
@@ -70,18 +93,22 @@ export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'coun
   }
 
   async function countAddress(error: ServiceError, res: Response): Promise<ServiceError> {
-    const { requestId } = contextOf(res);
-    const count = await store.countAddress(requestId, res.req.ip ?? 'unknown', AUTHENTICATION_FAILURES.has(error.code));
+    const { requestId, hasFailedKey } = contextOf(res);
+    const address = addressBlockOf(res.req.ip);
+    const isFailure = hasFailedKey === true || AUTHENTICATION_FAILURES.has(error.code);
+    const held = guard.heldOf(address);
+    if (held !== undefined) {
+      setAddressHeaders(res, held);
+      return isFailure ? tooManyFailures(held.retryAfterMs) : error;
+    }
+    const count = await store.countAddress(requestId, address, isFailure);
     setAddressHeaders(res, count);
     if (count.allowed) return error;
-    return new ServiceError(
-      'rpm_exceeded',
-      `More than ${ADDRESS_FAILURES_PER_MINUTE} failed authentications per minute came from this address; wait as Retry-After says.`,
-      { retryAfterSeconds: toRetrySeconds(count.retryAfterMs) },
-    );
+    guard.hold(address, count);
+    return tooManyFailures(count.retryAfterMs);
   }
 
-  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+  async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
     // An answer with these headers has been counted.
     if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
     const { principal } = contextOf(res);
@@ -95,5 +122,11 @@ export function createRefusalCounter(store: Pick<AdmissionStore, 'count' | 'coun
     if (principal === undefined) setAddressHeaders(res);
     else setKeyHeaders(res, principal);
     return error;
+  }
+
+  return async (error: ServiceError, res: Response): Promise<ServiceError> => {
+    const answered = await counted(error, res);
+    note(answered, res);
+    return answered;
   };
 }

@@ -9,24 +9,35 @@ const STALE_MS = 15 * 60_000;
 /** So long after a failed call stale entries are given out at once, without waiting for the next time-out. */
 const AWAY_MS = 10_000;
 const ENTRIES_MAX = 20_000;
+const UNKNOWN_MAX = 10_000;
 
 interface Entry {
-  /** Undefined: no key has this hash. */
-  principal: Principal | undefined;
+  principal: Principal;
   loadedAt: number;
 }
 
 export interface PrincipalCache {
   /** Undefined: unknown key. Rejects when MongoDB is away and the key is not cached. */
   find(hash: string, now: number): Promise<Principal | undefined>;
+  /** Whether the key was known within the last 15 minutes. */
+  isKnown(hash: string, now: number): boolean;
   /** Drops everything known of a key or a tenant. */
   invalidate(id: string): void;
   /** Drops everything, for when invalidations may have been missed. */
   clear(): void;
 }
 
+/** Keeps the newest. */
+function put<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
+  map.set(key, value);
+  const oldest = map.keys().next();
+  if (map.size > max && oldest.done !== true) map.delete(oldest.value);
+}
+
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
+  /** Hashes that no key has, with the time of that answer: apart, so that invented keys push out no real ones. */
+  const unknown = new Map<string, number>();
   const loading = new Map<string, Promise<Principal | undefined>>();
   // A load that began before an invalidation may carry what was just revoked: it is not kept, and nobody joins it.
   let generation = 0;
@@ -37,9 +48,9 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     const principal = await repository.findByHash(hash);
     if (begunIn === generation) {
       entries.delete(hash);
-      entries.set(hash, { principal, loadedAt: now });
-      const oldest = entries.keys().next();
-      if (entries.size > ENTRIES_MAX && oldest.done !== true) entries.delete(oldest.value);
+      unknown.delete(hash);
+      if (principal === undefined) put(unknown, hash, now, UNKNOWN_MAX);
+      else put(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
     }
     return principal;
   }
@@ -70,15 +81,21 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     async find(hash, now) {
       const entry = entries.get(hash);
       const age = entry === undefined ? Infinity : now - entry.loadedAt;
-      if (entry !== undefined && age < (entry.principal === undefined ? UNKNOWN_MS : FRESH_MS)) return entry.principal;
+      if (entry !== undefined && age < FRESH_MS) return entry.principal;
+      if (now - (unknown.get(hash) ?? -Infinity) < UNKNOWN_MS) return undefined;
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
+    },
+
+    isKnown(hash, now) {
+      const entry = entries.get(hash);
+      return entry !== undefined && now - entry.loadedAt < STALE_MS;
     },
 
     invalidate(id) {
       generation += 1;
       loading.clear();
       for (const [hash, { principal }] of entries) {
-        if (principal?.keyId === id || principal?.tenantId === id) entries.delete(hash);
+        if (principal.keyId === id || principal.tenantId === id) entries.delete(hash);
       }
     },
 
@@ -86,6 +103,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
       generation += 1;
       loading.clear();
       entries.clear();
+      unknown.clear();
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -14,9 +15,9 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
  */
 export interface Recall {
   /** True: the request is in Redis again. */
-  byId(principal: Pick<Principal, 'tenantId' | 'shard'>, requestId: string): Promise<boolean>;
+  byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean>;
   /** Runs before admission: a key that Redis has forgotten must not run its request a second time. */
-  byName(principal: Pick<Principal, 'tenantId' | 'shard'>, name: string): Promise<void>;
+  byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
 }
 
 export interface RecallDeps {
@@ -40,7 +41,7 @@ export function createRecall({ answers, cache, intents, recover, retentionMs, cl
 
   async function restore(shard: number, answer: KeptAnswer, now: number): Promise<void> {
     const namedMs = Math.max(1, answer.expiresAt - now);
-    await cache.restore(shard, answer, { ttlMs: retentionMs, namedMs });
+    await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
   }
 
   /** Until a lost request is back no other may run in its place. */
@@ -52,27 +53,29 @@ export function createRecall({ answers, cache, intents, recover, retentionMs, cl
     });
   }
 
-  async function restoreById(tenantId: string, shard: number, requestId: string): Promise<boolean> {
+  async function restoreById(space: Space, shard: number, requestId: string): Promise<boolean> {
     const now = clock.now();
-    const answer = await orNothing(answers.find(tenantId, requestId, now));
+    const answer = await orNothing(answers.find(space, requestId, now));
     if (answer !== undefined) await restore(shard, answer, now);
     return answer !== undefined;
   }
 
   return {
-    async byId({ tenantId, shard }, requestId) {
-      if (await restoreById(tenantId, shard, requestId)) return true;
-      const intent = await orNothing(intents.find(tenantId, requestId, clock.now()));
+    async byId(principal, requestId) {
+      const { shard } = principal;
+      if (await restoreById(principal, shard, requestId)) return true;
+      const intent = await orNothing(intents.find(principal, requestId, clock.now()));
       if (intent === undefined) return false;
-      return (await bringBack(intent)) === 'open' || restoreById(tenantId, shard, requestId);
+      return (await bringBack(intent)) === 'open' || restoreById(principal, shard, requestId);
     },
 
-    async byName({ tenantId, shard }, name) {
+    async byName(principal, name) {
+      const { shard } = principal;
       if (await cache.isNamed(shard, name)) return;
       const now = clock.now();
       const [answer, intent] = await Promise.all([
-        orNothing(answers.findNamed(tenantId, name, now)),
-        orNothing(intents.findNamed(tenantId, name, now)),
+        orNothing(answers.findNamed(principal, name, now)),
+        orNothing(intents.findNamed(principal, name, now)),
       ]);
       if (answer !== undefined) await restore(shard, answer, now);
       else if (intent !== undefined) await bringBack(intent);

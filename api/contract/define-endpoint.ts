@@ -66,6 +66,8 @@ export interface Endpoint<Deps = never> extends Operation {
    * the limit of look-ups (docs/spec/contract.md section 3).
    */
   counts: 'request' | 'admission' | 'lookup';
+  /** A limit of its own beside the key's rpm, for `request` alone: so many calls a minute and key. */
+  perMinute?: number;
   handle: Handle<RawKeyCall, Deps>;
 }
 
@@ -102,6 +104,8 @@ function reading<Path extends string, Query, Body, Status extends number, Call e
       query: query?.read(call.req.query),
       body: body?.read(call.req.body),
     } as CallParts<Path, Query, Body>;
+    // A stream may run for minutes, and what the body has beside its known fields may be large.
+    call.req.body = undefined;
     return handle({ ...call, ...parts }, deps);
   };
 }
@@ -119,7 +123,7 @@ export function defineEndpoint<
 >(
   definition: Definition<Path, Query, Body, Status, RawKeyCall, Deps> &
     Pick<Endpoint, 'scopes'> &
-    Partial<Pick<Endpoint, 'counts'>>,
+    Partial<Pick<Endpoint, 'counts' | 'perMinute'>>,
 ): Endpoint<Deps> {
   return { counts: 'request', ...definition, handle: reading<Path, Query, Body, Status, RawKeyCall, Deps>(definition) };
 }

@@ -1,72 +1,84 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-
 import type { Request, RequestHandler, Response } from 'express';
 
+import type { AdminToken } from '../../shared/config/secret-settings.ts';
+import { isSameSecret, readBearer } from '../../shared/domain/keys/bearer-token.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { AdminFailures } from './admin-failures.ts';
+import type { AdminSessions } from './admin-session.ts';
+import { contextOf } from './request-context.ts';
 
-const COOKIE = 'parley_admin';
-const SESSION_SECONDS = 12 * 60 * 60;
 export const SIGN_IN_PATH = '/admin/sign-in';
 
 export interface AdminAuthentication {
-  /** Compares in constant time. */
-  isToken: (value: string) => boolean;
-  /** For the JSON interface: the token as a Bearer credential and nothing else, so no other site can use a session. */
+  /** Undefined: the token is wrong. Throws `rpm_exceeded` where the address has sent too many wrong ones. */
+  findToken: (req: Request, res: Response, given: string) => Promise<AdminToken | undefined>;
+  /**
+   * For the JSON interface: the token as a Bearer credential and nothing else, so no other site can use a session. A
+   * token that may only read is refused for every method but GET and HEAD.
+   */
   requireToken: RequestHandler;
   /** For pages: the token or a session; a browser without either is sent to the sign-in form. */
   requirePageAccess: RequestHandler;
-  /** Sets the session cookie. It holds no token: an expiry and its HMAC, worthless after that time. */
-  startSession: (req: Request, res: Response) => void;
 }
 
-/** Digests have one length, so the comparison tells nothing about the token's. */
-function equal(left: string, right: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
+export interface AdminAuthenticationDeps {
+  tokens: readonly AdminToken[];
+  failures: AdminFailures;
+  sessions: Pick<AdminSessions, 'find'>;
 }
 
-function cookieOf(req: Request): string | undefined {
-  return new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(req.headers.cookie ?? '')?.[1];
-}
+const READING = new Set(['GET', 'HEAD']);
 
-export function createAdminAuthentication(token: string, clock: Clock): AdminAuthentication {
-  const sign = (expiry: string) => createHmac('sha256', token).update(`admin session until ${expiry}`).digest('hex');
-  const isToken = (value: string) => equal(value, token);
+export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
+  const { tokens, failures, sessions } = deps;
 
-  /** Throws `missing_api_key` or `invalid_api_key`. */
-  function assertToken(req: Request): void {
-    const header = req.headers.authorization?.trim() ?? '';
-    if (header === '' || /^bearer$/i.test(header)) {
+  /** Compares with every token, so that the time tells nothing about their order. */
+  async function findToken(req: Request, res: Response, given: string): Promise<AdminToken | undefined> {
+    failures.assertMayTry(req);
+    const [token] = tokens.filter((one) => isSameSecret(given, one.token));
+    if (token === undefined) await failures.count(req, res);
+    return token;
+  }
+
+  /** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
+  async function authenticate(req: Request, res: Response): Promise<AdminToken> {
+    const bearer = readBearer(req.headers.authorization);
+    if (bearer.kind === 'none') {
       throw new ServiceError(
         'missing_api_key',
         'No administrator token was sent; add the header `Authorization: Bearer <ADMIN_TOKEN>`.',
       );
     }
-    const given = /^bearer +(\S+)$/i.exec(header)?.[1];
-    if (given === undefined || !isToken(given)) {
-      throw new ServiceError('invalid_api_key', 'The administrator token is not the one in ADMIN_TOKEN.');
+    const token = await findToken(req, res, bearer.kind === 'token' ? bearer.token : '');
+    if (token === undefined) {
+      throw new ServiceError(
+        'invalid_api_key',
+        'The administrator token is neither ADMIN_TOKEN nor one of ADMIN_TOKENS.',
+      );
     }
-  }
-
-  function hasSession(req: Request): boolean {
-    const match = /^(\d{1,12})\.([0-9a-f]{64})$/.exec(cookieOf(req) ?? '');
-    if (match === null) return false;
-    const [, expiry = '', signature = ''] = match;
-    return equal(signature, sign(expiry)) && Number(expiry) * 1000 > clock.now();
+    return token;
   }
 
   return {
-    isToken,
+    findToken,
 
-    requireToken(req, _res, next) {
-      assertToken(req);
+    async requireToken(req, res, next) {
+      const token = await authenticate(req, res);
+      if (token.role === 'read' && !READING.has(req.method)) {
+        throw new ServiceError(
+          'endpoint_not_allowed',
+          `The administrator token \`${token.name}\` may only read; use one with the role \`write\`.`,
+        );
+      }
+      contextOf(res).administrator = token;
       next();
     },
 
-    requirePageAccess(req, res, next) {
+    async requirePageAccess(req, res, next) {
       if (req.headers.authorization === undefined) {
-        if (hasSession(req)) {
+        const token = await sessions.find(req);
+        if (token !== undefined) {
+          contextOf(res).administrator = token;
           next();
           return;
         }
@@ -75,19 +87,8 @@ export function createAdminAuthentication(token: string, clock: Clock): AdminAut
           return;
         }
       }
-      assertToken(req);
+      contextOf(res).administrator = await authenticate(req, res);
       next();
-    },
-
-    startSession(req, res) {
-      const expiry = String(Math.floor(clock.now() / 1000) + SESSION_SECONDS);
-      res.cookie(COOKIE, `${expiry}.${sign(expiry)}`, {
-        path: '/admin',
-        httpOnly: true,
-        sameSite: 'strict',
-        secure: req.secure,
-        maxAge: SESSION_SECONDS * 1000,
-      });
     },
   };
 }

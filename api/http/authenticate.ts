@@ -5,11 +5,14 @@ import { allowsScope, hashApiKey, isApiKey } from '../../shared/domain/keys/api-
 import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { addressBlockOf } from '../admission/address-guard.ts';
+import type { AddressGuard } from '../admission/address-guard.ts';
 import type { PrincipalCache } from '../admission/principal-cache.ts';
 import { contextOf, principalOf } from './request-context.ts';
 
 export interface AuthenticateDeps {
   principals: PrincipalCache;
+  guard: Pick<AddressGuard, 'lookUp'>;
   keyPrefix: string;
   clock: Clock;
   /** Called with every accepted key, for `last_used_at`. */
@@ -45,7 +48,13 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
 }
 
 /** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec/contract.md section 3). */
-export function createAuthenticate({ principals, keyPrefix, clock, onUse }: AuthenticateDeps): RequestHandler {
+export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse }: AuthenticateDeps): RequestHandler {
+  /** A key that is known is not held up by others of its address. */
+  function find(hash: string, now: number, ip: string | undefined): Promise<Principal | undefined> {
+    const look = () => principals.find(hash, now);
+    return principals.isKnown(hash, now) ? look() : guard.lookUp(addressBlockOf(ip), look);
+  }
+
   return async (req, res, next) => {
     const token = bearerToken(req.headers.authorization);
     if (!isApiKey(token, keyPrefix)) {
@@ -55,7 +64,8 @@ export function createAuthenticate({ principals, keyPrefix, clock, onUse }: Auth
       );
     }
     const now = clock.now();
-    const principal = await principals.find(hashApiKey(token), now).catch((cause: unknown) => {
+    const principal = await find(hashApiKey(token), now, req.ip).catch((cause: unknown) => {
+      if (cause instanceof ServiceError) throw cause;
       throw new ServiceError('model_unavailable', 'The key cannot be checked at the moment; try again shortly.', {
         cause,
         retryAfterSeconds: 1,
@@ -70,12 +80,16 @@ export function createAuthenticate({ principals, keyPrefix, clock, onUse }: Auth
 
 /**
  * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and described in
- * the headers; an invalid one changes nothing.
+ * the headers; an invalid one is counted against its address.
  */
 export function createIdentify(authenticate: RequestHandler): RequestHandler {
   return async (req, res, next) => {
     if (req.headers.authorization !== undefined) {
-      await Promise.resolve(authenticate(req, res, () => undefined)).catch(() => undefined);
+      await Promise.resolve(authenticate(req, res, () => undefined)).catch((fault: unknown) => {
+        // A key that cannot be checked at the moment has not failed.
+        const isUnchecked = !(fault instanceof ServiceError) || fault.code === 'model_unavailable';
+        contextOf(res).hasFailedKey = !isUnchecked;
+      });
     }
     next();
   };

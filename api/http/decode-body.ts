@@ -4,50 +4,36 @@ import type { Transform } from 'node:stream';
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { assertGrowth, encodingOf } from './inflate-body.ts';
+import type { BodyLimit, Encoding } from './inflate-body.ts';
 
-function encodingOf({ headers }: Request): string {
-  return (headers['content-encoding'] ?? 'identity').toLowerCase();
-}
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 
-export function isEncoded(req: Request): boolean {
-  return encodingOf(req) !== 'identity';
-}
+/** What a decoder holds: brotli's window is 16 MiB, that of the others 32 KiB. */
+const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
 
-/** Undefined: the body is not compressed. */
-function decoderOf(req: Request): Transform | undefined {
-  switch (encodingOf(req)) {
-    case 'identity':
-      return undefined;
-    case 'gzip':
-      return createGunzip();
-    case 'deflate':
-      return createInflate();
-    case 'br':
-      return createBrotliDecompress();
-    default:
-      throw new ServiceError('unsupported_media_type', 'The Content-Encoding must be gzip, deflate, br or identity.');
-  }
-}
-
-/** The limits of a body. */
-export interface BodyLimit {
-  /** The limit counts bytes as they were sent, and again after decompression. */
-  bytes: number;
-  /** Makes the error for a larger body. */
-  fault: () => ServiceError;
+/** What reading a body takes beside the body. */
+export function decoderBytes(req: Request): number {
+  const encoding = encodingOf(req);
+  return encoding === undefined ? 0 : DECODER_BYTES[encoding];
 }
 
 /** `pipe` passes on neither a broken connection nor that there is too much before it is decompressed. */
-function pipeInto(decoder: Transform, req: Request, limit: BodyLimit): Transform {
+function pipeInto(decoder: Transform, req: Request, limit: BodyLimit, onSent: (bytes: number) => void): Transform {
   let bytes = 0;
   req.on('data', (part: Buffer) => {
     bytes += part.length;
+    onSent(bytes);
     if (bytes > limit.bytes) decoder.destroy(limit.fault());
   });
   req.once('close', () => {
     if (!req.complete) decoder.destroy(new Error('The connection ended within the body.'));
   });
   return req.pipe(decoder);
+}
+
+function decoderOf(encoding: Encoding): Transform | undefined {
+  return encoding === undefined ? undefined : DECODERS[encoding]();
 }
 
 /**
@@ -57,13 +43,18 @@ function pipeInto(decoder: Transform, req: Request, limit: BodyLimit): Transform
  */
 export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
-  const decoder = decoderOf(req);
-  const source = decoder === undefined ? req : pipeInto(decoder, req, limit);
+  const decoder = decoderOf(encodingOf(req));
+  let sent = 0;
+  const onSent = (count: number) => {
+    sent = count;
+  };
+  const source = decoder === undefined ? req : pipeInto(decoder, req, limit, onSent);
   let bytes = 0;
   try {
     for await (const part of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += part.length;
-      if (bytes > limit.bytes) throw limit.fault();
+      if (decoder !== undefined) assertGrowth(sent, bytes, limit);
+      else if (bytes > limit.bytes) throw limit.fault();
       yield part;
     }
   } catch (cause) {

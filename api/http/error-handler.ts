@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 
 import { ERRORS } from '../../shared/errors/codes.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -10,8 +11,11 @@ import { contextOf } from './request-context.ts';
 /** Names that ioredis gives to a server that is away. */
 const REDIS_AWAY: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 
-/** ioredis throws plain errors for these. */
-const FAULT_MESSAGES = /^(Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E)/;
+/** ioredis throws plain errors for these; the last line is of its cluster client. */
+const FAULT_MESSAGES = new RegExp(
+  "^(?:Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E|" +
+    "Too many Cluster redirections|Cluster isn't ready|None of startup nodes|No sharded subscriber|No subscriber)",
+);
 
 /** What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script. */
 const REDIS_UNABLE = /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS) /;
@@ -41,6 +45,8 @@ export interface ErrorHandlerDeps {
    * the count is over its limit. Absent: nothing is counted here.
    */
   count?: (error: ServiceError, res: Response) => Promise<ServiceError>;
+  /** Hears of every error before it is counted, with the caller's address. */
+  note?: (code: ErrorCode, address: string) => void;
 }
 
 /** For a path that no route serves. */
@@ -84,7 +90,7 @@ function retryAfterOf(error: ServiceError): number | undefined {
 }
 
 /** Answers with the uniform error object; the last handler of an app. */
-export function createErrorHandler({ log, count }: ErrorHandlerDeps): ErrorRequestHandler {
+export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
   return async (fault: unknown, req, res, next) => {
     if (res.headersSent) {
@@ -94,6 +100,8 @@ export function createErrorHandler({ log, count }: ErrorHandlerDeps): ErrorReque
       return;
     }
     let error = toServiceError(fault, req, res, log);
+    // An unknown path is answered 404 whatever the key is; a wrong key was tried all the same.
+    note?.(contextOf(res).hasFailedKey === true ? 'invalid_api_key' : error.code, req.ip ?? 'unknown');
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
     const retryAfter = retryAfterOf(error);

@@ -1,5 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /** Throws on bytes that are not UTF-8: replacing them would change what the caller wrote. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * What a request may nest: metadata may be 5 levels deep, MongoDB keeps 100. Parsing is safe at any depth, writing JSON
+ * again is not.
+ */
+export const JSON_DEPTH_MAX = 100;
 
 /** A smaller text is parsed within some 40 ms, whatever it holds. */
 const COUNTED_FROM_BYTES = 256 * 1024;
@@ -8,9 +16,12 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
+const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
 
-export type ParsedJson = { kind: 'value'; value: unknown } | { kind: 'not json' | 'not utf-8' | 'too many values' };
+export type ParsedJson =
+  { kind: 'value'; value: unknown } | { kind: 'not json' | 'not utf-8' | 'too many values' | 'too deep' };
 
 /** Where a string ends that begins at `start`: its closing quote has an even number of backslashes before it. */
 function endOfString(json: Buffer, start: number): number {
@@ -27,14 +38,21 @@ function endOfString(json: Buffer, start: number): number {
  * million nested arrays without a comma take seconds to parse. The scan skips strings by `indexOf`: reading 20 MiB of
  * them byte by byte would take as long as parsing them.
  */
-function hasMoreValues(json: Buffer, max: number): boolean {
+function excessOf(json: Buffer, valuesMax: number): 'too many values' | 'too deep' | undefined {
   let values = 0;
-  for (let index = 0; index < json.length && values < max; index += 1) {
+  let depth = 0;
+  for (let index = 0; index < json.length; index += 1) {
     const byte = json[index];
     if (byte === QUOTE) index = endOfString(json, index);
-    else if (byte === COMMA || byte === OPENING_BRACKET || byte === OPENING_BRACE) values += 1;
+    else if (byte === OPENING_BRACKET || byte === OPENING_BRACE) {
+      values += 1;
+      depth += 1;
+      if (depth > JSON_DEPTH_MAX) return 'too deep';
+    } else if (byte === COMMA) values += 1;
+    else if (byte === CLOSING_BRACKET || byte === CLOSING_BRACE) depth -= 1;
+    if (values >= valuesMax) return 'too many values';
   }
-  return values >= max;
+  return undefined;
 }
 
 function decode(json: Buffer): string | undefined {
@@ -45,14 +63,33 @@ function decode(json: Buffer): string | undefined {
   }
 }
 
-/** Parses JSON from outside. `valuesMax` limits the values of a large text: a million small ones take seconds. */
-export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
-  if (json.length > COUNTED_FROM_BYTES && hasMoreValues(json, valuesMax)) return { kind: 'too many values' };
-  const text = decode(json);
+function parseText(text: string | undefined): ParsedJson {
   if (text === undefined) return { kind: 'not utf-8' };
   try {
     return { kind: 'value', value: JSON.parse(text) };
   } catch {
     return { kind: 'not json' };
   }
+}
+
+/**
+ * Parses JSON from outside, nested at most `JSON_DEPTH_MAX` deep. `valuesMax` limits the values of a large text: a
+ * million small ones take seconds.
+ */
+export function parseJson(json: Buffer, valuesMax = Infinity): ParsedJson {
+  const excess = excessOf(json, json.length > COUNTED_FROM_BYTES ? valuesMax : Infinity);
+  return excess === undefined ? parseText(decode(json)) : { kind: excess };
+}
+
+/** The same for a large text: each step takes tens of milliseconds, so other requests run in between. */
+export async function parseLargeJson(json: Buffer, valuesMax: number): Promise<ParsedJson> {
+  await nextTurn();
+  const excess = excessOf(json, valuesMax);
+  if (excess !== undefined) return { kind: excess };
+  await nextTurn();
+  const text = decode(json);
+  await nextTurn();
+  const parsed = parseText(text);
+  await nextTurn();
+  return parsed;
 }

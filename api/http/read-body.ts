@@ -1,16 +1,35 @@
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import type { BodyShare } from './body-budget.ts';
 import { createByteBlocks } from './byte-blocks.ts';
-import { decodeBody, isEncoded } from './decode-body.ts';
-import type { BodyLimit } from './decode-body.ts';
+import type { BodyLimit } from './inflate-body.ts';
 
-/** Reads a body that is not compressed, as most are. An iterator would cost each some turns of the event loop. */
-function collect(req: Request, limit: BodyLimit): Promise<Buffer> {
+/** How long a body may take: the least time, and the rate at which it has to come after that. */
+export interface BodyPace {
+  leastMs: number;
+  bytesPerSecond: number;
+}
+
+/** docs/spec/contract.md section 8, Bodies. */
+const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
+
+function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
+  return new ServiceError(
+    'invalid_request',
+    `The request body took too long to arrive; send it within ${leastMs / 1_000} seconds, or at ${bytesPerSecond / 1_024} KiB a second.`,
+  );
+}
+
+/** Gathers the bytes as they were sent. An iterator would cost each body some turns of the event loop. */
+function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const bytes = createByteBlocks();
+    const startedAt = performance.now();
+    let timer: NodeJS.Timeout | undefined;
 
     function stop(): void {
+      clearTimeout(timer);
       req.off('data', take).off('end', succeed).off('error', fail).off('close', fail);
     }
     function succeed(): void {
@@ -21,47 +40,68 @@ function collect(req: Request, limit: BodyLimit): Promise<Buffer> {
       stop();
       reject(new ServiceError('invalid_request', 'The connection ended within the request body.', { cause }));
     }
-    function take(part: Buffer): void {
-      bytes.add(part);
-      if (bytes.length <= limit.bytes) return;
+    function refuse(fault: unknown): void {
       stop();
-      reject(limit.fault());
+      reject(fault instanceof Error ? fault : tooSlow(pace));
+    }
+    function take(part: Buffer): void {
+      try {
+        if (bytes.length + part.length > limit.bytes) throw limit.fault();
+        share.hold(bytes.length + part.length);
+        bytes.add(part);
+      } catch (fault) {
+        refuse(fault);
+      }
+    }
+    /** Looks again when the time is over that the bytes so far have earned. */
+    function watch(): void {
+      const mayTakeMs = Math.max(pace.leastMs, (bytes.length / pace.bytesPerSecond) * 1_000);
+      const leftMs = startedAt + mayTakeMs - performance.now();
+      if (leftMs <= 0) refuse(tooSlow(pace));
+      else timer = setTimeout(watch, leftMs);
     }
 
     // The client may have left while its key was looked up.
     if (req.destroyed) fail();
-    else req.on('data', take).on('end', succeed).on('error', fail).on('close', fail);
+    else {
+      req.on('data', take).on('end', succeed).on('error', fail).on('close', fail);
+      watch();
+    }
   });
 }
 
+/** A refusal waits for the rest of the body no longer. */
+const DISCARD_MS = 5_000;
+
 /** Discards the rest unread: many clients look for an answer only after they have sent everything. */
-async function drain(req: Request): Promise<void> {
+async function discard(req: Request): Promise<void> {
   if (req.readableEnded || req.destroyed) return;
   await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, DISCARD_MS);
     const stop = () => {
+      clearTimeout(timer);
       resolve();
     };
     req.once('end', stop).once('close', stop).resume();
   });
 }
 
-async function read(req: Request, limit: BodyLimit): Promise<Buffer> {
-  if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
-  if (!isEncoded(req)) return collect(req, limit);
-  const bytes = createByteBlocks();
-  for await (const part of decodeBody(req, limit)) bytes.add(part);
-  return bytes.take();
-}
-
 /**
- * Reads a body into memory, decompressed. The memory it takes depends on its bytes, not on the number of parts. Throws
- * a ServiceError where the body is too large, cannot be decompressed or breaks off.
+ * Reads a body into memory as it was sent. The memory it takes depends on its bytes, not on the number of parts. Throws
+ * a ServiceError where the body is too large, takes too long, has no room or breaks off.
  */
-export async function readBody(req: Request, limit: BodyLimit): Promise<Buffer> {
+export async function readBody(
+  req: Request,
+  limit: BodyLimit,
+  share: BodyShare,
+  pace: BodyPace = PACE,
+): Promise<Buffer> {
   try {
-    return await read(req, limit);
+    if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
+    return await collect(req, limit, share, pace);
   } catch (fault) {
-    await drain(req);
+    share.close();
+    await discard(req);
     throw fault;
   }
 }

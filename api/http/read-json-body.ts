@@ -1,10 +1,14 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { parseJson } from './parse-json.ts';
+import type { BodyBudget } from './body-budget.ts';
+import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli } from './inflate-body.ts';
+import type { BodyLimit, Encoding } from './inflate-body.ts';
+import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
+import type { BodyTurns } from './body-turns.ts';
+import { JSON_DEPTH_MAX, parseJson, parseLargeJson } from './parse-json.ts';
 import { readBody } from './read-body.ts';
+import { contextOf } from './request-context.ts';
 
 export interface BodyRules {
   limitBytes: number;
@@ -17,17 +21,6 @@ export interface BodyRules {
   optional?: boolean;
   /** How many values a large body may hold; any number by default. Parsing a million small ones takes seconds. */
   valuesMax?: number;
-}
-
-/** Reads the body. On the chat routes every fault of a body has one code. */
-async function readOf(req: Request, { limitBytes, family }: BodyRules): Promise<Buffer> {
-  const fault = () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`);
-  try {
-    return await readBody(req, { bytes: limitBytes, fault });
-  } catch (cause) {
-    if (family !== 'chat' || !(cause instanceof ServiceError)) throw cause;
-    throw new ServiceError('invalid_request', cause.message, { cause });
-  }
 }
 
 /** RFC 9112 section 6: a request has a body when one of these says so. */
@@ -52,35 +45,97 @@ function assertJsonType(req: Request, { family }: BodyRules): void {
   throw new ServiceError(code, 'The Content-Type must be application/json in UTF-8.');
 }
 
-/** Joining, parsing and checking a larger body takes tens of milliseconds each, so other requests run in between. */
+/** What reading a body takes of the process is shared by all bodies. */
+export interface BodyDeps {
+  budget: BodyBudget;
+  large: BodyTurns;
+  brotli: BodyTurns;
+}
+
+export function createBodyDeps(budget: BodyBudget): BodyDeps {
+  return { budget, large: createBodyTurns(LARGE_BODY_TURNS), brotli: createBodyTurns(BROTLI_TURNS) };
+}
+
+/** Joining, parsing and checking a larger body takes tens of milliseconds each: it waits for its turn. */
 const LARGE_BYTES = 1024 * 1024;
 
 async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Promise<unknown> {
   if (body.length === 0) {
     throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
   }
-  const isLarge = body.length > LARGE_BYTES;
-  if (isLarge) await nextTurn();
-  const parsed = parseJson(body, valuesMax);
-  if (isLarge) await nextTurn();
+  const parsed = body.length > LARGE_BYTES ? await parseLargeJson(body, valuesMax) : parseJson(body, valuesMax);
   switch (parsed.kind) {
     case 'value':
       return parsed.value;
     case 'too many values':
       throw new ServiceError('invalid_request', `The request body must not hold more than ${valuesMax} values.`);
+    case 'too deep':
+      throw new ServiceError(
+        'invalid_request',
+        `The request body must not be nested deeper than ${JSON_DEPTH_MAX} levels.`,
+      );
     case 'not json':
     case 'not utf-8':
       throw new ServiceError('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
 }
 
+/** The body, if it is small; undefined: it waits for its turn. */
+async function smallOf(
+  sent: Buffer,
+  encoding: Encoding,
+  tenantId: string,
+  { brotli }: BodyDeps,
+): Promise<Buffer | undefined> {
+  if (encoding === undefined) return sent.length > LARGE_BYTES ? undefined : sent;
+  if (sent.length === 0) return sent;
+  return encoding === 'br' ? brotli.inTurn(tenantId, () => inflateSmallBrotli(sent)) : inflateSmall(sent, encoding);
+}
+
+/** Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what was sent. */
+async function readJson(req: Request, tenantId: string, rules: BodyRules, deps: BodyDeps): Promise<unknown> {
+  const { limitBytes } = rules;
+  const limit: BodyLimit = {
+    bytes: limitBytes,
+    fault: () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`),
+  };
+  const encoding = encodingOf(req);
+  const share = deps.budget.open(tenantId);
+  try {
+    const sent = await readBody(req, limit, share);
+    const small = await smallOf(sent, encoding, tenantId, deps);
+    if (small !== undefined) {
+      if (small.length > limit.bytes) throw limit.fault();
+      return await parseBody(small, rules);
+    }
+    return await deps.large.inTurn(tenantId, async () => {
+      if (req.socket.destroyed) throw new ServiceError('invalid_request', 'The connection ended.');
+      return parseBody(encoding === undefined ? sent : await inflateLarge(sent, encoding, limit), rules);
+    });
+  } finally {
+    share.close();
+  }
+}
+
+/** On the chat routes every fault of a body has one code. */
+function asFaultOf(family: BodyRules['family'], cause: unknown): unknown {
+  const isRefusal = cause instanceof ServiceError && cause.code !== 'model_unavailable';
+  if (family !== 'chat' || !isRefusal) return cause;
+  return new ServiceError('invalid_request', cause.message, { cause });
+}
+
 /** Reads and parses the body; mount it after authentication, so that strangers cannot make the service read. */
-export function readJsonBody(rules: BodyRules): RequestHandler {
-  return async (req, _res, next) => {
+export function readJsonBody(rules: BodyRules, deps: BodyDeps): RequestHandler {
+  return async (req, res, next) => {
     if (rules.optional === true && !hasBody(req)) req.body = {};
     else {
       assertJsonType(req, rules);
-      req.body = await parseBody(await readOf(req, rules), rules);
+      const tenantId = contextOf(res).principal?.tenantId ?? '';
+      try {
+        req.body = await readJson(req, tenantId, rules, deps);
+      } catch (cause) {
+        throw asFaultOf(rules.family, cause);
+      }
     }
     next();
   };

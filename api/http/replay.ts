@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Request, RequestHandler, Response } from 'express';
 
+import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type {
@@ -60,10 +61,10 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
  * of a handler that answers with `res.json`.
  */
 export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: string) => RequestHandler {
-  async function claim(tenantId: string, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
+  async function claim(space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
     const until = clock.now() + WAIT_MS;
     for (;;) {
-      const verdict = await idempotency.claim(tenantId, wanted, clock.now());
+      const verdict = await idempotency.claim(space, wanted, clock.now());
       if (verdict.kind !== 'running' || clock.now() > until) return verdict;
       await delay(POLL_MS);
     }
@@ -124,7 +125,7 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
     const { tenantId } = principal;
     const request = { path: req.path, body: req.body as unknown };
     const wanted = { ...idempotencyOf(principal, family, key, request), owner: contextOf(res).requestId };
-    const verdict = await claim(tenantId, wanted);
+    const verdict = await claim(principal, wanted);
     if (verdict.kind !== 'mine') await contextOf(res).undo?.();
     switch (verdict.kind) {
       case 'mine':

@@ -1,5 +1,6 @@
 import type { RequestHandler, Response } from 'express';
 
+import type { AdminToken } from '../../shared/config/secret-settings.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { derivedId, newId } from '../../shared/lifecycle/ids.ts';
 import type { IdPrefix } from '../../shared/lifecycle/ids.ts';
@@ -17,6 +18,10 @@ export interface RequestContext {
   requestId: string;
   /** Set once the key was accepted. */
   principal?: Principal;
+  /** Who acts, in the administration. Set once the token was accepted. */
+  administrator?: Pick<AdminToken, 'name' | 'role'>;
+  /** The key was refused where the answer does not depend on it. */
+  hasFailedKey?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
@@ -19,12 +19,26 @@ function isLoopback(address: string): boolean {
   return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 }
 
+/** A proxy on this machine passes on what others send: such a request does not come from here. */
+function isForwarded({ headers }: Pick<Request, 'headers'>): boolean {
+  return Object.keys(headers).some((name) => name === 'forwarded' || name.startsWith('x-forwarded-'));
+}
+
+/** A year, as RFC 6797 and browsers' preload lists suggest. */
+const HSTS = 'max-age=31536000';
+
 /**
  * Refuses plain HTTP unless it comes from this machine (docs/spec/contract.md section 1). Express believes
  * `X-Forwarded-Proto` and `X-Forwarded-For` of trusted proxies only, so `secure` and `ip` can be relied on.
  */
-export const requireHttps: RequestHandler = (req, _res, next) => {
-  if (req.secure || isLoopback(req.ip ?? '')) {
+export const requireHttps: RequestHandler = (req, res, next) => {
+  if (req.secure) {
+    // RFC 6797 section 7.2: over HTTPS alone.
+    res.setHeader('Strict-Transport-Security', HSTS);
+    next();
+    return;
+  }
+  if (isLoopback(req.ip ?? '') && !isForwarded(req)) {
     next();
     return;
   }

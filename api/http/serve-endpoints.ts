@@ -1,13 +1,18 @@
 import { Router } from 'express';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
+import { ERRORS } from '../../shared/errors/codes.ts';
+import { ServiceError } from '../../shared/errors/service-error.ts';
 import { familyOf } from '../contract/define-endpoint.ts';
 import type { AdminEndpoint, Endpoint, Outcome } from '../contract/define-endpoint.ts';
 import { methodsOf } from '../contract/operation.ts';
 import type { BodyKind, Method, Operation } from '../contract/operation.ts';
+import type { OwnLimit } from '../admission/count-requests.ts';
 import { methodNotAllowed } from './error-handler.ts';
-import { readJsonBody } from './read-json-body.ts';
+import { createBodyBudget } from './body-budget.ts';
+import { createBodyDeps, readJsonBody } from './read-json-body.ts';
+import type { BodyDeps } from './read-json-body.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import { requireScope } from './authenticate.ts';
 
@@ -15,12 +20,16 @@ export interface Guards {
   authenticate: RequestHandler;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
-  countRequest: RequestHandler;
+  /** Takes one of the rpm, and of the endpoint's own limit. */
+  countRequest: (own?: OwnLimit) => RequestHandler;
   countLookup: RequestHandler;
   /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
   /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
+  /** Refuses a chat request whose body need not be read for it. */
+  refuseEarly: RequestHandler;
+  bodies: BodyDeps;
 }
 
 const CHAT_BODY = {
@@ -31,11 +40,13 @@ const CHAT_BODY = {
 const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
-const BODY_READERS: Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> = {
-  json: readJsonBody(JSON_BODY),
-  'optional-json': readJsonBody({ ...JSON_BODY, optional: true }),
-  chat: readJsonBody(CHAT_BODY),
-};
+function createBodyReaders(deps: BodyDeps): Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> {
+  return {
+    json: readJsonBody(JSON_BODY, deps),
+    'optional-json': readJsonBody({ ...JSON_BODY, optional: true }, deps),
+    chat: readJsonBody(CHAT_BODY, deps),
+  };
+}
 
 const EXPRESS_METHODS = {
   GET: 'get',
@@ -78,11 +89,17 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  const counts: Record<Endpoint['counts'], RequestHandler[]> = {
-    request: [guards.countRequest],
-    lookup: [guards.countLookup],
-    admission: [],
-  };
+  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): RequestHandler {
+    switch (counts) {
+      case 'request':
+        return guards.countRequest(perMinute === undefined ? undefined : { name: `${method} ${path}`, perMinute });
+      case 'lookup':
+        return guards.countLookup;
+      case 'admission':
+        return guards.refuseEarly;
+    }
+  }
+  const readers = createBodyReaders(guards.bodies);
 
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
     const { method, scopes, counts: count, body, handle } = endpoint;
@@ -90,14 +107,14 @@ export function serveEndpoints<Deps>(
     return [
       guards.authenticate,
       ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
-      ...counts[count],
-      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : BODY_READERS[body.kind]]),
+      countsOf(endpoint),
+      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : readers[body.kind]]),
       ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
       async (req, res) => {
         const { requestId } = contextOf(res);
         const principal = principalOf(res);
-        const { tenantId, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, id, requestId } }, deps));
+        const { tenantId, mode, keyId: id } = principal;
+        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
       },
     ];
   }
@@ -105,17 +122,49 @@ export function serveEndpoints<Deps>(
   return route(endpoints, chainOf, guards.identify);
 }
 
-/** Serves the endpoints of the administration; the token has been checked before. */
+/** Writes down what a call of the administration is about to change; see `createAdminAudit`. */
+export interface RecordChanges {
+  begin(req: Request, res: Response, changes: unknown): Promise<(outcome: ChangeOutcome) => Promise<void>>;
+}
+interface ChangeOutcome {
+  status: number;
+  target?: string;
+}
+
+/** A body that its schema refuses changes nothing and is not written down: nobody knows what it holds. */
+function isRefused(body: Operation['body'], input: unknown): boolean {
+  return body?.schema.validate(input, { convert: false }).error !== undefined;
+}
+
+function outcomeOf(outcome: Outcome, res: Response): ChangeOutcome {
+  if (outcome.status === 'sent') return { status: res.statusCode };
+  const { status, body } = outcome;
+  return { status, ...('id' in body && typeof body.id === 'string' ? { target: body.id } : {}) };
+}
+
+/** Serves the endpoints of the administration; the token and its role have been checked before. */
 export function serveAdminEndpoints<Deps>(
   endpoints: Readonly<Record<string, AdminEndpoint<Deps>>>,
   deps: Deps,
+  audit: RecordChanges,
 ): Router {
-  return route(endpoints, ({ body, handle }) => [
-    ...(body === undefined || body.kind === 'batch' ? [] : [BODY_READERS[body.kind]]),
+  const readers = createBodyReaders(createBodyDeps(createBodyBudget()));
+  return route(endpoints, ({ method, body, handle }) => [
+    ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
     async (req, res) => {
       const { requestId } = contextOf(res);
-      const actorIn = (tenantId: string) => ({ tenantId, id: 'administrator', requestId });
-      send(res, await handle({ req, res, requestId, actorIn }, deps));
+      const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
+      const isChange = method !== 'GET' && !isRefused(body, req.body);
+      const conclude = isChange ? await audit.begin(req, res, body === undefined ? undefined : req.body) : undefined;
+      try {
+        const outcome = await handle({ req, res, requestId, actorIn }, deps);
+        await conclude?.(outcomeOf(outcome, res));
+        send(res, outcome);
+      } catch (error) {
+        // What another failure has left behind is not known.
+        if (error instanceof ServiceError) await conclude?.({ status: ERRORS[error.code].status });
+        throw error;
+      }
     },
   ]);
 }

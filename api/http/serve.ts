@@ -63,6 +63,30 @@ export function refuseMalformed(server: Server): void {
   });
 }
 
+/** How long a client may go on sending a body that was answered unread, and how long it has to read the answer then. */
+const UNREAD_MS = 5_000;
+
+/**
+ * Closes a connection on which an answered request does not come to its end: the rest is discarded as it arrives, and a
+ * client that has sent it in time can go on with the connection.
+ */
+export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
+  server.on('request', (req, res) => {
+    res.once('finish', () => {
+      if (req.complete) return;
+      const { socket } = req;
+      const closing = setTimeout(() => {
+        if (req.complete || socket.destroyed) return;
+        socket.end();
+        setTimeout(() => socket.destroy(), LINGER_MS).unref();
+      }, unreadMs).unref();
+      req.once('close', () => {
+        clearTimeout(closing);
+      });
+    });
+  });
+}
+
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
@@ -75,6 +99,8 @@ export interface ServeOptions {
   /** The setting that names the port, for the sentence when it is in use. */
   setting: string;
   tls?: Config['http']['tls'];
+  /** Further connections are closed at once. */
+  maxConnections?: number;
   /** How long open requests may take to end at closing; milliseconds. */
   graceMs: number;
   /** Called when the grace is over, just before the connections that are left are cut. */
@@ -129,7 +155,9 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
   const { port, host, setting, tls } = options;
   const server = create(app, tls);
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server);
+  closeUnread(server);
   // An expectation that is not known is ignored (RFC 9110 section 10.1.1); Node's own 417 would be bare.
   server.on('checkExpectation', app);
   await listen(server, port, host, setting);

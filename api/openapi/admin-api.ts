@@ -8,7 +8,7 @@ import { errorsOfAdminEndpoint } from './error-responses.ts';
 
 const DESCRIPTION = `The administration of Parley, on a port of its own.
 
-Every call needs the administrator's token: \`Authorization: Bearer <ADMIN_TOKEN>\`. Every answer has \`X-Request-Id\`. Every error has the same form, and its \`message\` says what to change.`;
+Every call needs a token of the administration: \`Authorization: Bearer <ADMIN_TOKEN>\`. A token with the role \`read\` may send GET only. After ten wrong tokens within a minute an address is kept out. Every answer has \`X-Request-Id\`. Every error has the same form, and its \`message\` says what to change.`;
 
 /** Describes the administration; the same every time. */
 export function createAdminDocument(): OpenApiDocument {
@@ -25,6 +25,8 @@ export function createAdminDocument(): OpenApiDocument {
       Routing: 'Providers, tiers and circuit breakers.',
       Queues: 'What waits and runs.',
       Settlement: 'What is finished and not booked yet.',
+      'Audit log': 'Who changed what.',
+      Credentials: 'The key that encrypts stored secrets.',
     },
     endpoints: ADMIN_ENDPOINTS,
     headers: { ...UNIFORM_HEADERS, ...RESPONSE_HEADERS },
@@ -33,7 +35,11 @@ export function createAdminDocument(): OpenApiDocument {
     isIdempotent: () => false,
     securityOf: () => [{ AdminToken: [] }],
     securitySchemes: {
-      AdminToken: { type: 'http', scheme: 'bearer', description: 'The value of `ADMIN_TOKEN`.' },
+      AdminToken: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'The value of `ADMIN_TOKEN`, or one of `ADMIN_TOKENS`.',
+      },
     },
     otherPaths: {},
     webhooks: {},

@@ -63,7 +63,12 @@ export function errorsOfEndpoint(endpoint: Endpoint): ErrorCode[] {
 
 /** The same for an endpoint of the administration. */
 export function errorsOfAdminEndpoint(endpoint: Operation): ErrorCode[] {
-  return inOrder([...ALWAYS, ...ownErrors(endpoint)]);
+  return inOrder([
+    ...ALWAYS,
+    'rpm_exceeded',
+    ...(endpoint.method === 'GET' ? [] : (['endpoint_not_allowed'] as const)),
+    ...ownErrors(endpoint),
+  ]);
 }
 
 export function groupByStatus(codes: readonly ErrorCode[]): ErrorGroup[] {

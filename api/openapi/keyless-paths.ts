@@ -50,7 +50,7 @@ const KEYLESS: Readonly<Record<string, KeylessOperation>> = {
       503: {
         description: 'A dependency is unavailable.',
         schema: object({ status: constant('unavailable'), checks }),
-        example: { status: 'unavailable', checks: { redis: 'ok', mongo: 'no answer within 1000 ms' } },
+        example: { status: 'unavailable', checks: { redis: 'ok', mongo: 'no answer in time' } },
       },
     },
   },

@@ -62,7 +62,7 @@ export function createBookPayment(deps: BookPaymentDeps): BookPayment {
 
   async function raisePurchased({ _id, tenantId, creditsMicro, createdAt }: PurchaseRow): Promise<void> {
     const data = { purchase_id: _id, credits: toCredits(creditsMicro) };
-    await events.publish([{ tenantId, type: 'credits.purchased', cause: _id, data, now: createdAt }]);
+    await events.publish([{ tenantId, mode: 'live', type: 'credits.purchased', cause: _id, data, now: createdAt }]);
   }
 
   return {

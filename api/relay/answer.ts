@@ -1,5 +1,6 @@
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry, Terminal, Usage } from '../../shared/contracts/events.ts';
+import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 
 /** What a reader must know of a request to write its answer. */
@@ -80,6 +81,16 @@ export function createSseWriter(head: AnswerHead) {
 }
 
 export const SSE_PING = ': ping\n\n';
+
+/** A comment, so it is no event and has no number. */
+export function ssePlace({ position, waitMs }: QueuePlace): string {
+  return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n\n`;
+}
+
+/** Whole seconds, as callers count them; at least 1. */
+export function toWaitSeconds(waitMs: number): number {
+  return Math.max(1, Math.round(waitMs / 1000));
+}
 
 /**
  * The JSON text of a complete answer (docs/spec/interface.md section 2.2), joined from literals without decoding them.

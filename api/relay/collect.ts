@@ -16,6 +16,8 @@ export interface Collector {
   /** Resolves with the JSON text of the complete answer; throws what ended the request instead. */
   answer(head: AnswerHead): Promise<string>;
   close(): void;
+  /** The request was not admitted. */
+  abandon(): void;
 }
 
 export interface CollectOptions {
@@ -28,6 +30,23 @@ export interface CollectOptions {
   stopping: AbortSignal;
 }
 
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls `act` when `signal` aborts; returns what takes that back. An EventTarget walks all its listeners for each. */
+function onAbort(signal: AbortSignal, act: () => void): () => void {
+  let all = waiting.get(signal);
+  if (all === undefined) {
+    const acts = new Set<() => void>();
+    signal.addEventListener('abort', () => {
+      for (const each of acts) each();
+    });
+    waiting.set(signal, acts);
+    all = acts;
+  }
+  const acts = all.add(act);
+  return () => acts.delete(act);
+}
+
 /** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
   const { shard, requestId, existing, timeoutMs, stopping } = options;
@@ -38,11 +57,11 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     literals.push(...entry.deltas);
     if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
   };
-  const reader = hub.open(shard, requestId, onEntry, { existing });
+  const reader = hub.open(shard, requestId, onEntry, { existing, isAwaited: existing !== true });
   const timer = setTimeout(() => {
     collected.reject(relayTimeout());
   }, timeoutMs + DEADLINE_MARGIN_MS);
-  const onStopping = () => {
+  const endWait = onAbort(stopping, () => {
     collected.reject(
       new ServiceError(
         'model_unavailable',
@@ -50,11 +69,13 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
         { retryAfterSeconds: 1 },
       ),
     );
-  };
-  stopping.addEventListener('abort', onStopping, { once: true });
-  const close = () => {
-    stopping.removeEventListener('abort', onStopping);
+  });
+  const stop = () => {
+    endWait();
     clearTimeout(timer);
+  };
+  const close = () => {
+    stop();
     reader.close();
   };
   res.once('close', close);
@@ -63,7 +84,12 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
 
   return {
     close,
+    abandon() {
+      stop();
+      reader.abandon();
+    },
     async answer(head) {
+      reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);
       if (error !== undefined) throw error;

@@ -2,7 +2,8 @@ import type { Response } from 'express';
 
 import { firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
-import { SSE_PING, createSseWriter } from './answer.ts';
+import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
+import { SSE_PING, createSseWriter, ssePlace } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
 import { createPacedWriter } from './paced-writer.ts';
@@ -10,6 +11,8 @@ import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.t
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
+/** A client that waits in line for so long is told its place for the first time. */
+const PLACE_MS = 1_000;
 /** A client that has read nothing for so long has gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
@@ -22,6 +25,7 @@ const SSE_HEADERS = {
 /** Other times than those of the interface, for tests that cannot wait so long. */
 export interface RelayTimes {
   pingMs?: number;
+  placeMs?: number;
   drainMs?: number;
   /** How long after the request's time limit the relay waits for an end. */
   marginMs?: number;
@@ -35,6 +39,8 @@ export interface ForwardOptions extends RelayTimes {
   /** The first event to write; the client has those before it. */
   fromSeq?: number;
   timeoutMs: number;
+  /** Where the request waits; undefined: it does not. Absent: its client hears nothing of that. */
+  place?: () => Promise<QueuePlace | undefined>;
 }
 
 export interface Forwarder {
@@ -44,17 +50,21 @@ export interface Forwarder {
    */
   forward(head: AnswerHead): Promise<void>;
   close(): void;
+  /** The request was not admitted. */
+  abandon(): void;
 }
 
 /** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
-  const { shard, requestId, existing, fromSeq = 1, timeoutMs } = options;
-  const { pingMs = PING_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
+  const { shard, requestId, existing, fromSeq = 1, timeoutMs, place } = options;
+  const { pingMs = PING_MS, placeMs = PLACE_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
   const done = Promise.withResolvers<undefined>();
   done.promise.catch(() => undefined);
   const early: StreamEntry[] = [];
   let write: ((entry: StreamEntry) => void) | undefined;
   let pingIsDue = false;
+  let placeIsDue = false;
+  let isOver = false;
   /** The number that the next event has. */
   let nextSeq = fromSeq;
 
@@ -62,7 +72,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (write === undefined) early.push(entry);
     else write(entry);
   };
-  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq });
+  const reader: Reader = hub.open(shard, requestId, onAny, { existing, fromSeq, isAwaited: existing !== true });
 
   function commit(): void {
     if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
@@ -80,8 +90,22 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   function sendPing(): void {
     commit();
     if (!writer.isBlocked()) writer.write(SSE_PING);
+    void sendPlace();
   }
 
+  /** Nothing is lost where Redis does not answer: the next one comes with the next ping. */
+  async function sendPlace(): Promise<void> {
+    if (write === undefined || nextSeq > fromSeq) return;
+    const found = await place?.().catch(() => undefined);
+    if (found === undefined || isOver || nextSeq > fromSeq || writer.isBlocked()) return;
+    commit();
+    writer.write(ssePlace(found));
+  }
+
+  const firstPlace = setTimeout(() => {
+    placeIsDue = true;
+    void sendPlace();
+  }, placeMs);
   const ping = setInterval(() => {
     // A request that is not in the queue yet may still be refused, with a status of its own.
     if (write === undefined) pingIsDue = true;
@@ -93,10 +117,20 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     else done.reject(relayTimeout());
   }, timeoutMs + marginMs);
 
-  function close(): void {
+  function stopTimers(): void {
+    isOver = true;
     clearInterval(ping);
+    clearTimeout(firstPlace);
     clearTimeout(deadline);
+  }
+
+  function stop(): void {
+    stopTimers();
     writer.close();
+  }
+
+  function close(): void {
+    stop();
     reader.close();
     done.resolve(undefined);
   }
@@ -108,7 +142,13 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
 
   return {
     close,
+    abandon() {
+      stop();
+      reader.abandon();
+      res.off('close', close);
+    },
     async forward(head) {
+      reader.confirm();
       const sse = createSseWriter(head);
       const onEntry = (entry: StreamEntry): void => {
         const { terminal } = entry;
@@ -132,11 +172,11 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
       write = onEntry;
       if (pingIsDue && early.length === 0) sendPing();
       for (const entry of early.splice(0)) onEntry(entry);
+      if (placeIsDue) void sendPlace();
       try {
         await done.promise;
       } finally {
-        clearInterval(ping);
-        clearTimeout(deadline);
+        stopTimers();
         reader.close();
       }
     },

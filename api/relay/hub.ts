@@ -13,10 +13,13 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 export interface RelayHub {
   /** Where workers send the entries of requests admitted here. */
   channelOf(shard: number): string;
-  /** Must have resolved before a request of this shard is admitted. */
+  /** Whether a request of this shard may be admitted at once; else `ensureShard` must have resolved. */
+  hasShard(shard: number): boolean;
   ensureShard(shard: number): Promise<void>;
   /** Calls back with each event once and in order, entry by entry, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
+  /** Has Redis's copy of a request's answer deleted once every reader here has the end; call it with a reader open. */
+  wipeAtEnd(requestId: string): void;
   /** Number of open readers. */
   size(): number;
   close(): void;
@@ -27,10 +30,16 @@ export interface ReadFrom {
   fromSeq?: number;
   /** The stream may have begun: what is there is read at once. */
   existing?: boolean | undefined;
+  /** The request may not be admitted yet: until `confirm` nobody asks Redis whether it knows the request. */
+  isAwaited?: boolean;
 }
 
 export interface Reader {
   close(): void;
+  /** The request was admitted. */
+  confirm(): void;
+  /** As `close`, without a word to Redis: the request was not admitted. */
+  abandon(): void;
   /** Stops calling back until `resume`; what comes meanwhile stays in Redis. */
   pause(): void;
   resume(): void;
@@ -46,19 +55,21 @@ interface OpenReader {
   closed: boolean;
   /** The terminal event has come. */
   ended: boolean;
-  filling: boolean;
   /** The attempt whose text was handed on. */
   writer: string | undefined;
-  /** Another fill is wanted once the running one has ended. */
-  refill: boolean;
+  /** The stream may have events that it has not seen. */
+  isBehind: boolean;
   quietSince: number;
+  /** The request is on its way into Redis, which does not know it yet. */
+  isAwaited: boolean;
 }
 
-/** Whether another read was asked for while one was under way; asks once. */
-function takeRefill(reader: OpenReader): boolean {
-  const wanted = reader.refill && isListening(reader);
-  reader.refill = false;
-  return wanted;
+/** The readers of one request: what one of them has missed is read once for all. */
+interface ReaderGroup {
+  shard: number;
+  requestId: string;
+  readers: Set<OpenReader>;
+  isFilling: boolean;
 }
 
 /**
@@ -81,6 +92,11 @@ function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
 }
 
+/** More can be handed on. */
+function isOpen(reader: OpenReader): boolean {
+  return !reader.ended && isListening(reader);
+}
+
 /** A reader that has heard nothing for so long looks into the stream itself. */
 const POLL_MS = 1_000;
 /** Entries read at a time: a client that reads slowly takes a few, and the rest would be read again each time. */
@@ -91,16 +107,17 @@ const RENEW_READERS_MS = 5_000;
 export function createRelayHub(deps: {
   channel: ChunkChannel;
   reader: StreamReader;
-  records: Pick<RecordStore, 'renewReader' | 'detach'>;
+  records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
 }): RelayHub {
   const { channel, reader: streams, records, log, now } = deps;
-  const readers = new Map<string, Set<OpenReader>>();
+  const groups = new Map<string, ReaderGroup>();
+  const wiped = new Set<string>();
 
   /** What was published: handed on at once, unless something before it was missed. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
-    if (firstSeqOf(entry) > reader.nextSeq) void fill(reader);
+    if (firstSeqOf(entry) > reader.nextSeq) catchUp(reader);
     else deliver(reader, entry);
   }
 
@@ -127,46 +144,62 @@ export function createRelayHub(deps: {
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
     reader.onEntry(entry);
+    if (reader.ended) wipe(reader);
   }
 
-  /** Reads what the reader has not seen; one read at a time. */
-  async function fill(reader: OpenReader): Promise<void> {
-    if (!isListening(reader)) return;
-    if (reader.filling) {
-      reader.refill = true;
-      return;
-    }
-    reader.filling = true;
-    reader.quietSince = now();
+  /** What is not wiped, because Redis is away or another ingress reads, expires soon by itself. */
+  function wipe({ shard, requestId }: OpenReader): void {
+    if (!wiped.has(requestId)) return;
+    if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
+      records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
+  }
+
+  /** Reads what readers of a request have not seen; one read at a time, and one for all of them. */
+  async function fill(group: ReaderGroup): Promise<void> {
+    if (group.isFilling) return;
+    group.isFilling = true;
+    const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
     try {
-      let again = true;
-      while (again) {
-        const { shard, requestId, nextSeq } = reader;
-        const entries = await streams.readFrom(shard, requestId, nextSeq, PORTION);
-        for (const entry of entries) deliver(reader, entry);
-        const isMore = entries.length === PORTION && isListening(reader);
-        again = takeRefill(reader) || isMore;
-      }
+      for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
     } catch (error) {
       // The next poll tries again.
-      log.debug('A stream could not be read.', { requestId: reader.requestId, error });
+      log.debug('A stream could not be read.', { requestId: group.requestId, error });
     } finally {
-      reader.filling = false;
+      group.isFilling = false;
     }
+  }
+
+  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, quietSince: now() });
+    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
+    const entries = await streams.readFrom(shard, requestId, least, PORTION);
+    for (const entry of entries) {
+      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
+    }
+    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
+  }
+
+  function catchUp(...behind: readonly OpenReader[]): void {
+    for (const reader of behind) reader.isBehind = true;
+    const group = groups.get(behind[0]?.requestId ?? '');
+    if (group !== undefined) void fill(group);
   }
 
   function fillAll(quietFor: number): void {
     const limit = now() - quietFor;
-    for (const group of readers.values()) {
-      for (const reader of group) if (reader.quietSince <= limit) void fill(reader);
+    for (const { readers } of groups.values()) {
+      // One look is for all of them: next time they are all quiet at once.
+      const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
+      if ([...readers].some(isQuiet)) catchUp(...readers);
     }
   }
 
   channel.onEntry((requestId, head, payload) => {
-    const group = readers.get(requestId);
+    const group = groups.get(requestId);
     if (group === undefined) return;
     const entry = decodeMessage(head, payload);
-    for (const reader of [...group]) receive(reader, entry);
+    for (const reader of [...group.readers]) receive(reader, entry);
   });
   channel.onReady(() => {
     fillAll(0);
@@ -179,8 +212,8 @@ export function createRelayHub(deps: {
 
   /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
   const ignore = () => undefined;
-  async function renew(group: ReadonlySet<OpenReader>): Promise<void> {
-    const open = [...group].filter(({ ended }) => !ended);
+  async function renew({ readers }: ReaderGroup): Promise<void> {
+    const open = [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
     const [reader] = open;
     if (reader === undefined) return;
     const isKnown = await records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard));
@@ -192,31 +225,42 @@ export function createRelayHub(deps: {
   }
 
   function renewAll(): void {
-    for (const group of readers.values()) renew(group).catch(ignore);
+    for (const group of groups.values()) renew(group).catch(ignore);
   }
 
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
-  function close(reader: OpenReader): void {
-    if (reader.closed) return;
+  /** True: it was the request's last one here. */
+  function remove(reader: OpenReader): boolean {
+    if (reader.closed) return false;
     reader.closed = true;
-    const group = readers.get(reader.requestId);
-    group?.delete(reader);
-    if (group?.size !== 0) return;
-    readers.delete(reader.requestId);
-    if (!reader.ended) records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
+    const readers = groups.get(reader.requestId)?.readers;
+    readers?.delete(reader);
+    wipe(reader);
+    if (readers?.size !== 0) return false;
+    wiped.delete(reader.requestId);
+    return groups.delete(reader.requestId);
+  }
+
+  function close(reader: OpenReader): void {
+    if (remove(reader) && !reader.ended)
+      records.detach(reader.shard, reader.requestId, channel.nameOf(reader.shard)).catch(ignore);
   }
 
   return {
     channelOf: (shard) => channel.nameOf(shard),
+    hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
-    size: () => readers.size,
+    wipeAtEnd(requestId) {
+      if (groups.has(requestId)) wiped.add(requestId);
+    },
+    size: () => groups.size,
     close() {
       clearInterval(poll);
       clearInterval(renewal);
     },
-    open(shard, requestId, onEntry, { fromSeq = 1, existing = false } = {}) {
+    open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
       const reader: OpenReader = {
         shard,
         requestId,
@@ -225,24 +269,31 @@ export function createRelayHub(deps: {
         paused: false,
         closed: false,
         ended: false,
-        filling: false,
         writer: undefined,
-        refill: false,
+        isBehind: false,
         quietSince: now(),
+        isAwaited,
       };
-      const group = readers.get(requestId) ?? new Set();
-      readers.set(requestId, group.add(reader));
-      if (existing) void fill(reader);
+      const group = groups.get(requestId) ?? { shard, requestId, readers: new Set(), isFilling: false };
+      group.readers.add(reader);
+      groups.set(requestId, group);
+      if (existing) catchUp(reader);
       return {
         close: () => {
           close(reader);
+        },
+        confirm: () => {
+          reader.isAwaited = false;
+        },
+        abandon: () => {
+          remove(reader);
         },
         pause: () => {
           reader.paused = true;
         },
         resume: () => {
           reader.paused = false;
-          void fill(reader);
+          catchUp(reader);
         },
       };
     },

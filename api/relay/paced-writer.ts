@@ -6,6 +6,8 @@ import type { ServerResponse } from 'node:http';
  * from the last progress.
  */
 export function dropUnread(res: ServerResponse, drainMs: number): void {
+  // The operating system has taken all of it, as it does of nearly every answer.
+  if (res.socket?.writableLength === 0) return;
   res.setTimeout(drainMs, () => res.destroy());
 }
 

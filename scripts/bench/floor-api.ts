@@ -9,13 +9,14 @@ import express from 'express';
 import type { Request } from 'express';
 import { Redis } from 'ioredis';
 
+import { corkTurns } from '../../shared/infra/redis/cork-turns.ts';
 import { FLOOR_QUEUE } from './floor-message.ts';
 import type { FloorJob, FloorMessage } from './floor-message.ts';
 
 const MODEL = 'mobius';
 
 const redisUrl = process.env['REDIS_URL'] ?? '';
-const redis = new Redis(redisUrl, { maxRetriesPerRequest: null, enableAutoPipelining: true });
+const redis = corkTurns(new Redis(redisUrl, { maxRetriesPerRequest: null }));
 const queue = new Queue<FloorJob>(FLOOR_QUEUE, { connection: redis });
 const subscriber = new Redis(redisUrl);
 const channel = `answers:${randomBytes(12).toString('hex')}`;

@@ -4,6 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 
+import { corkTurns } from '../../shared/infra/redis/cork-turns.ts';
 import { FLOOR_QUEUE } from './floor-message.ts';
 import type { FloorJob, FloorMessage } from './floor-message.ts';
 
@@ -13,7 +14,7 @@ const CONCURRENCY = 512;
 const redisUrl = process.env['REDIS_URL'] ?? '';
 const url = `${process.env['PROVIDER_URL'] ?? ''}/v1/chat/completions`;
 const model = process.env['PROVIDER_MODEL'] ?? '';
-const redis = new Redis(redisUrl, { maxRetriesPerRequest: null, enableAutoPipelining: true });
+const redis = corkTurns(new Redis(redisUrl, { maxRetriesPerRequest: null }));
 
 /** The parts of a chat completion, or of one chunk of it, that the floor passes on. */
 interface Completion {

@@ -36,6 +36,11 @@ const LOCK_TIMEOUT_MS = PIP_TIMEOUT_MS;
 export interface PythonPackage {
   /** As pip takes it, with its version: `SecantusDB==0.7.0b3`. */
   requirement: string;
+  /**
+   * A file that names the package and all that it needs, each by its hash: whatever else a server hands out is refused.
+   * Wheels only, because building one would fetch tools that have no hash.
+   */
+  hashes?: string;
   /** As a person calls it. */
   name: string;
   /** The program that it brings. */
@@ -96,12 +101,13 @@ async function isComplete(venv: string, requirement: string, { command, args }: 
 }
 
 async function build(venv: string, wanted: PythonPackage, options: VenvOptions): Promise<void> {
-  const { requirement, name, subject, takes } = wanted;
+  const { requirement, hashes, name, subject, takes } = wanted;
   options.log(`${subject}: installing ${requirement} into ${venv}, which takes about ${takes}`);
   await mkdir(options.cacheDir, { recursive: true });
   await createVenv(venv, wanted, options);
   const python = join(venv, 'bin', 'python');
-  const pip = await step(options, `pip install ${name}`, python, PIP_TIMEOUT_MS, [...PIP_INSTALL, requirement]);
+  const what = hashes === undefined ? [requirement] : ['--require-hashes', '--only-binary', ':all:', '-r', hashes];
+  const pip = await step(options, `pip install ${name}`, python, PIP_TIMEOUT_MS, [...PIP_INSTALL, ...what]);
   if (!pip.ok) throw new Error(`${name} could not be installed (${reasonOf(pip)})`);
   await writeFile(markerOf(venv), requirement);
 }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
@@ -24,11 +24,13 @@ export interface RedisOptions {
   dataDir: string;
   /** Default: a free one. */
   port?: number;
+  /** Clients have to send it. Letters and digits only. Default: none, as for tests. */
+  password?: string;
   log: Log;
   /** Default: the variables of this process. */
   env?: Environment;
   /** Ends a start that is under way. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface EmbeddedRedis extends Pick<ServerProcess, 'pid' | 'exited' | 'stop' | 'kill'> {
@@ -43,27 +45,34 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedRedis> 
   const command = await findRedisServer(options);
   const dataDir = resolve(options.dataDir, 'redis');
   await mkdir(dataDir, { recursive: true });
+  const { password } = options;
+  const secrets = password === undefined ? [] : [await writeSecrets(dataDir, password)];
+  const urlOf = (port: number) => `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${port}`;
   const [port, server] = await onFreePort(options.port, (candidate) =>
     startServer({
       name: 'Redis',
       command,
-      args: serverArguments(candidate, dataDir),
+      args: [...secrets, ...serverArguments(candidate, dataDir)],
       cwd: dataDir,
       env,
       lockFile: join(dataDir, 'server.lock'),
-      ready: () => ping(`redis://127.0.0.1:${candidate}`),
+      ready: () => ping(urlOf(candidate)),
       readyTimeoutMs: READY_TIMEOUT_MS,
       stopTimeoutMs: STOP_TIMEOUT_MS,
       signal,
     }),
   );
-  const url = `redis://127.0.0.1:${port}`;
-  const describe = `${command} at ${url}, data in ${dataDir}`;
+  const describe = `${command} at redis://127.0.0.1:${port}, data in ${dataDir}`;
   log(`Redis: ${describe}`);
-  return { ...server, url, describe };
+  return { ...server, url: urlOf(port), describe };
 }
 
-async function findRedisServer({ log, env, signal }: RedisOptions): Promise<string> {
+/** The path of `redis-server`; installs it first where root can. Rejects with one sentence. */
+export async function findRedisServer({
+  log,
+  env,
+  signal,
+}: Pick<RedisOptions, 'log' | 'env' | 'signal'>): Promise<string> {
   const found = await findProgram('redis-server', env);
   if (found !== undefined) return found;
   log('Redis: redis-server is not on the PATH; installing it with the package manager of this system');
@@ -74,8 +83,17 @@ async function findRedisServer({ log, env, signal }: RedisOptions): Promise<stri
   throw new Error(`Redis: redis-server is not on the PATH and ${reason}: ${HOW_TO_GET_IT}.`);
 }
 
-/** Without a configuration file, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
-function serverArguments(port: number, dataDir: string): string[] {
+/** In a file of its own: every user of the machine can read the arguments of a process. */
+async function writeSecrets(dataDir: string, password: string): Promise<string> {
+  const file = join(dataDir, 'secrets.conf');
+  await writeFile(file, `requirepass ${password}\n`, { mode: 0o600 });
+  // An older file keeps its mode.
+  await chmod(file, 0o600);
+  return file;
+}
+
+/** Without a configuration file but that of the password, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
+export function serverArguments(port: number, dataDir: string, more: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -85,16 +103,21 @@ function serverArguments(port: number, dataDir: string): string[] {
     appendfsync: 'everysec',
     save: '',
     'maxmemory-policy': 'noeviction',
+    ...more,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-async function ping(url: string): Promise<void> {
+/** Rejects unless a Redis at `url` can be used. */
+export async function ping(url: string): Promise<void> {
   const client = createRedis(url, 'worker');
   // A refused connection is expected until the server listens; `connectRedis` tries again and reports.
   client.on('error', () => undefined);
   try {
     await connectRedis(client, PING_TIMEOUT_MS);
+    // Histograms of each command's time cost a twentieth of the server's time, and nobody reads them. A server before
+    // 7.0 has none, and is refused by a sentence later.
+    await client.config('SET', 'latency-tracking', 'no').catch(() => undefined);
   } finally {
     client.disconnect();
   }

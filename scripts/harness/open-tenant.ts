@@ -6,6 +6,9 @@ const UNLIMITED = {
   tpm: 1_000_000_000,
   chat_rpm: 1_000_000,
   stream_rpm: 1_000_000,
+  tenant_rpm: null,
+  tenant_tpm: null,
+  max_in_flight: null,
   credits: 1_000_000_000,
 } as const;
 

@@ -1,3 +1,4 @@
+import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Environment } from '../embedded/find-program.ts';
@@ -42,6 +43,7 @@ export async function runAll(given: Environment, args: string[], print: Log): Pr
 
 /** What is used comes before what uses it, and closing goes the other way. */
 async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log, print: Log): Promise<void> {
+  await closeToOthers(settings.dataDir, log);
   const lock = await lockDataDir(settings.dataDir);
   supervisor.defer('the lock', () => lock.release());
   const faults = await findPortFaults(wantedPorts(settings));
@@ -50,7 +52,7 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
   const stateFile = join(settings.dataDir, 'start.json');
   const state = await loadState(stateFile);
   await saveState(stateFile, state);
-  const stores = await startStores(supervisor, settings, log);
+  const stores = await startStores(supervisor, settings, state, log);
   await saveState(stateFile, Object.assign(state, { stores }));
   const adminToken = settings.env['ADMIN_TOKEN'] ?? state.adminToken;
   const env: Environment = {
@@ -63,6 +65,15 @@ async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log
   if (settings.providerPort !== undefined) await startDemoProvider(supervisor, env, settings.providerPort, print);
   await startServiceProcesses(supervisor, settings, env, print);
   print(await prepareDemo(settings, state, stateFile, adminToken, log));
+}
+
+/** Conversations, keys and the demo tenant's secrets are there: no other user of the machine may look in. */
+async function closeToOthers(dataDir: string, log: Log): Promise<void> {
+  process.umask(0o077);
+  await mkdir(dataDir, { recursive: true });
+  await chmod(dataDir, 0o700).catch((error: unknown) => {
+    log(`Other users may be able to read ${dataDir} (${error instanceof Error ? error.message : String(error)})`);
+  });
 }
 
 async function lockDataDir(dataDir: string) {

@@ -34,7 +34,7 @@ export interface StartSettings {
 const NOT_KNOWN_YET = {
   REDIS_URL: 'redis://127.0.0.1:1',
   MONGODB_URI: 'mongodb://127.0.0.1:1',
-  ADMIN_TOKEN: 'x'.repeat(32),
+  ADMIN_TOKEN: 'stands-in-for-one-that-is-made-later',
   CREDENTIALS_KEY: Buffer.alloc(32).toString('base64'),
 };
 
@@ -42,21 +42,21 @@ const NOT_KNOWN_YET = {
 export function readSettings(given: Environment, args: string[]): StartSettings {
   const env: Environment = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
   env['WORKER_PORT'] ??= WORKER_PORT_DEFAULT;
-  if (env['STRIPE_SECRET_KEY'] === undefined) env['PAYMENTS'] ??= 'test';
+  if (env['STRIPE_SECRET_KEY'] === undefined && env['NODE_ENV'] !== 'production') env['PAYMENTS'] ??= 'test';
   const faults: string[] = [];
   const { workers, isWatched } = readArguments(args, faults);
   const usesSimulated = env['OPENAI_API_KEY'] === undefined && env['ANTHROPIC_API_KEY'] === undefined;
   const providerPort = readProviderPort(env['PROVIDER_PORT'] ?? PROVIDER_PORT_DEFAULT, faults);
   const config = readConfig({ ...NOT_KNOWN_YET, ...env }, faults);
   if (config === undefined || faults.length > 0) throw new ConfigError(faults);
-  const { host, port, adminPort, workerPort, tls } = config.http;
-  const origin = `${tls === undefined ? 'http' : 'https'}://${reachable(host)}`;
+  const { host, port, adminHost, adminPort, workerPort, tls } = config.http;
+  const originOf = (listening: string) => `${tls === undefined ? 'http' : 'https'}://${reachable(listening)}`;
   return {
     dataDir: resolve(env['DATA_DIR'] ?? '.data'),
     isWatched,
     host,
-    baseUrl: `${origin}:${port}`,
-    adminUrl: `${origin}:${adminPort}`,
+    baseUrl: `${originOf(host)}:${port}`,
+    adminUrl: `${originOf(adminHost)}:${adminPort}`,
     config,
     workerPorts: Array.from({ length: workers }, (_, index) => (workerPort === 0 ? 0 : workerPort + index)),
     providerPort: usesSimulated ? providerPort : undefined,
@@ -70,7 +70,7 @@ export function readSettings(given: Environment, args: string[]): StartSettings 
 export function wantedPorts({ config, host, workerPorts, providerPort }: StartSettings): WantedPort[] {
   return [
     { setting: 'PORT', port: config.http.port, host },
-    { setting: 'ADMIN_PORT', port: config.http.adminPort, host },
+    { setting: 'ADMIN_PORT', port: config.http.adminPort, host: config.http.adminHost },
     ...workerPorts.filter((port) => port !== 0).map((port) => ({ setting: 'WORKER_PORT', port, host })),
     ...(providerPort === undefined ? [] : [{ setting: 'PROVIDER_PORT', port: providerPort, host: '127.0.0.1' }]),
   ];

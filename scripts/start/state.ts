@@ -24,6 +24,8 @@ interface PutTier {
 export interface StartState {
   adminToken: string;
   credentialsKey: string;
+  /** Of the embedded Redis. */
+  redisPassword: string;
   tenantId?: string;
   liveKey?: DemoKey;
   testKey?: DemoKey;
@@ -62,6 +64,7 @@ function newState(): StartState {
   return {
     adminToken: randomBytes(24).toString('hex'),
     credentialsKey: randomBytes(32).toString('base64'),
+    redisPassword: randomBytes(24).toString('hex'),
     providers: {},
     tiers: {},
   };

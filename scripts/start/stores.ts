@@ -2,12 +2,19 @@ import { startMongo } from '../embedded/mongo.ts';
 import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { assertSuitable, connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { assertSuitable } from '../../shared/infra/redis/suitable-server.ts';
 import type { StartSettings } from './settings.ts';
+import type { StartState } from './state.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 
 /** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
-export async function startStores(supervisor: Supervisor, { dataDir, env }: StartSettings, log: Log) {
+export async function startStores(
+  supervisor: Supervisor,
+  { dataDir, env }: StartSettings,
+  { redisPassword: password }: Pick<StartState, 'redisPassword'>,
+  log: Log,
+) {
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
     await assertRedis(givenRedis);
@@ -19,7 +26,7 @@ export async function startStores(supervisor: Supervisor, { dataDir, env }: Star
   }
   const options = { dataDir, log, env, signal: supervisor.signal };
   return {
-    REDIS_URL: givenRedis ?? supervisor.adopt('Redis', await startRedis(options)).url,
+    REDIS_URL: givenRedis ?? supervisor.adopt('Redis', await startRedis({ ...options, password })).url,
     MONGODB_URI: givenMongo ?? supervisor.adopt('MongoDB', await startMongo(options)).url,
   };
 }

@@ -1,6 +1,6 @@
 import type { ChatRequest, Tier } from '../contracts/chat-request.ts';
 import { queueOf } from '../contracts/jobs.ts';
-import type { RequestEnvelope } from '../contracts/jobs.ts';
+import type { KeptAs, RequestEnvelope } from '../contracts/jobs.ts';
 import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
@@ -37,18 +37,25 @@ export interface AdmissionDeps {
 export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
   stream: boolean;
   request: ChatRequest;
-  /** How long the answer is kept after the end; milliseconds. */
+  /** How long Redis keeps the answer after the end; milliseconds. */
   retentionMs: number;
-  /** The answer is kept for a day. */
-  isKept: boolean;
+  /** Undefined: it is kept in no other way. */
+  kept: KeptAs | undefined;
+  /** A worker may begin as soon as the request is admitted; else its caller puts it into line. */
+  isEnqueuedAtOnce: boolean;
 }
 
 /** The decision, with the figures for the rate-limit headers. */
-export type AdmissionOutcome = { figures: Admission } & (
-  | { kind: 'admitted'; envelope: RequestEnvelope }
-  | { kind: 'joined'; requestId: string; fingerprint: string }
-  | { kind: 'refused'; verdict: Refusal }
-);
+export type AdmissionOutcome = { figures: Admission } &
+  /** Unless `isQueued`, the envelope has to be put into line. */
+  (
+    | { kind: 'admitted'; envelope: RequestEnvelope; isQueued: boolean }
+    | { kind: 'joined'; requestId: string; fingerprint: string }
+    | { kind: 'refused'; verdict: Refusal }
+  );
+
+/** Larger bodies follow their admission: a flood of refusals need not carry them. */
+const BODY_TOKENS_MAX = 16_384;
 
 function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
@@ -62,10 +69,9 @@ const INSTRUCTION_TOKENS = 100;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs, isKept, idempotency }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency }: AdmissionCall,
   tier: Tier,
-  acceptedAt: number,
-): RequestEnvelope {
+): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
   return {
     requestId,
@@ -75,9 +81,8 @@ function toEnvelope(
     endpoint,
     tier,
     stream,
-    acceptedAt,
     retentionMs,
-    ...(isKept ? { kept: idempotency === undefined ? {} : { idempotency } } : {}),
+    ...(kept === undefined ? {} : { kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),
@@ -99,7 +104,7 @@ function noRoom(cause?: unknown): ServiceError {
 }
 
 /**
- * Admits a request: limits, credits, budget and queue in one atomic step. Returns the envelope to enqueue, from when on
+ * Admits a request: limits, credits, budget and its place in line in one atomic step. Returns the envelope, from when on
  * the tenant's credits are held; the request that an earlier call with the same Idempotency-Key made; or the refusal. Throws `model_unavailable` where a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
@@ -133,15 +138,14 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     };
   }
 
-  async function tryOnce(call: AdmissionCall, tier: Tier): Promise<Admission> {
+  async function tryOnce(call: AdmissionCall, terms: AdmissionTerms): Promise<Admission> {
     const { requestId, principal } = call;
-    const terms = termsOf(call, tier);
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
       // Refused whole, so there is nothing to take back, and a tombstone would take memory.
       if (isOutOfMemory(cause)) throw noRoom(cause);
-      // The answer is lost, not necessarily the admission: it is taken back in the background and never enqueued.
+      // The answer is lost, not necessarily the admission: it is taken back in the background.
       takeBack(requestId, principal);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw new ServiceError(
@@ -158,16 +162,20 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   return async (call) => {
     if (isFull()) throw noRoom();
     const tier = call.request.model ?? call.principal.defaultModel;
-    let admission = await tryOnce(call, tier);
+    const envelope = toEnvelope(call, tier);
+    const terms = termsOf(call, tier);
+    const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;
+    if (isQueued) terms.body = JSON.stringify(envelope);
+    let admission = await tryOnce(call, terms);
     if (admission.verdict === 'load') {
       await loadBook(call.principal);
-      admission = await tryOnce(call, tier);
+      admission = await tryOnce(call, terms);
     }
     const { verdict, joined } = admission;
     if (verdict === 'load') throw new Error('The account stays unloaded although its book was just published');
     if (verdict === 'joined')
       return { kind: 'joined', figures: admission, ...(joined ?? { requestId: '', fingerprint: '' }) };
     if (verdict !== 'admitted') return { kind: 'refused', figures: admission, verdict };
-    return { kind: 'admitted', figures: admission, envelope: toEnvelope(call, tier, admission.now) };
+    return { kind: 'admitted', figures: admission, envelope: { ...envelope, acceptedAt: admission.now }, isQueued };
   };
 }

@@ -6,15 +6,14 @@ import type { RequestEnvelope } from '../contracts/jobs.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
-import type { ChatQueues } from '../infra/queue/chat-queue.ts';
 import type { AdmissionStore } from '../infra/redis/requests/admission-store.ts';
-import type { BodyStore } from '../infra/redis/requests/record-store.ts';
+import type { LineStore } from '../infra/redis/requests/line-store.ts';
+import { inTime } from '../infra/redis/timing.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {
-  queues: ChatQueues;
-  bodies: BodyStore;
-  store: Pick<AdmissionStore, 'void'>;
+  line: Pick<LineStore, 'enqueue'>;
+  store: Pick<AdmissionStore, 'disown'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -22,7 +21,10 @@ export interface EnqueueDeps {
 }
 
 export interface Enqueue {
-  /** Stores the body and adds the job. Throws `model_unavailable` only once the admission is surely taken back. */
+  /**
+   * Puts a request into line whose body did not come with its admission. Throws `model_unavailable` only once the admission
+   * is surely taken back.
+   */
   enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
   /** Takes an admission back in the background, trying until Redis confirms it. */
   takeBack(requestId: string, principal: Principal): void;
@@ -30,14 +32,14 @@ export interface Enqueue {
 
 const RETRY_MS = 250;
 
-export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs }: EnqueueDeps): Enqueue {
+export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: EnqueueDeps): Enqueue {
   /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
   async function voidUntilConfirmed(requestId: string, principal: Principal): Promise<string | undefined> {
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
         // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
-        return await store.void(requestId, principal, LOST);
+        return await store.disown(requestId, principal, LOST);
       } catch {
         await delay(RETRY_MS);
       }
@@ -50,10 +52,9 @@ export function createEnqueue({ queues, bodies, store, clock, log, giveUpAfterMs
     async enqueue(envelope, principal) {
       const { requestId, tenantId, endpoint } = envelope;
       try {
-        await Promise.all([
-          bodies.put(principal.shard, requestId, JSON.stringify(envelope)),
-          queues.add(principal.shard, queueOf(endpoint), requestId, { tenantId }),
-        ]);
+        const body = JSON.stringify(envelope);
+        const state = await inTime(line.enqueue(principal.shard, queueOf(endpoint), { requestId, tenantId, body }));
+        if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // Unknown, not failed: the job may be there. Where a worker already has it, it runs and is relayed.
         const state = await voidUntilConfirmed(requestId, principal);

@@ -4,10 +4,9 @@ import { createLedgerRepository } from '../infra/mongo/accounts/ledger-repositor
 import type { MongoConnection } from '../infra/mongo/connection.ts';
 import { createAnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import { createPrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
-import type { ChatQueues } from '../infra/queue/chat-queue.ts';
 import type { RedisClient } from '../infra/redis/connection.ts';
 import type { Keyspace } from '../infra/redis/keyspace.ts';
-import { createBodyStore } from '../infra/redis/requests/record-store.ts';
+import { createLineStore } from '../infra/redis/requests/line-store.ts';
 import { createRequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { TimeLimit } from '../infra/redis/timing.ts';
@@ -23,7 +22,6 @@ export interface OpenRecoveryDeps extends Pick<
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  queues: ChatQueues;
   requestTimeoutMs: number;
   limit: TimeLimit;
   log: Logger;
@@ -31,12 +29,12 @@ export interface OpenRecoveryDeps extends Pick<
 
 /** Puts together what brings lost requests back; the ingress and the workers both do. */
 export function openRecovery(deps: OpenRecoveryDeps): { recover: RecoverRequest; presence: RequestPresence } {
-  const { mongo, redis, keyspace, queues, clock, log } = deps;
+  const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);
   const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
   const recover = createRecoverRequest({
-    ...{ presence, admit, queues, clock, log },
-    bodies: createBodyStore(redis, keyspace, deps.requestTimeoutMs),
+    ...{ presence, admit, clock, log },
+    line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     answers: createAnswerRepository(mongo),
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),

@@ -11,8 +11,7 @@ import type { LedgerRepository } from '../infra/mongo/accounts/ledger-repository
 import type { AnswerRepository } from '../infra/mongo/requests/answer-repository.ts';
 import type { RequestIntent } from '../infra/mongo/requests/request-intents.ts';
 import type { PrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
-import type { ChatQueues } from '../infra/queue/chat-queue.ts';
-import type { BodyStore } from '../infra/redis/requests/record-store.ts';
+import type { LineStore } from '../infra/redis/requests/line-store.ts';
 import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { createAdmission } from './admission.ts';
@@ -33,8 +32,7 @@ export interface RecoverRequestDeps {
   presence: RequestPresence;
   /** Its `takeBack` does nothing: an admission without an answer is looked at again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
-  bodies: BodyStore;
-  queues: Pick<ChatQueues, 'add'>;
+  line: Pick<LineStore, 'enqueue'>;
   answers: Pick<AnswerRepository, 'find' | 'keep'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
@@ -52,16 +50,22 @@ const WAIT_MAX_MS = 60_000;
  * an id, so it is charged once whatever had become of it. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, bodies, queues, answers, ledger, principals, clock, log } = deps;
+  const { presence, admit, line, answers, ledger, principals, clock, log } = deps;
 
   /** Readers find the end as that of any request whose answer is kept. */
-  async function end({ requestId, tenantId, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
+  async function end({ requestId, tenantId, mode, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
     const lastSeq = eventsOf(last);
     await answers.keep({
-      requestId,
-      tenantId,
+      ...{ requestId, tenantId, mode },
       fields: {
-        ...{ tenant: tenantId, state: 'done', status: 'failed', tier, metadata: request.metadataJson ?? '' },
+        ...{
+          tenant: tenantId,
+          billed: mode === 'test' ? '0' : '1',
+          state: 'done',
+          status: 'failed',
+          tier,
+          metadata: request.metadataJson ?? '',
+        },
         ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
@@ -72,10 +76,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
 
   async function enqueue(shard: number, envelope: RequestEnvelope): Promise<Recovery> {
     const { requestId, tenantId, endpoint } = envelope;
-    await Promise.all([
-      bodies.put(shard, requestId, JSON.stringify(envelope)),
-      queues.add(shard, queueOf(endpoint), requestId, { tenantId }),
-    ]);
+    await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
     return { kind: 'open' };
   }
@@ -89,7 +90,9 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      isKept: true,
+      kept: {},
+      // In line only once it has the time of its first acceptance.
+      isEnqueuedAtOnce: false,
     });
     // As it was accepted: time of acceptance and settings of that moment.
     if (outcome.kind === 'admitted') {
@@ -112,8 +115,9 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   }
 
   async function isKnown({ tenantId, requestId }: RequestIntent): Promise<boolean> {
-    if ((await answers.find(tenantId, requestId, clock.now())) !== undefined) return true;
-    return (await ledger.settledAt(tenantId, requestId)) !== undefined;
+    const anywhere = { tenantId, mode: 'any' } as const;
+    if ((await answers.find(anywhere, requestId, clock.now())) !== undefined) return true;
+    return (await ledger.settledAt(anywhere, requestId)) !== undefined;
   }
 
   return async (intent) => {

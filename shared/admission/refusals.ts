@@ -52,6 +52,24 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     message: ({ limits }) => `The key's limit of ${limits.tpm} tokens per minute is reached; wait as Retry-After says.`,
     waits: true,
   },
+  tenant_rpm: {
+    code: 'rpm_exceeded',
+    message: ({ ceilings }) =>
+      `The account's ceiling of ${String(ceilings.rpm)} requests per minute over all keys (tenant_rpm) is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  tenant_tpm: {
+    code: 'tpm_exceeded',
+    message: ({ ceilings }) =>
+      `The account's ceiling of ${String(ceilings.tpm)} tokens per minute over all keys (tenant_tpm) is reached; wait as Retry-After says.`,
+    waits: true,
+  },
+  max_in_flight: {
+    code: 'rpm_exceeded',
+    message: ({ ceilings }) =>
+      `The account's ceiling of ${String(ceilings.inFlight)} requests in flight over all keys (max_in_flight) is reached; send the next one when one has ended.`,
+    waits: true,
+  },
   test_tokens: {
     code: 'tpm_exceeded',
     message: ({ testDailyTokens }) =>
@@ -86,6 +104,12 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
   lane: {
     code: 'model_unavailable',
     message: () => 'The queue is full; try again as Retry-After says.',
+    waits: true,
+  },
+  lane_share: {
+    code: 'model_unavailable',
+    message: () =>
+      "This account's waiting requests fill half of the queue, which is all that one account may take; try again as Retry-After says.",
     waits: true,
   },
 };

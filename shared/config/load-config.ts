@@ -1,14 +1,25 @@
-import { isIP } from 'node:net';
-
 import Joi from 'joi';
+
+import {
+  adminTokenList,
+  adminTokensOf,
+  base64Key,
+  base64Keys,
+  SECRET_MESSAGES,
+  strongToken,
+} from './secret-settings.ts';
+import type { AdminToken } from './secret-settings.ts';
+import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, RULE_MESSAGES, seconds } from './setting-rules.ts';
 
 /** Settings of docs/spec/contract.md section 1, nested by subject. Times end in their unit. */
 export interface Config {
   http: {
     host: string;
     port: number;
+    adminHost: string;
     adminPort: number;
     workerPort: number;
+    maxConnections: number;
     trustProxy: string[];
     requireHttps: boolean;
     corsOrigins: string[];
@@ -16,9 +27,16 @@ export interface Config {
   };
   redisUrl: string;
   mongodbUri: string;
-  adminToken: string;
-  /** 32 bytes. */
+  /** Of `ADMIN_TOKENS`, and that of `ADMIN_TOKEN`. */
+  adminTokens: AdminToken[];
+  /** Who reads `/metrics` and `/health/deep` from elsewhere: everybody, or whoever has the token. */
+  metrics: { isPublic: boolean; token?: string };
+  /** 32 bytes: encrypts credentials. */
   credentialsKey: Buffer;
+  /** Other keys with which stored credentials can be read. */
+  credentialsKeys: Buffer[];
+  /** Providers on public hosts may be called over plain http. */
+  providers: { allowHttp: boolean };
   keyPrefix: string;
   logLevel: string;
   worker: { concurrency: number; batchConcurrency: number };
@@ -55,65 +73,24 @@ export class ConfigError extends Error {
   }
 }
 
-const port = () => Joi.number().port();
-const seconds = (max: number) => Joi.number().integer().min(1).max(max);
-
-const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:'];
-
-const redisUrl = Joi.string().custom((value: string, helpers) => {
-  if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
-    return helpers.error('redis.url');
-  return /^redis\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
-});
-
-/** Paths are appended to it, and a credential in it would end up in logs. */
-const baseUrl = Joi.string().custom((value: string, helpers) => {
-  const url = URL.parse(value);
-  const isPlain = url !== null && url.username === '' && url.password === '' && !/[?#\s]/.test(value);
-  return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
-});
-
-const base64Key = Joi.string().custom((value: string, helpers) => {
-  const key = Buffer.from(value, 'base64');
-  return key.length === 32 ? key : helpers.error('key.length');
-});
-
-function listOf(isValid: (part: string) => boolean, fault: string) {
-  return Joi.string()
-    .allow('')
-    .custom((value: string, helpers) => {
-      const parts = value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
-      return parts.every(isValid) ? parts : helpers.error(fault);
-    });
-}
-
-/** What Express takes for `trust proxy`: an address, a block of them, or one of its names for private ones. */
-function isProxy(value: string): boolean {
-  const [address = '', bits, ...rest] = value.split('/');
-  const family = isIP(address);
-  if (family === 0) return ['loopback', 'linklocal', 'uniquelocal'].includes(value);
-  return rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)));
-}
-
-function isOrigin(value: string): boolean {
-  return /^https?:/.test(value) && URL.parse(value)?.origin === value;
-}
-
 const schema = Joi.object({
   NODE_ENV: Joi.string().default('development'),
   HOST: Joi.string().default('127.0.0.1'),
   PORT: port().default(8080),
+  ADMIN_HOST: Joi.string().default('127.0.0.1'),
   ADMIN_PORT: port().default(8081),
   WORKER_PORT: port().allow(0).default(0),
+  MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
   REDIS_URL: redisUrl.required(),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
     .required(),
-  ADMIN_TOKEN: Joi.string().min(32),
+  ADMIN_TOKEN: strongToken,
+  ADMIN_TOKENS: adminTokenList,
+  METRICS_PUBLIC: Joi.boolean().default(false),
+  METRICS_TOKEN: strongToken,
   CREDENTIALS_KEY: base64Key.required(),
+  CREDENTIALS_KEYS: base64Keys.default([]),
   KEY_PREFIX: Joi.string()
     .pattern(/^[a-z][a-z0-9]{1,15}$/)
     .default('svc'),
@@ -131,6 +108,8 @@ const schema = Joi.object({
   MODERATION_API_KEY: Joi.string().pattern(/^[\x21-\x7e]+$/),
   MODERATION_MODEL: Joi.string().max(256),
   MODERATION_TIMEOUT_MS: Joi.number().integer().min(100).max(60_000).default(5_000),
+  PROVIDER_ALLOW_HTTP: Joi.boolean().default(false),
+  ALLOW_TEST_SETTINGS: Joi.boolean().default(false),
   PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
   STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
   STRIPE_WEBHOOK_SECRET: Joi.string(),
@@ -143,28 +122,24 @@ const schema = Joi.object({
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
   .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
-  .messages({
-    'redis.url':
-      '{{#label}} must be redis://, rediss://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name',
-    'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
-    'proxy.address':
-      '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
-    'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
-    'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
-    'key.length': '{{#label}} must be 32 bytes in base64; make one with: openssl rand -base64 32',
-    'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
-  });
+  .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 
 /** The checked environment: joi has filled in every default. */
 interface Settings {
   HOST: string;
   PORT: number;
+  ADMIN_HOST: string;
   ADMIN_PORT: number;
   WORKER_PORT: number;
+  MAX_CONNECTIONS: number;
   REDIS_URL: string;
   MONGODB_URI: string;
   ADMIN_TOKEN?: string;
+  ADMIN_TOKENS?: AdminToken[];
+  METRICS_PUBLIC: boolean;
+  METRICS_TOKEN?: string;
   CREDENTIALS_KEY: Buffer;
+  CREDENTIALS_KEYS: Buffer[];
   KEY_PREFIX: string;
   WORKER_CONCURRENCY: number;
   WORKER_BATCH_CONCURRENCY: number;
@@ -180,6 +155,7 @@ interface Settings {
   MODERATION_API_KEY?: string;
   MODERATION_MODEL?: string;
   MODERATION_TIMEOUT_MS: number;
+  PROVIDER_ALLOW_HTTP: boolean;
   PAYMENTS?: 'stripe' | 'test' | 'none';
   STRIPE_SECRET_KEY?: string;
   STRIPE_WEBHOOK_SECRET?: string;
@@ -197,14 +173,30 @@ interface Settings {
  */
 export function loadConfig(env: Record<string, string | undefined>, kind: ProcessKind): Readonly<Config> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  const wanted = kind === 'api' ? schema.fork('ADMIN_TOKEN', (field) => field.required()) : schema;
-  const checked = wanted.validate(given, {
+  const checked = schema.validate(given, {
     abortEarly: false,
     stripUnknown: true,
     errors: { wrap: { label: false } },
   }) as Joi.ValidationResult<Settings>;
-  if (checked.error !== undefined) throw new ConfigError(checked.error.details.map((detail) => `${detail.message}.`));
+  const faults = (checked.error?.details ?? []).map((detail) => `${detail.message}.`);
+  if (kind === 'api' && given['ADMIN_TOKEN'] === undefined && given['ADMIN_TOKENS'] === undefined)
+    faults.push('ADMIN_TOKEN or ADMIN_TOKENS is required.');
+  faults.push(...testSettingsIn(given));
+  if (checked.error !== undefined || faults.length > 0) throw new ConfigError(faults);
   return freezeDeeply(nest(checked.value));
+}
+
+/** A copied `.env` must not give credits away, or let tenants reach what only this network may. */
+function testSettingsIn(given: Record<string, string | undefined>): string[] {
+  const isTrue = (name: string) => given[name]?.toLowerCase() === 'true';
+  if (given['NODE_ENV'] !== 'production' || isTrue('ALLOW_TEST_SETTINGS')) return [];
+  const used = [
+    ...(given['PAYMENTS'] === 'test' ? ['PAYMENTS=test'] : []),
+    ...(isTrue('WEBHOOK_ALLOW_PRIVATE') ? ['WEBHOOK_ALLOW_PRIVATE=true'] : []),
+  ];
+  return used.map(
+    (setting) => `${setting} is for tests; change it, or set ALLOW_TEST_SETTINGS=true where nobody is served.`,
+  );
 }
 
 function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
@@ -233,8 +225,10 @@ function nest(settings: Settings): Config {
     http: {
       host: settings.HOST,
       port: settings.PORT,
+      adminHost: settings.ADMIN_HOST,
       adminPort: settings.ADMIN_PORT,
       workerPort: settings.WORKER_PORT,
+      maxConnections: settings.MAX_CONNECTIONS,
       trustProxy: settings.TRUST_PROXY,
       requireHttps: settings.REQUIRE_HTTPS,
       corsOrigins: settings.CORS_ORIGINS,
@@ -244,8 +238,14 @@ function nest(settings: Settings): Config {
     },
     redisUrl: settings.REDIS_URL,
     mongodbUri: settings.MONGODB_URI,
-    adminToken: settings.ADMIN_TOKEN ?? '',
+    adminTokens: adminTokensOf(settings.ADMIN_TOKEN, settings.ADMIN_TOKENS ?? []),
+    metrics: {
+      isPublic: settings.METRICS_PUBLIC,
+      ...(settings.METRICS_TOKEN === undefined ? {} : { token: settings.METRICS_TOKEN }),
+    },
     credentialsKey: settings.CREDENTIALS_KEY,
+    credentialsKeys: settings.CREDENTIALS_KEYS,
+    providers: { allowHttp: settings.PROVIDER_ALLOW_HTTP },
     keyPrefix: settings.KEY_PREFIX,
     logLevel: settings.LOG_LEVEL,
     worker: { concurrency: settings.WORKER_CONCURRENCY, batchConcurrency: settings.WORKER_BATCH_CONCURRENCY },

@@ -21,6 +21,11 @@ export const BATCH_LIMITS = {
   customIdMax: 256,
   /** Of one tenant that have not ended: a bound on what is stored for it. */
   openMax: 100,
+  /** Of one tenant, in batches that have ended, too: what is stored of it until its batches are removed. */
+  storedLinesMax: 500_000,
+  storedBytesMax: 5 * 1024 * 1024 * 1024,
+  /** Of one key. */
+  perMinute: 10,
   /** What has not run by then is not run any more. */
   lifeMs: 24 * 3_600_000,
   /** From the batch's making: 30 days after the latest moment at which it can end. */

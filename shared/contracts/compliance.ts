@@ -1,9 +1,10 @@
+import type { SearchedSpace } from './space.ts';
+
 /** Whom an export or a deletion is about: one entity, or everybody the tenant has talked to. */
 export type ComplianceScope = 'tenant' | 'entity';
 
-/** Whose data it is: one entity's, or everybody's the tenant has talked to. */
-export interface ComplianceSubject {
-  tenantId: string;
+/** Whose data it is: one entity's, or everybody's the tenant has talked to, of one mode or of both. */
+export interface ComplianceSubject extends SearchedSpace {
   /** Undefined: the whole tenant. */
   entityId?: string | undefined;
 }

@@ -3,7 +3,8 @@ import Joi from 'joi';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { Tier } from './chat-request.ts';
 import type { FinishReason, Usage } from './events.ts';
-import type { Endpoint, KeyMode } from './jobs.ts';
+import type { Endpoint } from './jobs.ts';
+import type { KeyMode } from './space.ts';
 
 /** The end of a request that webhooks hear of although nothing is booked: a failure, or a flag of moderation. */
 export interface FinishedNotice {

@@ -1,14 +1,18 @@
 import Joi from 'joi';
 
 import type { ChatRequest, Tier } from './chat-request.ts';
-import type { IdempotencyName } from './kept-answer.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
+import type { KeyMode } from './space.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
 export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
-export const KEY_MODES = ['live', 'test'] as const;
-export type KeyMode = (typeof KEY_MODES)[number];
+
+/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
+export interface IdempotencyName {
+  name: string;
+  fingerprint: string;
+}
 
 /**
  * What a worker needs beside the request record, kept in Redis until the request ends. It carries the tenant's
@@ -25,12 +29,20 @@ export interface RequestEnvelope {
   stream: boolean;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
-  /** How long the answer is kept after the end; milliseconds. */
+  /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
-  /** Present where the answer is kept for a day, under an Idempotency-Key if there is one. */
-  kept?: { idempotency?: IdempotencyName };
+  /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */
+  kept?: KeptAs & { idempotency?: IdempotencyName };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
+}
+
+/** How an answer is kept beside the stream that every answer leaves. */
+export interface KeptAs {
+  /** For how long MongoDB keeps it; milliseconds. Absent: a day. */
+  storedMs?: number;
+  /** MongoDB does not keep it. */
+  redisOnly?: true;
 }
 
 /** Payloads are ids only: queues are watched by people (docs/spec/contract.md section 7). */

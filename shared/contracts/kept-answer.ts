@@ -1,3 +1,6 @@
+import type { IdempotencyName } from './jobs.ts';
+import type { KeyMode } from './space.ts';
+
 /**
  * An ended request as Redis has it: the fields of its record that a reader needs, and the entries of its stream. Put
  * back, it reads the same, byte for byte.
@@ -10,14 +13,9 @@ export interface EndedAnswer {
   entries: { lastSeq: number; payload: string }[];
 }
 
-/** What stands for an Idempotency-Key and the body it came with; see api/admission/idempotency.ts. */
-export interface IdempotencyName {
-  name: string;
-  fingerprint: string;
-}
-
 /** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */
 export interface KeptAnswer extends EndedAnswer {
+  mode: KeyMode;
   entityId?: string;
   /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
   idempotency?: IdempotencyName;

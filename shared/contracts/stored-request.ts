@@ -2,7 +2,8 @@ import Joi from 'joi';
 
 import { ROLES, TIERS } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
-import { ENDPOINTS, KEY_MODES } from './jobs.ts';
+import { ENDPOINTS } from './jobs.ts';
+import { KEY_MODES } from './space.ts';
 import type { RequestEnvelope } from './jobs.ts';
 
 /** What was stored does not have the shape that this version of the code reads. */
@@ -52,6 +53,8 @@ const storedEnvelope = Joi.object({
   acceptedAt: count,
   retentionMs: count,
   kept: Joi.object({
+    storedMs: Joi.number(),
+    redisOnly: Joi.boolean(),
     idempotency: Joi.object({ name: required, fingerprint: required }).unknown(true),
   }).unknown(true),
   tenant: Joi.object({ subject: text, grade: text, moderation: Joi.object().unknown(true) })

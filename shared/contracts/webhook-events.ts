@@ -1,7 +1,8 @@
 import type { BatchStatus } from './batches.ts';
 import type { Tier } from './chat-request.ts';
 import type { FinishReason } from './events.ts';
-import type { Endpoint, KeyMode } from './jobs.ts';
+import type { Endpoint } from './jobs.ts';
+import type { KeyMode } from './space.ts';
 
 /** Of what a request was about: never a word of the conversation. */
 interface ChatEventData {

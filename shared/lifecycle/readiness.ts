@@ -1,30 +1,71 @@
-/** Whether a process can serve: each check by name, `ok` or why not. */
+/** Whether a process can serve. */
 export interface Readiness {
-  check(): Promise<{ ready: boolean; checks: Record<string, string> }>;
+  /** Each check by name: `ok` or what is wrong in words that anybody may read. */
+  check(): Promise<ReadyState>;
+  /** The same with the stores' own words, for operators. */
+  details(): Promise<ReadyState>;
+}
+
+interface ReadyState {
+  ready: boolean;
+  checks: Record<string, string>;
 }
 
 export type Check = () => Promise<unknown>;
 
-async function outcomeOf(check: Check, timeoutMs: number): Promise<string> {
-  const late = new Promise<string>((resolve) =>
-    setTimeout(resolve, timeoutMs, `no answer within ${timeoutMs} ms`).unref(),
-  );
+interface Outcome {
+  name: string;
+  word: 'ok' | 'unavailable' | 'no answer in time';
+  detail: string;
+}
+
+async function outcomeOf(name: string, check: Check, timeoutMs: number): Promise<Outcome> {
+  const late = new Promise<Outcome>((resolve) => {
+    const outcome = { name, word: 'no answer in time', detail: `no answer within ${timeoutMs} ms` } as const;
+    setTimeout(resolve, timeoutMs, outcome).unref();
+  });
   const answer = check().then(
-    () => 'ok',
-    (error: unknown) => (error instanceof Error ? error.message : 'failed'),
+    (): Outcome => ({ name, word: 'ok', detail: 'ok' }),
+    (error: unknown): Outcome => ({
+      name,
+      word: 'unavailable',
+      detail: error instanceof Error ? error.message : 'failed',
+    }),
   );
   return Promise.race([answer, late]);
 }
 
+export interface ReadinessTimes {
+  timeoutMs?: number;
+  /** Anybody may ask, and the stores are asked once in this time. */
+  freshMs?: number;
+}
+
 /** A check passes when its promise resolves within `timeoutMs`. */
-export function createReadiness(checks: Record<string, Check>, timeoutMs = 1_000): Readiness {
+export function createReadiness(
+  checks: Record<string, Check>,
+  { timeoutMs = 1_000, freshMs = 1_000 }: ReadinessTimes = {},
+): Readiness {
+  let last: Promise<Outcome[]> | undefined;
+  let askedAt = -Infinity;
+
+  function ask(): Promise<Outcome[]> {
+    if (last !== undefined && performance.now() - askedAt < freshMs) return last;
+    askedAt = performance.now();
+    last = Promise.all(Object.entries(checks).map(([name, check]) => outcomeOf(name, check, timeoutMs)));
+    return last;
+  }
+
+  async function stateBy(text: (outcome: Outcome) => string): Promise<ReadyState> {
+    const outcomes = await ask();
+    return {
+      ready: outcomes.every(({ word }) => word === 'ok'),
+      checks: Object.fromEntries(outcomes.map((outcome) => [outcome.name, text(outcome)])),
+    };
+  }
+
   return {
-    async check() {
-      const entries = Object.entries(checks);
-      const outcomes = await Promise.all(
-        entries.map(async ([name, check]) => [name, await outcomeOf(check, timeoutMs)] as const),
-      );
-      return { ready: outcomes.every(([, outcome]) => outcome === 'ok'), checks: Object.fromEntries(outcomes) };
-    },
+    check: () => stateBy(({ word }) => word),
+    details: () => stateBy(({ detail }) => detail),
   };
 }

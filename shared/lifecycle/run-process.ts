@@ -13,7 +13,7 @@ export function listen(server: Server, port: number, host: string, setting: stri
       const inUse = cause.code === 'EADDRINUSE';
       const sentence = inUse
         ? `Port ${port} is in use; stop what uses it or set ${setting} to another port.`
-        : `Port ${port} cannot be opened on ${host}; check HOST and ${setting}.`;
+        : `Port ${port} cannot be opened on ${host}; check ${setting === 'ADMIN_PORT' ? 'ADMIN_HOST' : 'HOST'} and ${setting}.`;
       reject(new Error(sentence, inUse ? undefined : { cause }));
     };
     server.once('error', onError);

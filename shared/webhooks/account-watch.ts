@@ -10,12 +10,14 @@ const REMEMBERED_MS = 400 * 24 * 3_600_000;
 
 export function createWatchAccount(deps: { events: Pick<EventSink, 'wants'>; accounts: AccountStates }): WatchAccount {
   return async (tenantId, now) => {
-    if (!(await deps.events.wants(tenantId, ACCOUNT_EVENT_TYPES))) return [];
+    if (!(await deps.events.wants({ tenantId, mode: 'live' }, ACCOUNT_EVENT_TYPES))) return [];
     const state = await deps.accounts.read(tenantId);
     if (state === undefined) return [];
     return accountEvents(state.account, state.monthlyTokenBudget, now).map((event) => ({
       ...event,
       tenantId,
+      // Test keys cost nothing.
+      mode: 'live',
       now,
       keptUntil: now + REMEMBERED_MS,
     }));

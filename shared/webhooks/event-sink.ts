@@ -1,16 +1,17 @@
 import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-events.ts';
+import type { SearchedSpace } from '../contracts/space.ts';
+import { spaceFields } from '../infra/mongo/spaces.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
-import { derivedId, newId } from '../lifecycle/ids.ts';
+import { derivedId } from '../lifecycle/ids.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-/** Something that happened to a tenant. */
+/** Something that happened in a tenant's account; webhooks of its mode, or of both, hear of it. */
 export type RaisedEvent = {
-  [Type in WebhookEventType]: {
-    tenantId: string;
+  [Type in WebhookEventType]: SearchedSpace & {
     type: Type;
     /** What makes it this one: a cause has at most one event of a type. */
     cause: string;
@@ -24,13 +25,13 @@ export type RaisedEvent = {
 
 /** Publishes events to the webhooks that subscribe to them. Costs a look into memory where none does. */
 export interface EventSink {
-  wants(tenantId: string, types: readonly WebhookEventType[]): Promise<boolean>;
+  wants(space: SearchedSpace, types: readonly WebhookEventType[]): Promise<boolean>;
   /** Safe to repeat. Rejects when MongoDB is away: then nothing, or a part, is stored. */
   publish(events: readonly RaisedEvent[]): Promise<void>;
   /** The same for what cannot wait for MongoDB: logs the loss instead of rejecting. */
   tryPublish(events: readonly RaisedEvent[]): Promise<void>;
-  /** Sends a `ping` to one webhook. */
-  ping(webhook: WebhookRow, now: number): Promise<WebhookDeliveryRow>;
+  /** Sends a `ping` to one webhook: one for each cause. */
+  ping(webhook: WebhookRow, cause: string, now: number): Promise<WebhookDeliveryRow>;
 }
 
 export interface EventSinkDeps {
@@ -43,12 +44,12 @@ export interface EventSinkDeps {
 export const DELIVERY_KEPT_DAYS = 30;
 const KEPT_MS = DELIVERY_KEPT_DAYS * 24 * 3_600_000;
 
-function toEventRow({ tenantId, type, cause, data, now, keptUntil = 0 }: RaisedEvent): WebhookEventRow {
+function toEventRow({ tenantId, mode, type, cause, data, now, keptUntil = 0 }: RaisedEvent): WebhookEventRow {
   const id = derivedId('evt', tenantId, type, cause);
   const entityId = 'entity_id' in data ? data.entity_id : null;
   return {
     _id: id,
-    tenantId,
+    ...spaceFields({ tenantId, mode: mode === 'any' ? 'live' : mode }),
     type,
     bodyJson: JSON.stringify({ id, type, timestamp: new Date(now).toISOString(), data }),
     ...(entityId === null ? {} : { entityId }),
@@ -57,10 +58,13 @@ function toEventRow({ tenantId, type, cause, data, now, keptUntil = 0 }: RaisedE
   };
 }
 
-function toDeliveryRow({ _id: eventId, tenantId, type, createdAt, expiresAt }: WebhookEventRow, webhookId: string) {
+function toDeliveryRow(
+  { _id: eventId, tenantId, type, createdAt, expiresAt }: WebhookEventRow,
+  { webhookId, mode }: Subscriber,
+) {
   const row: WebhookDeliveryRow = {
     _id: derivedId('dlv', eventId, webhookId),
-    tenantId,
+    ...spaceFields({ tenantId, mode }),
     webhookId,
     eventId,
     type,
@@ -88,11 +92,11 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
     const eventRows: WebhookEventRow[] = [];
     const rows: WebhookDeliveryRow[] = [];
     for (const event of events) {
-      const webhookIds = await subscriptions.of(event.tenantId, event.type);
-      if (webhookIds.length === 0) continue;
+      const subscribers = await subscriptions.of(event, event.type);
+      if (subscribers.length === 0) continue;
       const eventRow = toEventRow(event);
       eventRows.push(eventRow);
-      rows.push(...webhookIds.map((webhookId) => toDeliveryRow(eventRow, webhookId)));
+      rows.push(...subscribers.map((subscriber) => toDeliveryRow(eventRow, subscriber)));
     }
     if (rows.length === 0) return;
     await deliveries.insert(eventRows, rows);
@@ -100,8 +104,8 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
   }
 
   return {
-    async wants(tenantId, types) {
-      for (const type of types) if ((await subscriptions.of(tenantId, type)).length > 0) return true;
+    async wants(space, types) {
+      for (const type of types) if ((await subscriptions.of(space, type)).length > 0) return true;
       return false;
     },
 
@@ -117,15 +121,9 @@ export function createEventSink({ subscriptions, deliveries, queue, log }: Event
       }
     },
 
-    async ping({ _id: webhookId, tenantId }, now) {
-      const eventRow = toEventRow({
-        tenantId,
-        type: 'ping',
-        cause: newId('evt'),
-        data: { webhook_id: webhookId },
-        now,
-      });
-      const row = toDeliveryRow(eventRow, webhookId);
+    async ping({ _id: webhookId, tenantId, mode = 'live' }, cause, now) {
+      const eventRow = toEventRow({ tenantId, mode, type: 'ping', cause, data: { webhook_id: webhookId }, now });
+      const row = toDeliveryRow(eventRow, { webhookId, mode });
       await deliveries.insert([eventRow], [row]);
       await enqueue([row]);
       return row;

@@ -1,22 +1,23 @@
+import type { SearchedSpace } from '../contracts/space.ts';
 import type { WebhookEventType } from '../contracts/webhook-events.ts';
-import type { WebhookRepository } from '../infra/mongo/webhooks/webhook-repository.ts';
+import type { Subscriber, WebhookRepository } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 /** What each tenant's active webhooks listen for; for most tenants that is nothing, and known without a look-up. */
 export interface Subscriptions {
-  /** The webhooks of a tenant that want a type of event. */
-  of(tenantId: string, type: WebhookEventType): Promise<readonly string[]>;
+  /** The webhooks of a space that want a type of event. */
+  of(space: SearchedSpace, type: WebhookEventType): Promise<readonly Subscriber[]>;
   /** Called with the id of whatever has changed. */
   forget(tenantId: string): void;
   forgetAll(): void;
 }
 
-type Loaded = ReadonlyMap<WebhookEventType, readonly string[]>;
+type Loaded = ReadonlyMap<WebhookEventType, readonly Subscriber[]>;
 
 /** Changes are announced; this is for an announcement that was lost. */
 const KEPT_MS = 30_000;
 const TENANTS_MAX = 20_000;
-const NONE: readonly string[] = [];
+const NONE: readonly Subscriber[] = [];
 
 export function createSubscriptions({
   webhooks,
@@ -41,12 +42,13 @@ export function createSubscriptions({
   }
 
   return {
-    async of(tenantId, type) {
+    async of({ tenantId, mode }, type) {
       const entry = known.get(tenantId);
       const loaded = await (entry !== undefined && entry.until > clock.now()
         ? entry.loaded
         : load(tenantId, entry?.loaded));
-      return loaded.get(type) ?? NONE;
+      const found = loaded.get(type) ?? NONE;
+      return mode === 'any' ? found : found.filter((subscriber) => subscriber.mode === mode);
     },
     forget(tenantId) {
       known.delete(tenantId);

@@ -80,7 +80,7 @@ describe('the sign-in form', () => {
     const response = await signIn('wrong');
     expect(response.status).toBe(401);
     expect(response.headers['set-cookie']).toBeUndefined();
-    expect(response.text).toContain('not the administrator token');
+    expect(response.text).toContain('not the token of an administrator');
   });
 
   it.each([
@@ -121,8 +121,8 @@ describe('pages', () => {
 
   it('stay closed to a session that was extended by hand', async () => {
     const [name = '', value = ''] = (await sessionCookie()).split('=');
-    const [expiry = '', signature = ''] = value.split('.');
-    const forged = `${name}=${Number(expiry) + 1}.${signature}`;
+    const [expiry = '', ...rest] = value.split('.');
+    const forged = [`${name}=${Number(expiry) + 1}`, ...rest].join('.');
     const response = await request(admin.app).get('/admin/queues').set('Cookie', forged);
     expect(response.status).toBe(401);
   });

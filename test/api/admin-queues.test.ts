@@ -64,6 +64,7 @@ describe('the figures of the lanes', () => {
       lane: 'interactive',
       shard: 0,
       waiting: 0,
+      waiting_by_tenant: [],
       active: 0,
       delayed: 0,
       failed: 0,
@@ -91,9 +92,9 @@ describe('the figures of the lanes', () => {
     // As finish.lua samples it: one request every 40 ms.
     await admin.redis.hset(
       admin.keyspace.shard(1).queueStatistics('interactive'),
-      'last',
+      'since:lane',
       admin.clock.now(),
-      'gap',
+      'gap:lane',
       '40.000',
     );
     const { body } = await admin.call('get', '/admin/v1/queues');

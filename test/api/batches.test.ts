@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { itemOf, itemsOf, postBatch, postLines, resultsOf } from '../support/batch-client.ts';
+import { itemOf, itemsOf, postBatch, postLines, resultsOf, storedOf } from '../support/batch-client.ts';
 import { expectUniformHeaders, refusalOf } from '../support/refusal.ts';
 import { apiOf } from '../support/tenant-api.ts';
-import { useApi, useService, useTenant } from '../support/use-service.ts';
+import { useApi, useService, useTenantPerTest } from '../support/use-service.ts';
 // Nobody runs the batches: they stay as they were taken.
 const service = useService({ workers: 0 });
-const tenant = useTenant(service);
+const tenant = useTenantPerTest(service);
 const api = useApi(service, tenant);
 
 const linesOf = (batchId: unknown) =>
@@ -56,6 +56,7 @@ describe('POST /batches', () => {
       metadata,
       key_id: tenant.keyId,
       mode: 'live',
+      estimated_completion_at: null,
       started_at: null,
       expires_at: Number(body.created_at) + BATCH_LIMITS.lifeMs / 1000,
       cancelled_at: null,
@@ -124,10 +125,66 @@ describe('POST /batches', () => {
     expect(result).toMatchObject({ custom_id: null, error: { message: 'Line 4 is not valid JSON.' } });
   });
 
-  it('takes a batch of bad requests alone, which ends like any other', async () => {
-    const { status, body } = await api('post', '/batches', { requests: [null] });
+  it.each<[string, unknown[], { param: string; rule: string }]>([
+    ['no object', [null], { param: 'requests[0]', rule: '`requests[0]` must be a JSON object.' }],
+    ['no custom_id', [{ body: {} }, null], { param: 'requests[0].custom_id', rule: '`requests[0]`: `custom_id`' }],
+    [
+      'a bad body',
+      [{ custom_id: 'a', body: { messages: [] } }],
+      { param: 'requests[0].body.messages', rule: '`requests[0]`: `body.messages`' },
+    ],
+  ])('refuses a batch without a valid request, of which nothing is stored: %s', async (_what, requests, expected) => {
+    const refused = refusalOf(await api('post', '/batches', { requests }));
 
-    expect([status, body.status, body.request_counts.failed]).toEqual([202, 'in_progress', 1]);
+    expect(refused).toMatchObject({ status: 400, code: 'invalid_request', param: expected.param });
+    expect(refused.message).toContain('No request of the batch is valid.');
+    expect(refused.message).toContain(expected.rule);
+    expect(await storedOf(service, tenant)).toEqual([0, 0]);
+  });
+
+  it('refuses ten thousand invalid lines, and stores the invalid ones in front of a valid one', async () => {
+    const refused = refusalOf(await postLines(service, tenant.key, Array(10_000).fill({ custom_id: 7 })));
+    expect(refused).toMatchObject({ status: 400, param: 'custom_id', message: expect.stringContaining('Line 1') });
+    expect(await storedOf(service, tenant)).toEqual([0, 0]);
+
+    const { body } = await postLines(service, tenant.key, [...Array<null>(450).fill(null), itemOf('good')]);
+    expect(body.request_counts).toEqual({ total: 451, completed: 0, failed: 450 });
+    expect(await storedOf(service, tenant)).toEqual([1, 451]);
+  });
+
+  it('takes ten batches a minute and key', async () => {
+    const post = () => postLines(service, tenant.key, itemsOf(1));
+    for (let count = 0; count < 10; count += 1) expect((await post()).status).toBe(202);
+
+    const refused = refusalOf(await post());
+
+    expect(refused).toMatchObject({
+      status: 429,
+      code: 'rpm_exceeded',
+      message: expect.stringContaining('POST /batches'),
+    });
+    expect(refused.retryAfter).toBeGreaterThan(30);
+    expect((await api('get', '/batches')).status).toBe(200);
+  });
+
+  it.each([
+    ['requests', { total: 500_000, bytes: 1 }],
+    ['bytes', { total: 1, bytes: 5 * 1024 ** 3 }],
+  ])('is 409 where as many %s as allowed are stored, in batches that have ended, too', async (_what, held) => {
+    const { body } = await postLines(service, tenant.key, itemsOf(1));
+    const owner = await service.startTenant();
+    await service.models.batches.updateOne(
+      { _id: body.id },
+      { ...held, tenantId: owner.tenantId, status: 'completed' },
+    );
+
+    const refused = refusalOf(await postLines(service, owner.key, itemsOf(1)));
+
+    expect(refused).toMatchObject({
+      status: 409,
+      code: 'conflict',
+      message: expect.stringContaining('500000 requests or 5 GiB'),
+    });
   });
 
   it('needs no credits, as its requests wait for them', async () => {

@@ -5,6 +5,7 @@ import { chatOf, postChat, requestIdOf } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
+import { makeKey } from '../support/tenant-keys.ts';
 import { useService } from '../support/use-service.ts';
 
 const PRICES = {
@@ -206,8 +207,9 @@ describe('GET /billing/transactions', () => {
   });
 
   it('GET /billing/transactions costs nothing with a test key', async () => {
-    const tenant = await service.startTenant({ credits: 50, key: { mode: 'test' } });
-    await postChat(service.app, tenant.key, chatOf('Hi'));
+    const tenant = await service.startTenant({ credits: 50 });
+    const { value } = await makeKey(apiOf(service, tenant.key), { mode: 'test' });
+    await postChat(service.app, value, chatOf('Hi'));
     await expectRunningBalance(service, tenant, 2);
     expect(await balanceOf(service, tenant)).toBe(50);
   });

@@ -34,7 +34,7 @@ async function runAtOnce(
     post(service.app, key, chatOf(`Question ${index}`, more)).then((response) => response),
   );
   await waitFor(async () => {
-    const waiting = await service.redis.llen(keys.waiting('interactive'));
+    const waiting = await service.redis.zcard(keys.line('interactive'));
     return waiting === REQUESTS ? true : undefined;
   }, 'all requests to be admitted');
   const worker: RunningWorker = await service.startWorker();

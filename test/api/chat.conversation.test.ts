@@ -146,14 +146,17 @@ describe('the conversation of an entity', () => {
     expect((await stored(tenantId))?.messages).toHaveLength(2);
   });
 
-  it('is shared by all keys of a tenant, test keys too', async () => {
+  it('is shared by all keys of a tenant that have one mode', async () => {
     const { key, tenantId } = await service.startTenant();
-    const made = await service.admin('post', `/tenants/${tenantId}/keys`, { name: 'second', mode: 'test' });
+    const keyOf = async (mode: string) =>
+      String((await service.admin('post', `/tenants/${tenantId}/keys`, { name: 'second', mode })).body.value);
     const first = await say(key, [user('one')]);
 
-    const second = await say(String(made.body.value), [user('two')]);
+    const second = await say(await keyOf('live'), [user('two')]);
+    const test = await say(await keyOf('test'), [user('three')]);
 
     expect(second.sent).toEqual([user('one'), assistant(first.reply), user('two')]);
+    expect(test.sent).toEqual([user('three')]);
   });
 
   it.each(['$where', '$$ROOT', '$messages', '{"$ne":null}', '.', '__proto__', '😀'.repeat(128)])(

@@ -84,7 +84,7 @@ describe('an unknown path', () => {
     },
   );
 
-  it('describes and counts a valid key, and changes nothing for an invalid one', async () => {
+  it('describes and counts a valid key, and counts an invalid one against its address', async () => {
     const { key } = await startDefaultTenant();
 
     expect(refusalOf(await send('get', `${BASE}/nothing`, key))).toMatchObject({ limit: 60, remaining: 59 });
@@ -92,8 +92,29 @@ describe('an unknown path', () => {
     const before = refusalOf(await send('get', `${BASE}/nothing`)).remaining;
     expect(refusalOf(await send('get', `${BASE}/nothing`, 'nonsense'))).toMatchObject({
       status: 404,
-      remaining: before,
+      remaining: before - 1,
     });
+  });
+
+  it('an unknown path is 429 for invented keys over the limit of their address, and 404 without a key', async () => {
+    const address = '2001:db8:1:2:';
+    const path = `${BASE}/nothing`;
+    const ask = (index: number, key?: string) => {
+      const call = request(service.app)
+        .get(path)
+        .set('X-Forwarded-For', `${address}:${index + 1}`);
+      return key === undefined ? call : call.auth(key, { type: 'bearer' });
+    };
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index, `svc_sk_live_${index}`)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
+
+    const refused = refusalOf(await ask(60, 'svc_sk_live_more'));
+    expect(refused).toMatchObject({ status: 429, code: 'rpm_exceeded', limit: 60, remaining: 0 });
+    expect(refused.message).toContain('60 failed authentications');
+    expect(refusalOf(await ask(61, 'svc_sk_live_again'))).toMatchObject({ status: 429, remaining: 0 });
+    expect(refusalOf(await ask(62))).toMatchObject({ status: 404 });
+    const { key } = await startDefaultTenant();
+    expect(refusalOf(await ask(63, key))).toMatchObject({ status: 404, limit: 60, remaining: 59 });
   });
 
   it('an unknown path is 429 over the key’s limit', async () => {

@@ -98,6 +98,12 @@ describe('a bad body', () => {
     });
   });
 
+  it.each(withBody)('is 400 for %s: nested 32,000 deep, under an Idempotency-Key', async (name) => {
+    const deep = `{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`;
+    const response = await post(name).type('json').set('Idempotency-Key', `deep ${name}`).send(deep);
+    expect(refusalOf(response)).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
   it.each(withBody)('is 400 for %s: an array', async (name) => {
     expect(refusalOf(await post(name).type('json').send('[]'))).toMatchObject({ status: 400, code: 'invalid_request' });
   });

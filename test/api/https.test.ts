@@ -92,11 +92,16 @@ describe('behind a trusted proxy', () => {
   });
 
   it('a request that came as https is served', async () => {
-    expect(refusalOf(await post({ 'X-Forwarded-Proto': 'https' })).message).toContain('not valid JSON');
+    const response = await post({ 'X-Forwarded-Proto': 'https' });
+    expect(refusalOf(response).message).toContain('not valid JSON');
+    expect(response.headers['strict-transport-security']).toBe('max-age=31536000');
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
   });
 
   it('a request from this machine is served as it is', async () => {
-    expect(refusalOf(await postChat(service.app, key, '{')).message).toContain('not valid JSON');
+    const response = await postChat(service.app, key, '{');
+    expect(refusalOf(response).message).toContain('not valid JSON');
+    expect(response.headers['strict-transport-security']).toBeUndefined();
   });
 
   it('health answers without HTTPS', async () => {
@@ -123,8 +128,18 @@ describe('behind nobody who is trusted', () => {
     expect(refusalOf(response)).toMatchObject({ status: 400, message: expect.stringContaining('HTTPS is required') });
   });
 
+  it.each(['X-Forwarded-For', 'X-Forwarded-Proto', 'Forwarded'])(
+    'a request that a proxy on this machine passes on does not count as from here: %s',
+    async (name) => {
+      const response = await request(service.app).post('/platform/v1/chat').set(name, 'https');
+
+      expect(refusalOf(response)).toMatchObject({ status: 400, message: expect.stringContaining('HTTPS is required') });
+    },
+  );
+
   it('failed authentications count for the address that connects, whatever it claims', async () => {
-    const server = await listenAsFrom(createServer(service.app), 'connection', '::1');
+    const plain = await start({ REQUIRE_HTTPS: 'false' });
+    const server = await listenAsFrom(createServer(plain.app), 'connection', '::1');
     const call = () => request(server).post('/platform/v1/chat').set('X-Forwarded-For', STRANGER);
 
     const [first, second] = [refusalOf(await call()), refusalOf(await call().set('X-Forwarded-For', '198.51.100.3'))];

@@ -46,8 +46,10 @@ async function callLosing(proxy: LossyProxy, nth: number, call: () => Promise<re
   return { first, wasReached: count >= nth };
 }
 
+type Api = ReturnType<typeof apiOf>;
+
 interface Creation {
-  path: string;
+  path: string | ((api: Api) => Promise<string>);
   body: object;
   count(service: TestService, tenantId: string): Promise<number>;
 }
@@ -85,6 +87,42 @@ const CREATIONS: [string, Creation][] = [
       count: (service, tenantId) => service.models.batches.countDocuments({ tenantId, status: { $ne: 'validating' } }),
     },
   ],
+  [
+    'ping',
+    {
+      path: async (api) => {
+        const webhook = { url: 'https://receiver.invalid/hook', events: ['key.created'] };
+        const { body } = await api('post', '/webhooks', webhook);
+        return `/webhooks/${String(body.id)}/test`;
+      },
+      body: {},
+      count: (service, tenantId) => service.models.webhookDeliveries.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'export',
+    {
+      path: '/compliance/exports',
+      body: { scope: 'tenant' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'deletion',
+    {
+      path: '/compliance/deletions',
+      body: { scope: 'entity', entity_id: 'pupil-7' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
+  [
+    'whole-deletion',
+    {
+      path: '/compliance/deletions',
+      body: { scope: 'tenant' },
+      count: (service, tenantId) => service.models.complianceJobs.countDocuments({ tenantId }),
+    },
+  ],
 ];
 
 async function expectOne(what: string, { path, body, count }: Creation): Promise<void> {
@@ -93,7 +131,8 @@ async function expectOne(what: string, { path, body, count }: Creation): Promise
     const { tenantId, key } = await service.startTenant();
     const api = apiOf(service, key);
     const before = await count(service, tenantId);
-    const call = () => api('post', path, body, { 'Idempotency-Key': 'once' });
+    const to = typeof path === 'string' ? path : await path(api);
+    const call = () => api('post', to, body, { 'Idempotency-Key': 'once' });
     const { first, wasReached } = await callLosing(proxy, nth, call);
     if (first.status >= 500) {
       // Until the claim of the first call lapses.
@@ -114,7 +153,7 @@ async function expectOne(what: string, { path, body, count }: Creation): Promise
   throw new Error(`More than ${ANSWERS_MAX} answers for a ${what}: the test does not see the end.`);
 }
 
-it('one checkout, key, webhook and batch exist under one key, whichever answers of MongoDB are lost', async () => {
+it('one checkout, key, webhook, batch, ping, export and deletion exist under one key, whichever answers of MongoDB are lost', async () => {
   // At the same time, as nearly all of it is waiting for the driver to try again.
   await Promise.all(CREATIONS.map(([what, creation]) => expectOne(what, creation)));
 }, 120_000);

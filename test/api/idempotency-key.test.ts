@@ -156,7 +156,7 @@ describe('a POST with an Idempotency-Key', () => {
   it('a POST with an Idempotency-Key counts for its tenant and mode alone', async () => {
     const name = newName();
     const other = apiOf(service, (await service.startTenant()).key);
-    const test = apiOf(service, (await makeKey(api, { mode: 'test' })).value);
+    const test = apiOf(service, (await makeKey(api, { mode: 'test', scopes: ['*'] })).value);
     const body = { mode: 'test' };
 
     const responses = [

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { refuseMalformed, serve } from '../../api/http/serve.ts';
+import { closeUnread, refuseMalformed, serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
@@ -134,4 +134,30 @@ it('a request that does not arrive in time is told so', async () => {
 
   expectRefusal(answer, 408);
   await new Promise((resolve) => server.close(resolve));
+});
+
+describe('a request that is answered before its body has come', () => {
+  const HEAD = 'POST / HTTP/1.1\r\nHost: parley\r\nContent-Length: 100000\r\n\r\n';
+  const server = createServer((_req, res) => res.end('early'));
+  closeUnread(server, 200);
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+  });
+  afterAll(async () => {
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('has its connection closed, behind the answer, where the body does not come', async () => {
+    const answer = await exchange((server.address() as AddressInfo).port, `${HEAD}abc`);
+
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*early/);
+  });
+
+  it('leaves its connection to the next one where the body comes', async () => {
+    const next = 'GET / HTTP/1.1\r\nHost: parley\r\nConnection: close\r\n\r\n';
+    const answer = await exchange((server.address() as AddressInfo).port, HEAD + 'x'.repeat(100_000) + next);
+
+    expect(answer.match(/early/g)).toHaveLength(2);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { decodeEntry, encodeEntry } from '../../shared/contracts/events.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -97,6 +97,100 @@ it('reaches every ingress that reads the stream', async () => {
   await waitFor(() => heard[0], 'the message of the other ingress');
   expect(heard[0]).toBe(`${request.requestId} 1\n"a"`);
   expect(await heardOf(request, 1)).toHaveLength(1);
+});
+
+/** Running requests that have their first text: what follows waits for that of others. */
+async function begun(count: number): Promise<LabRequest[]> {
+  const requests = await Promise.all(Array.from({ length: count }, running));
+  await Promise.all(requests.map((request) => lab.requests.append(request.ref(1), 1, ['a'])));
+  return requests;
+}
+
+/** The messages to the ingress that carry text of several requests. */
+const common = () => lab.heard.filter((message) => message.startsWith('\x1e'));
+
+const storedTexts = async ({ requestId }: LabRequest) => {
+  const entries = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, requestId, 1);
+  return entries.flatMap(({ deltas }) => deltas).map((literal) => String(JSON.parse(literal)));
+};
+
+describe('the text of several requests', () => {
+  it('is written in one call and published in one message', async () => {
+    const requests = await begun(4);
+
+    // The first one opens the wait; where the machine stands still for a moment, another round brings them together.
+    let together: string | undefined;
+    for (let seq = 2; together === undefined && seq <= 20; seq += 1) {
+      const outcomes = await Promise.all(requests.map((request) => lab.requests.append(request.ref(1), seq, ['b'])));
+      expect(outcomes).toEqual(['ok', 'ok', 'ok', 'ok']);
+      await waitFor(() => (lab.heard.at(-1)?.includes(` ${seq}\n`) === true ? true : undefined), 'the last message');
+      const texts = requests.slice(1).map(({ requestId }) => `${requestId} ${seq}\n"b"`);
+      together = common().find((message) => texts.every((text) => message.slice(2).split('\x1e').includes(text)));
+    }
+
+    expect(together).toBeDefined();
+  });
+
+  it('is written although one of them has lost its request to another attempt', async () => {
+    const [lost, ...others] = await begun(3);
+    if (lost === undefined) throw new Error('There is no request.');
+    await lab.run(lost, 2);
+
+    const outcomes = await Promise.all(
+      [lost, ...others].map((request) => lab.requests.append(request.ref(1), 2, ['b'])),
+    );
+
+    expect(outcomes).toEqual(['superseded', 'ok', 'ok']);
+    expect(await Promise.all([lost, ...others].map(storedTexts))).toEqual([['a'], ['a', 'b'], ['a', 'b']]);
+  });
+
+  it('is written although Redis cannot write that of one of them', async () => {
+    const [broken, sound] = await begun(2);
+    if (broken === undefined || sound === undefined) throw new Error('There is no request.');
+    await lab.redis.set(lab.keys.stream(broken.requestId), 'no stream');
+
+    const outcomes = await Promise.allSettled(
+      [broken, sound].map((request) => lab.requests.append(request.ref(1), 2, ['b'])),
+    );
+
+    expect(outcomes[0]).toMatchObject({
+      status: 'rejected',
+      reason: { message: expect.stringContaining('WRONGTYPE') },
+    });
+    expect(outcomes[1]).toEqual({ status: 'fulfilled', value: 'ok' });
+    expect(await storedTexts(sound)).toEqual(['a', 'b']);
+  });
+
+  it('takes what waits along with the first text of a request, which waits for nothing', async () => {
+    let together: string | undefined;
+    for (let round = 0; together === undefined && round < 20; round += 1) {
+      const [earlier] = await begun(1);
+      const first = await running();
+      if (earlier === undefined) throw new Error('There is no request.');
+      await lab.requests.append(earlier.ref(1), 2, ['b']);
+
+      const waiting = lab.requests.append(earlier.ref(1), 3, ['c']);
+      await lab.requests.append(first.ref(1), 1, ['a']);
+      await waiting;
+
+      const names = [`${earlier.requestId} 3`, `${first.requestId} 1`];
+      await waitFor(() => lab.heard.find((message) => message.includes(`${first.requestId} 1`)), 'the first text');
+      together = common().find((message) => names.every((name) => message.includes(name)));
+    }
+
+    expect(together).toBeDefined();
+  });
+});
+
+it('sets the life of a stream once', async () => {
+  const [request] = await begun(1);
+  if (request === undefined) throw new Error('There is no request.');
+  const stream = lab.keys.stream(request.requestId);
+  await lab.redis.pexpire(stream, 60_000);
+
+  await lab.requests.append(request.ref(1), 2, ['b']);
+
+  expect(await lab.redis.pttl(stream)).toBeLessThanOrEqual(60_000);
 });
 
 it('refuses text before the claim and after the end', async () => {

@@ -16,6 +16,8 @@ const PRINCIPAL: Principal = {
   ...{ tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', scopes: ['*'] },
   ...{ keyStatus: 'active', tenantStatus: 'active', monthlyTokenBudget: null, testDailyTokens: 0 },
   limits: { rpm: 0, tpm: 0, dailyRequests: 0, chatRpm: 0, streamRpm: 0 },
+  ceilings: { rpm: null, tpm: null, inFlight: null },
+  weight: 1,
   ...{ defaultModel: 'mobius', onDisconnect: 'finish' },
 };
 /** Of today: MongoDB removes what is past its time. */
@@ -165,7 +167,7 @@ describe('an upload', () => {
   });
 
   it('that broke off is not listed as a batch', async () => {
-    const list = () => createBatchRepository(mongo).list('ten_1', { limit: 20, order: 'desc' });
+    const list = () => createBatchRepository(mongo).list(PRINCIPAL, { limit: 20, order: 'desc' });
     const { upload } = open();
     await addMany(upload, 600);
     expect(await list()).toHaveLength(1);
@@ -173,7 +175,7 @@ describe('an upload', () => {
     await createBatchWorkRepository(mongo).abandon('ten_1', String(row?._id), NOW);
 
     expect(await list()).toEqual([]);
-    expect(await createBatchRepository(mongo).countOpen('ten_1', 3)).toBe(0);
+    expect(await createBatchRepository(mongo).countOpen(PRINCIPAL, 3)).toBe(0);
     expect(await stored()).toEqual([0, 0]);
   });
 
@@ -183,7 +185,7 @@ describe('an upload', () => {
     await models.batches.updateOne({}, { $set: { status: 'failed' } });
 
     const query = { limit: 20, order: 'desc' } as const;
-    expect(await createBatchRepository(mongo).list('ten_1', query)).toEqual([]);
+    expect(await createBatchRepository(mongo).list(PRINCIPAL, query)).toEqual([]);
   });
 
   it('that cannot be taken back is said to the operator', async () => {

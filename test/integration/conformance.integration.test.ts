@@ -75,14 +75,10 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['a claim that is sent again is the same claim', 'and values[9] ~= ARGV[4] then', 'then'],
   [
     'only the attempt with the fence may append',
-    "or values[2] ~= ARGV[2] then return 'superseded' end\nif ARGV[6]",
-    "then return 'superseded' end\nif ARGV[6]",
+    "or values[2] ~= fence then return 'superseded' end",
+    "then return 'superseded' end",
   ],
-  [
-    'a batch that is sent again is not written again',
-    'if tonumber(values[6]) >= tonumber(ARGV[3]) then',
-    'if false then',
-  ],
+  ['a batch that is sent again is not written again', 'if sent >= tonumber(last_seq) then', 'if false then'],
   [
     'only the attempt with the fence may renew',
     "or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end",

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Connection } from 'mongoose';
 
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { Space } from '../../shared/contracts/space.ts';
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
@@ -23,6 +24,9 @@ const turn = (seq: number, content = `turn ${seq}`, more: Partial<Turn> = {}): T
   ...more,
 });
 
+const LIVE = { tenantId: 'ten_1', mode: 'live' } as const;
+const OTHER = { tenantId: 'ten_2', mode: 'live' } as const;
+
 const messagesOf = (...turns: Turn[]): ChatMessage[] => turns.flatMap(({ messages }) => messages);
 
 describe('the stored conversation of an entity', () => {
@@ -41,28 +45,28 @@ describe('the stored conversation of an entity', () => {
 
   const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;
 
-  async function history(entityId: string, tenantId = 'ten_1'): Promise<ChatMessage[] | undefined> {
-    return (await conversations.find(tenantId, entityId))?.history;
+  async function history(entityId: string, space: Space = LIVE): Promise<ChatMessage[] | undefined> {
+    return (await conversations.find(space, entityId))?.history;
   }
 
   it('the stored conversation of an entity is unknown before its first turn', async () => {
-    expect(await conversations.find('ten_1', newEntity())).toBeUndefined();
+    expect(await conversations.find(LIVE, newEntity())).toBeUndefined();
   });
 
   it('keeps the order of acceptance, whatever the order of the writes', async () => {
     const entityId = newEntity();
 
-    for (const seq of [5, 1, 9, 3, 7]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+    for (const seq of [5, 1, 9, 3, 7]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3), turn(5), turn(7), turn(9)));
   });
 
   it('replaces the turn of a request that is written again, in its place', async () => {
     const entityId = newEntity();
-    for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+    for (const seq of [1, 2, 3]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
 
-    await conversations.remember('ten_1', entityId, turn(2, 'again'), CREATE);
-    await conversations.remember('ten_1', entityId, turn(2, 'again'), CREATE);
+    await conversations.remember(LIVE, entityId, turn(2, 'again'), CREATE);
+    await conversations.remember(LIVE, entityId, turn(2, 'again'), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
   });
@@ -70,7 +74,7 @@ describe('the stored conversation of an entity', () => {
   it('the stored conversation of an entity keeps the 50 most recent messages', async () => {
     const entityId = newEntity();
 
-    for (let seq = 1; seq <= 26; seq += 1) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+    for (let seq = 1; seq <= 26; seq += 1) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
 
     const kept = await history(entityId);
     expect(kept).toHaveLength(50);
@@ -82,7 +86,7 @@ describe('the stored conversation of an entity', () => {
     const entityId = newEntity();
     const messages = Array.from({ length: 101 }, (_, index) => ({ role: 'user' as const, content: String(index) }));
 
-    await conversations.remember('ten_1', entityId, turn(1, '', { messages }), CREATE);
+    await conversations.remember(LIVE, entityId, turn(1, '', { messages }), CREATE);
 
     expect((await history(entityId))?.map(({ content }) => content)).toEqual(
       messages.slice(-50).map(({ content }) => content),
@@ -94,7 +98,7 @@ describe('the stored conversation of an entity', () => {
     async (content) => {
       const entityId = newEntity();
 
-      await conversations.remember('ten_1', entityId, turn(1, content), CREATE);
+      await conversations.remember(LIVE, entityId, turn(1, content), CREATE);
 
       expect((await history(entityId))?.[0]?.content).toBe(content.toWellFormed());
     },
@@ -104,7 +108,7 @@ describe('the stored conversation of an entity', () => {
     const entityId = newEntity();
     const turns = Array.from({ length: 16 }, (_, index) => turn(index + 1));
 
-    await Promise.all(turns.map((each) => conversations.remember('ten_1', entityId, each, CREATE)));
+    await Promise.all(turns.map((each) => conversations.remember(LIVE, entityId, each, CREATE)));
 
     expect(await history(entityId)).toEqual(messagesOf(...turns));
     expect(await models.entities.countDocuments({ entityId })).toBe(1);
@@ -112,42 +116,42 @@ describe('the stored conversation of an entity', () => {
 
   it('the stored conversation of an entity belongs to one tenant', async () => {
     const entityId = newEntity();
-    await conversations.remember('ten_1', entityId, turn(1, 'mine'), CREATE);
-    await conversations.remember('ten_2', entityId, turn(2, 'yours'), CREATE);
+    await conversations.remember(LIVE, entityId, turn(1, 'mine'), CREATE);
+    await conversations.remember(OTHER, entityId, turn(2, 'yours'), CREATE);
 
-    await conversations.forget('ten_2', entityId, turn(1));
+    await conversations.forget(OTHER, entityId, turn(1));
 
-    expect(await history(entityId, 'ten_1')).toEqual(messagesOf(turn(1, 'mine')));
-    expect(await history(entityId, 'ten_2')).toEqual(messagesOf(turn(2, 'yours')));
+    expect(await history(entityId, LIVE)).toEqual(messagesOf(turn(1, 'mine')));
+    expect(await history(entityId, OTHER)).toEqual(messagesOf(turn(2, 'yours')));
   });
 
   it('the stored conversation of an entity forgets one turn and nothing else', async () => {
     const entityId = newEntity();
-    for (const seq of [1, 2, 3]) await conversations.remember('ten_1', entityId, turn(seq), CREATE);
+    for (const seq of [1, 2, 3]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
 
-    await conversations.forget('ten_1', entityId, turn(2));
-    await conversations.forget('ten_1', entityId, turn(2));
+    await conversations.forget(LIVE, entityId, turn(2));
+    await conversations.forget(LIVE, entityId, turn(2));
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3)));
   });
 
   it('is not made again by a turn in flight when the entity was deleted meanwhile', async () => {
     const entityId = newEntity();
-    await conversations.remember('ten_1', entityId, turn(1), CREATE);
+    await conversations.remember(LIVE, entityId, turn(1), CREATE);
     await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
 
-    await conversations.remember('ten_1', entityId, turn(2), { create: false, now: 2_000 });
+    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000 });
 
-    expect(await conversations.find('ten_1', entityId)).toBeUndefined();
+    expect(await conversations.find(LIVE, entityId)).toBeUndefined();
   });
 
   it('leaves subject, grade and the time of creation as they are', async () => {
     const entityId = newEntity();
     await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });
 
-    await conversations.remember('ten_1', entityId, turn(1), CREATE);
+    await conversations.remember(LIVE, entityId, turn(1), CREATE);
 
-    expect(await conversations.find('ten_1', entityId)).toMatchObject({ subject: 'Art' });
+    expect(await conversations.find(LIVE, entityId)).toMatchObject({ subject: 'Art' });
     expect(await models.entities.findOne({ entityId }).lean()).toMatchObject({ createdAt: 1 });
   });
 
@@ -158,18 +162,18 @@ describe('the stored conversation of an entity', () => {
     it('is that of the higher attempt, whichever wrote last', async () => {
       const entityId = newEntity();
 
-      await conversations.remember('ten_1', entityId, winner, CREATE);
-      await conversations.remember('ten_1', entityId, late, CREATE);
+      await conversations.remember(LIVE, entityId, winner, CREATE);
+      await conversations.remember(LIVE, entityId, late, CREATE);
 
       expect(await history(entityId)).toEqual(messagesOf(winner));
     });
 
     it('is not taken out by the attempt whose finish was refused', async () => {
       const entityId = newEntity();
-      await conversations.remember('ten_1', entityId, late, CREATE);
-      await conversations.remember('ten_1', entityId, winner, CREATE);
+      await conversations.remember(LIVE, entityId, late, CREATE);
+      await conversations.remember(LIVE, entityId, winner, CREATE);
 
-      await conversations.forget('ten_1', entityId, late);
+      await conversations.forget(LIVE, entityId, late);
 
       expect(await history(entityId)).toEqual(messagesOf(winner));
     });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -109,6 +110,29 @@ describe('embedded Redis', () => {
     expect(await again.get('kept')).toBe('yes');
     again.disconnect();
     await second.stop();
+  });
+});
+
+describe('the password of embedded Redis', () => {
+  const PASSWORD = '0123456789abcdef0123456789abcdef';
+
+  it('is asked of every client, and can be read in no list of processes and no file of others', async () => {
+    const redis = await startRedis({ dataDir: folder.path, log: quiet, password: PASSWORD });
+    const client = createRedis(redis.url, 'producer');
+    await connectRedis(client);
+    const stranger = createRedis(redis.url.replace(`:${PASSWORD}@`, ''), 'worker');
+    stranger.on('error', () => undefined);
+
+    expect(await client.ping()).toBe('PONG');
+    await expect(connectRedis(stranger, 1_000)).rejects.toThrow();
+    expect(await readFile(`/proc/${redis.pid}/cmdline`, 'utf8')).not.toContain(PASSWORD);
+    expect(redis.describe).not.toContain(PASSWORD);
+    const file = join(folder.path, 'redis', 'secrets.conf');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+
+    client.disconnect();
+    stranger.disconnect();
+    await redis.stop();
   });
 });
 

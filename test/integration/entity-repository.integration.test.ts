@@ -12,6 +12,8 @@ import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const TENANT = 'ten_1';
+const LIVE = { tenantId: TENANT, mode: 'live' } as const;
+const TEST = { tenantId: TENANT, mode: 'test' } as const;
 const moment = (seq: number) => ({ seq, now: seq });
 
 let mongo: Connection;
@@ -31,26 +33,27 @@ afterAll(async () => {
 
 const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;
 
+const turnOf = (seq: number) => ({
+  requestId: `req_${seq}`,
+  seq,
+  attempt: 1,
+  messages: [{ role: 'user', content: `turn ${seq}` } as const],
+});
+
 /** Stores what a request says that was accepted at `seq`. */
 async function remember(entityId: string, seq: number, create: boolean): Promise<void> {
-  const turn = {
-    requestId: `req_${seq}`,
-    seq,
-    attempt: 1,
-    messages: [{ role: 'user', content: `turn ${seq}` } as const],
-  };
-  await conversations.remember(TENANT, entityId, turn, { create, now: seq });
+  await conversations.remember(LIVE, entityId, turnOf(seq), { create, now: seq });
 }
 
 async function turns(entityId: string): Promise<string[] | undefined> {
-  return (await conversations.find(TENANT, entityId))?.history.map(({ content }) => content);
+  return (await conversations.find(LIVE, entityId))?.history.map(({ content }) => content);
 }
 
 describe('a deleted entity', () => {
   it.each([true, false])('hears nothing of a request accepted before (it makes unknown ones: %p)', async (create) => {
     const entityId = newEntity();
     await remember(entityId, 1, true);
-    await entities.remove(TENANT, entityId, moment(10));
+    await entities.remove(LIVE, entityId, moment(10));
 
     for (const seq of [9, 10]) await remember(entityId, seq, create);
 
@@ -60,8 +63,8 @@ describe('a deleted entity', () => {
 
   it('comes back with a request accepted after it, which found it unknown', async () => {
     const entityId = newEntity();
-    await entities.insert(TENANT, entityId, { name: 'Ada' }, 1);
-    await entities.remove(TENANT, entityId, moment(10));
+    await entities.insert(LIVE, entityId, { name: 'Ada' }, 1);
+    await entities.remove(LIVE, entityId, moment(10));
 
     await remember(entityId, 11, true);
     await remember(entityId, 9, true);
@@ -74,9 +77,9 @@ describe('a deleted entity', () => {
 
   it('a deleted entity is deleted once, by whoever is first', async () => {
     const entityId = newEntity();
-    await entities.insert(TENANT, entityId, {}, 1);
+    await entities.insert(LIVE, entityId, {}, 1);
 
-    const removals = [1, 2, 3, 4].map((seq) => entities.remove(TENANT, entityId, moment(seq)));
+    const removals = [1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq)));
 
     expect((await Promise.all(removals)).filter(Boolean)).toHaveLength(1);
   });
@@ -84,7 +87,7 @@ describe('a deleted entity', () => {
   it('leaves a tombstone where it was unknown; many at once make one', async () => {
     const entityId = newEntity();
 
-    const removals = await Promise.all([1, 2, 3, 4].map((seq) => entities.remove(TENANT, entityId, moment(seq))));
+    const removals = await Promise.all([1, 2, 3, 4].map((seq) => entities.remove(LIVE, entityId, moment(seq))));
 
     expect(removals).toEqual([false, false, false, false]);
     const rows = await models.entities.find({ tenantId: TENANT, entityId }).lean();
@@ -93,8 +96,8 @@ describe('a deleted entity', () => {
 
   it('keeps the latest deletion, whatever the order of the writes', async () => {
     const entityId = newEntity();
-    await entities.remove(TENANT, entityId, moment(20));
-    await entities.remove(TENANT, entityId, moment(10));
+    await entities.remove(LIVE, entityId, moment(20));
+    await entities.remove(LIVE, entityId, moment(10));
 
     await remember(entityId, 15, true);
 
@@ -104,7 +107,7 @@ describe('a deleted entity', () => {
   it('a deleted entity is one of its tenant', async () => {
     const entityId = newEntity();
     await remember(entityId, 1, true);
-    await entities.remove('ten_2', entityId, moment(10));
+    await entities.remove({ ...LIVE, tenantId: 'ten_2' }, entityId, moment(10));
     expect(await turns(entityId)).toEqual(['turn 1']);
   });
 });
@@ -113,11 +116,75 @@ describe('a new entity', () => {
   it('is made once of many at the same time, of nothing or of a tombstone', async () => {
     for (const isBuried of [false, true]) {
       const entityId = newEntity();
-      if (isBuried) await entities.remove(TENANT, entityId, moment(1));
+      if (isBuried) await entities.remove(LIVE, entityId, moment(1));
 
-      const made = await Promise.all([1, 2, 3, 4, 5].map((now) => entities.insert(TENANT, entityId, {}, now)));
+      const made = await Promise.all([1, 2, 3, 4, 5].map((now) => entities.insert(LIVE, entityId, {}, now)));
 
       expect(made.filter(Boolean)).toHaveLength(1);
+    }
+  });
+});
+
+describe('entities of one entity_id, live and test', () => {
+  it('are two, each with its own fields, history, list and end', async () => {
+    const entityId = newEntity();
+    await entities.insert(LIVE, entityId, { name: 'Ada' }, 1);
+
+    expect(await entities.find(TEST, entityId)).toBeUndefined();
+    expect(await entities.insert(TEST, entityId, { name: 'Nobody' }, 2)).toBe(true);
+    await conversations.remember(TEST, entityId, turnOf(3), { create: true, now: 3 });
+    expect(await entities.update(LIVE, entityId, { grade: '5' })).toMatchObject({ name: 'Ada', grade: '5' });
+
+    expect(await entities.find(TEST, entityId)).toMatchObject({ name: 'Nobody' });
+    expect(await entities.history(LIVE, entityId)).toEqual([]);
+    expect(await entities.history(TEST, entityId)).toHaveLength(1);
+    expect(await entities.remove(TEST, entityId, moment(10))).toBe(true);
+    expect(await entities.find(LIVE, entityId)).toMatchObject({ name: 'Ada' });
+    expect(await entities.find(TEST, entityId)).toBeUndefined();
+    await conversations.remember(LIVE, entityId, turnOf(5), { create: true, now: 5 });
+    expect(await turns(entityId)).toEqual(['turn 5']);
+    const listed = await entities.list(TEST, { limit: 100, order: 'desc' });
+    expect(listed.map((each) => each.entityId)).not.toContain(entityId);
+  });
+
+  it('are made by their first requests, each where it belongs', async () => {
+    const entityId = newEntity();
+
+    for (const [space, seq] of [[TEST, 1] as const, [LIVE, 2] as const])
+      await conversations.remember(space, entityId, turnOf(seq), { create: true, now: seq });
+
+    expect((await conversations.find(TEST, entityId))?.history).toMatchObject([{ content: 'turn 1' }]);
+    expect((await conversations.find(LIVE, entityId))?.history).toMatchObject([{ content: 'turn 2' }]);
+    await conversations.forget(LIVE, entityId, { requestId: 'req_1', attempt: 9 });
+    expect((await conversations.find(TEST, entityId))?.history).toHaveLength(1);
+  });
+});
+
+describe('a database of an earlier version', () => {
+  const OLD_INDEX = 'tenantId_1_entityId_1';
+
+  it('loses the index by which a tenant had one entity of an id, and its rows are live', async () => {
+    const older = await openTestMongo(uniqueName('old-'));
+    try {
+      const rows = createModels(older).entities;
+      await rows.createCollection();
+      await rows.collection.createIndexes([{ key: { tenantId: 1, entityId: 1 }, unique: true, name: OLD_INDEX }]);
+      const row = { tenantId: TENANT, entityId: 'Ada', name: 'Ada', messages: [], createdAt: 1 };
+      await rows.collection.insertOne({ ...row });
+
+      await Promise.all([ensureIndexes(older), ensureIndexes(older)]);
+
+      const repository = createEntityRepository(older);
+      expect((await rows.collection.indexes()).map(({ name }) => name)).not.toContain(OLD_INDEX);
+      expect(await repository.find(LIVE, 'Ada')).toMatchObject({ name: 'Ada' });
+      expect(await repository.find(TEST, 'Ada')).toBeUndefined();
+      expect(await repository.insert(LIVE, 'Ada', {}, 2)).toBe(false);
+      expect(await repository.put(LIVE, 'Ada', { name: 'Ada L.' }, 2)).toBe('replaced');
+      expect(await repository.insert(TEST, 'Ada', {}, 2)).toBe(true);
+      expect(await repository.insert(TEST, 'Ada', {}, 2)).toBe(false);
+      await ensureIndexes(older);
+    } finally {
+      await older.close();
     }
   });
 });

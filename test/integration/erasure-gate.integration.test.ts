@@ -38,14 +38,16 @@ afterAll(async () => {
   await mongo.close();
 });
 
-const markEntity = (seq = SEQ) => erasures.mark(tenantId, pseudonyms.of(tenantId, 'pupil'), { seq, now: Date.now() });
-const markTenant = () => erasures.mark(tenantId, undefined, { seq: SEQ, now: Date.now() });
+const live = () => ({ tenantId, mode: 'live' }) as const;
+const markEntity = (seq = SEQ) =>
+  erasures.mark({ tenantId, mode: 'any' }, pseudonyms.of(tenantId, 'pupil'), { seq, now: Date.now() });
+const markTenant = () => erasures.mark({ tenantId, mode: 'any' }, undefined, { seq: SEQ, now: Date.now() });
 
 it('lets a request that was accepted before the deletion remember nothing, and a later one all', async () => {
   const conversations = gateConversations(createConversationRepository(mongo), gate);
   const remember = (entityId: string, seq: number) =>
     conversations.remember(
-      tenantId,
+      live(),
       entityId,
       { requestId: newId('req'), seq, attempt: 1, messages: [{ role: 'user', content: `${seq}` }] },
       { create: true, now: NOW },
@@ -57,8 +59,8 @@ it('lets a request that was accepted before the deletion remember nothing, and a
 
   await remember('neighbour', SEQ);
   await remember('pupil', SEQ + 1);
-  expect((await conversations.find(tenantId, 'pupil'))?.history).toEqual([{ role: 'user', content: `${SEQ + 1}` }]);
-  expect((await conversations.find(tenantId, 'neighbour'))?.history).toHaveLength(1);
+  expect((await conversations.find(live(), 'pupil'))?.history).toEqual([{ role: 'user', content: `${SEQ + 1}` }]);
+  expect((await conversations.find(live(), 'neighbour'))?.history).toHaveLength(1);
 });
 
 it('brings no entity back whose deletion came between the look and the write', async () => {
@@ -78,7 +80,7 @@ it('brings no entity back whose deletion came between the look and the write', a
   const messages = [{ role: 'user' as const, content: 'Hi' }];
 
   await sleepy.remember(
-    tenantId,
+    live(),
     'pupil',
     { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
     { create: true, now: NOW },
@@ -100,7 +102,7 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
       ...conversations,
       async remember(...turn) {
         await markEntity();
-        await conversations.remember(tenantId, 'pupil', later, { create: true, now: NOW + 1 });
+        await conversations.remember(live(), 'pupil', later, { create: true, now: NOW + 1 });
         await conversations.remember(...turn);
       },
     },
@@ -109,13 +111,13 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
   const messages = [{ role: 'user' as const, content: 'Hi' }];
 
   await sleepy.remember(
-    tenantId,
+    live(),
     'pupil',
     { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
     { create: true, now: NOW },
   );
 
-  expect((await conversations.find(tenantId, 'pupil'))?.history).toEqual([{ role: 'user', content: 'Later' }]);
+  expect((await conversations.find(live(), 'pupil'))?.history).toEqual([{ role: 'user', content: 'Later' }]);
 });
 
 it('keeps no answer of such a request, nor any of a tenant whose conversations were deleted', async () => {
@@ -124,7 +126,7 @@ it('keeps no answer of such a request, nor any of a tenant whose conversations w
     const requestId = newId('req');
     const entity = entityId === undefined ? {} : { entityId };
     const fields = { acceptedAt: String(acceptedAt) };
-    await answers.keep({ requestId, tenantId, fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
+    await answers.keep({ requestId, ...live(), fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
     return (await models.answers.countDocuments({ _id: requestId })) === 1;
   };
   await markEntity();
@@ -153,13 +155,24 @@ it('books what is owed under the pseudonym', async () => {
   ]);
   await markTenant();
   expect(await names(record('neighbour', NOW))).toEqual([pseudonyms.of(tenantId, 'neighbour')]);
-  expect(await gate.nameOf(tenantId, 'neighbour', SEQ)).toBe(pseudonyms.of(tenantId, 'neighbour'));
-  expect(await gate.nameOf(tenantId, 'neighbour', SEQ + 1)).toBe('neighbour');
+  expect(await gate.nameOf(live(), 'neighbour', SEQ)).toBe(pseudonyms.of(tenantId, 'neighbour'));
+  expect(await gate.nameOf(live(), 'neighbour', SEQ + 1)).toBe('neighbour');
+});
+
+it('stands in front of the requests of one mode where the deletion is of that mode alone', async () => {
+  const test = () => ({ tenantId, mode: 'test' }) as const;
+  await erasures.mark(test(), pseudonyms.of(tenantId, 'pupil'), { seq: SEQ, now: Date.now() });
+
+  expect([await gate.isErased(test(), 'pupil', SEQ), await gate.isErased(live(), 'pupil', SEQ)]).toEqual([true, false]);
+  await erasures.mark(test(), undefined, { seq: SEQ, now: Date.now() });
+  expect([await gate.isErased(test(), 'x', SEQ), await gate.isErased(live(), 'x', SEQ)]).toEqual([true, false]);
+  await markTenant();
+  expect(await gate.isErased(live(), 'x', SEQ)).toBe(true);
 });
 
 it('keeps to the latest of several deletions', async () => {
   await markEntity(SEQ + 5);
   await markEntity(SEQ);
 
-  expect(await gate.isErased(tenantId, 'pupil', SEQ + 5)).toBe(true);
+  expect(await gate.isErased(live(), 'pupil', SEQ + 5)).toBe(true);
 });

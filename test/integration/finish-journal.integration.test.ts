@@ -9,6 +9,7 @@ import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 let lab: RequestLab;
 let endings: FinishJournal;
 let time: number;
+let isAway: boolean;
 let request: LabRequest;
 beforeAll(async () => {
   lab = await openRequestLab();
@@ -18,7 +19,13 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   time = 1_000_000;
-  endings = createFinishJournal({ requests: lab.requests, clock: { now: () => time }, log: createRecordingLog() });
+  isAway = false;
+  endings = createFinishJournal({
+    requests: lab.requests,
+    hasReconnectedRecently: () => isAway,
+    clock: { now: () => time },
+    log: createRecordingLog(),
+  });
   await lab.redis.del(lab.keys.outbox);
   request = await lab.admit();
   await lab.run(request, 1);
@@ -89,4 +96,18 @@ it('forgets what is older than a few seconds, but only while Redis is there to t
 
   expect(await settlements()).toEqual([request.requestId]);
   expect(older.requestId).not.toBe(request.requestId);
+});
+
+it('keeps what ended before one master of a cluster went away, while requests end on the others', async () => {
+  await losing(finish);
+  const lost = request.requestId;
+  isAway = true;
+  time += 3_600_000;
+  request = await lab.admit();
+  await lab.run(request, 1);
+  await finish();
+
+  await endings.replay();
+
+  expect((await settlements()).sort()).toEqual([lost, request.requestId].sort());
 });

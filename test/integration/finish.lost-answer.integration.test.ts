@@ -117,14 +117,15 @@ it('settles a pending charge once', async () => {
   expect(await lab.figures(request.principal)).toMatchObject({ bookMicro: 958 * RATE, pendingMicro: 0 });
 });
 
-it('reads no record twice as new when the answer with it is lost, and gives it out again at the next look back', async () => {
+it('reads a record whose answer is lost with the answer that comes', async () => {
   await outbox.read(SHARD, 'new', 100);
   const request = await lab.admit();
   await lab.run(request, 1);
   await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hi', TOKENS));
+  const idsOf = (entries: Awaited<ReturnType<typeof outbox.read>>) => entries.map(({ record }) => record?.requestId);
 
-  expect(await losingTheAnswer(() => outbox.read(SHARD, 'new', 100))).toEqual([]);
+  expect(idsOf(await losingTheAnswer(() => outbox.read(SHARD, 'new', 100)))).toEqual([request.requestId]);
 
-  const redelivered = await outbox.read(SHARD, 'redelivered', 100);
-  expect(redelivered.map(({ record }) => record?.requestId)).toContain(request.requestId);
+  expect(await outbox.read(SHARD, 'new', 100)).toEqual([]);
+  expect(idsOf(await outbox.read(SHARD, 'redelivered', 100))).toContain(request.requestId);
 });

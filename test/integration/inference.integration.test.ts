@@ -64,7 +64,8 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
   return worker;
 }
 
-const add = (requestId: string) => queues.add(SHARD, 'interactive', requestId, { tenantId: 'ten_1' });
+const add = (requestId: string) =>
+  queues.queue(SHARD, 'interactive').add('chat', { tenantId: 'ten_1' }, { jobId: requestId });
 const jobOf = (requestId: string) => queues.queue(SHARD, 'interactive').getJob(requestId);
 const deliveries = (requestId: string) => delivered.filter((delivery) => delivery.requestId === requestId);
 const waitForDeliveries = (requestId: string, count: number) =>

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
+import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { recordOf } from '../support/book-lab.ts';
 import { openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
@@ -49,6 +50,28 @@ it('gives out again what was read and never acknowledged, to whoever leads next'
 
   expect(await read('redelivered')).toEqual(written.slice(1));
   expect(await read('redelivered')).toEqual(written.slice(1));
+});
+
+it('gives all that is there out as new to a process that begins to lead, what another one has read included', async () => {
+  const written = await put(2);
+  await read('new');
+  const another = createOutbox(lab.redis, lab.keyspace);
+
+  expect(await another.read(SHARD, 'redelivered', 100)).toEqual([]);
+  expect((await another.read(SHARD, 'new', 100)).map(({ record }) => record?.requestId)).toEqual(written);
+});
+
+it('leaves nothing for a worker of an earlier version that it has read in its group', async () => {
+  await put(1);
+  await lab.redis.xgroup('CREATE', lab.keys.outbox, 'settlement', '0');
+  await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '>');
+
+  const [entry] = await lab.outbox.read(SHARD, 'new', 100);
+  await lab.outbox.acknowledge(SHARD, [entry?.id ?? '']);
+
+  expect(await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '0')).toEqual([
+    [lab.keys.outbox, []],
+  ]);
 });
 
 it('keeps nothing of what was acknowledged, and takes a second acknowledgement', async () => {

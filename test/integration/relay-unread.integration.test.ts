@@ -53,6 +53,7 @@ describe('the client of a complete answer', () => {
           replayed: false,
         }),
       hub: relay.hub,
+      records: { place: () => Promise.resolve(undefined) },
       requestTimeoutMs: 60_000,
       stopping: new AbortController().signal,
       relayTimes: { drainMs },

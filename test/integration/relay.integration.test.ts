@@ -77,6 +77,16 @@ describe('the relay', () => {
     expect(heard.texts().join('')).toBe('abcd');
   });
 
+  it('hears each of several requests whose text comes in one message', async () => {
+    const requests = await Promise.all([relay.start(), relay.start(), relay.start()]);
+    const heard = requests.map(({ requestId }) => relay.read(requestId));
+
+    for (const text of ['a', 'b\n\x1e', 'c']) await Promise.all(requests.map((request) => request.append(text)));
+
+    await Promise.all(heard.map((each) => heardUpTo(each, 3, 900)));
+    expect(heard.map((each) => each.texts().join(''))).toEqual(Array.from({ length: 3 }, () => 'ab\n\x1ec'));
+  });
+
   it('loses nothing while the subscriber’s connection is killed again and again', async () => {
     const request = await relay.start();
     const heard = relay.read(request.requestId);

@@ -26,7 +26,7 @@ async function end(request: LabRequest): Promise<void> {
 const ANY_SEQ = Number.MAX_SAFE_INTEGER;
 
 const erase = ({ requestId, principal }: LabRequest, upToSeq = ANY_SEQ) =>
-  traces.erase(SHARD, principal.tenantId, { requestId }, upToSeq);
+  traces.erase(SHARD, principal, { requestId }, upToSeq);
 
 it('lists the requests of an entity from their admission on, and of no other', async () => {
   const principal = await lab.tenant();
@@ -76,7 +76,7 @@ it('lets nothing of an erased request come back', async () => {
   expect(await lab.redis.exists(lab.keys.body(request.requestId))).toBe(0);
 });
 
-it('touches no request that runs, was accepted later or is another tenant’s', async () => {
+it('touches no request that runs, was accepted later, is another tenant’s or of the other mode', async () => {
   const [running, later] = [await lab.admit(), await lab.admit()];
   await lab.run(running, 1);
   await end(later);
@@ -84,7 +84,11 @@ it('touches no request that runs, was accepted later or is another tenant’s', 
 
   expect(await erase(running)).toBe('busy');
   expect(await erase(later, later.admission.seq - 1)).toBe('later');
-  expect(await traces.erase(SHARD, 'ten_other', { requestId: later.requestId }, ANY_SEQ)).toBe('foreign');
+  expect(
+    await traces.erase(SHARD, { tenantId: 'ten_other', mode: 'any' }, { requestId: later.requestId }, ANY_SEQ),
+  ).toBe('foreign');
+  const asTest = { tenantId: later.principal.tenantId, mode: 'test' } as const;
+  expect(await traces.erase(SHARD, asTest, { requestId: later.requestId }, ANY_SEQ)).toBe('foreign');
 
   expect(await lab.snapshot()).toEqual(before);
   expect(await erase(later, later.admission.seq)).toBe('erased');
@@ -98,19 +102,28 @@ it('frees an Idempotency-Key that only MongoDB knew, unless it stands for anothe
   await lab.redis.set(idempotency('taken'), 'req_other of-a-body');
 
   for (const name of ['mine', 'taken'])
-    await traces.erase(SHARD, request.principal.tenantId, { requestId: request.requestId, name }, ANY_SEQ);
+    await traces.erase(SHARD, request.principal, { requestId: request.requestId, name }, ANY_SEQ);
 
   expect(await lab.redis.exists(idempotency('mine'))).toBe(0);
   expect(await lab.redis.exists(idempotency('taken'))).toBe(1);
 });
 
-it('finds every request of a shard, and settlements that wait', async () => {
-  const requests = await Promise.all([lab.admit(), lab.admit(), lab.admit()]);
-  const [ended] = requests;
-  await end(ended);
+async function idsOf(batches: AsyncIterable<string[]>): Promise<string[]> {
   const found = new Set<string>();
-  for await (const ids of traces.all(SHARD)) for (const id of ids) found.add(id);
-  expect([...found].sort()).toEqual(requests.map(({ requestId }) => requestId).sort());
+  for await (const ids of batches) for (const id of ids) found.add(id);
+  return [...found].sort();
+}
+
+it('finds every request of a tenant, those of a shard that have not ended, and settlements that wait', async () => {
+  const principal = await lab.tenant();
+  const [ended, open] = await Promise.all([lab.admit({ principal }), lab.admit({ principal })]);
+  const foreign = await lab.admit({ principal: await lab.tenant() });
+  await end(ended);
+  await lab.redis.hset(lab.keys.record('req_nobodys'), 'state', 'void');
+
+  const own = [ended.requestId, open.requestId, 'req_nobodys'].sort();
+  expect(await idsOf(traces.all(SHARD, principal.tenantId))).toEqual(own);
+  expect(await idsOf(traces.open(SHARD))).toEqual([open.requestId, foreign.requestId].sort());
 
   const outbox = createOutboxSearch(lab.redis, lab.keyspace);
   expect(await outbox.find(SHARD, ({ requestId }) => requestId === ended.requestId)).toMatch(/^\d+-\d+$/);

@@ -99,6 +99,7 @@ describe('a Redis that comes back without its last second', () => {
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
     const journal = createFinishJournal({
+      hasReconnectedRecently: () => false,
       requests: lab.requests,
       clock: { now: () => 0 },
       log: createRecordingLog(),
@@ -117,6 +118,7 @@ describe('a Redis that comes back without its last second', () => {
 
   it('charges once what was ended before and is ended again', async () => {
     const journal = createFinishJournal({
+      hasReconnectedRecently: () => false,
       requests: lab.requests,
       clock: { now: () => 0 },
       log: createRecordingLog(),

@@ -48,7 +48,8 @@ const letExpire = ({ requestId }: LabRequest) => lab.redis.zadd(lab.keys.infligh
 async function accepted(options: AdmitOptions & { withJob?: boolean } = {}): Promise<LabRequest> {
   const request = await lab.admit(options);
   const { requestId, principal } = request;
-  if (options.withJob === true) await queues.add(SHARD, 'interactive', requestId, { tenantId: principal.tenantId });
+  if (options.withJob === true)
+    await queues.queue(SHARD, 'interactive').add('chat', { tenantId: principal.tenantId }, { jobId: requestId });
   await letExpire(request);
   return request;
 }

@@ -80,14 +80,15 @@ afterAll(async () => {
 });
 
 async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {
+  const webhookId = newId('whk');
   const row: WebhookRow = {
-    _id: newId('whk'),
+    _id: webhookId,
     tenantId,
     url: 'https://receiver.example.com/',
     events: types,
     description: '',
     status: 'active',
-    encryptedSecret: cipher.encrypt(newWebhookSecret()),
+    encryptedSecret: cipher.encrypt(newWebhookSecret(), `webhooks/${webhookId}`),
     createdAt: now,
   };
   await webhooks.insert(row);
@@ -95,8 +96,10 @@ async function subscribe(...types: WebhookEventType[]): Promise<WebhookRow> {
   return row;
 }
 
+const live = () => ({ tenantId, mode: 'live' }) as const;
+
 const revoke = (keyId: string) =>
-  events.publish([{ tenantId, type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
+  events.publish([{ tenantId, mode: 'live', type: 'key.revoked', cause: keyId, data: { key_id: keyId }, now }]);
 
 /** Goes from one due moment to the next, as a sweep would, until nothing waits or `until` is reached. */
 async function runUntil({ _id }: WebhookRow, until = Infinity): Promise<void> {
@@ -111,7 +114,7 @@ async function runUntil({ _id }: WebhookRow, until = Infinity): Promise<void> {
   }
 }
 
-const stateOf = async ({ _id }: WebhookRow) => (await webhooks.find(tenantId, _id))?.status;
+const stateOf = async ({ _id }: WebhookRow) => (await webhooks.find(live(), _id))?.status;
 
 describe('a delivery', () => {
   it('is attempted at 0, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h and has failed then', async () => {
@@ -162,8 +165,8 @@ describe('a delivery', () => {
 describe('a webhook', () => {
   it('whose secret was encrypted with another key is not sent anything, and its owner is told why', async () => {
     const webhook = await subscribe('key.revoked');
-    const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret());
-    await webhooks.change(tenantId, webhook._id, { encryptedSecret: other });
+    const other = createCredentialCipher(Buffer.alloc(32, 2)).encrypt(newWebhookSecret(), `webhooks/${webhook._id}`);
+    await webhooks.change(live(), webhook._id, { encryptedSecret: other });
     await revoke('key_1');
 
     expect(await deliverNext(tenantId, webhook._id)).toBe('failed');
@@ -186,7 +189,7 @@ describe('a receiver', () => {
       await runUntil(webhook, Math.max(now, START + (day + 1) * 24 * HOUR - 1));
     }
 
-    expect(await webhooks.find(tenantId, webhook._id)).toMatchObject({
+    expect(await webhooks.find(live(), webhook._id)).toMatchObject({
       status: 'disabled',
       disabledReason: 'failing',
     });
@@ -248,10 +251,10 @@ describe('an event', () => {
       },
     });
 
-    for (let count = 0; count < 100; count += 1) expect(await counted.of(tenantId, 'chat.completed')).toEqual([]);
+    for (let count = 0; count < 100; count += 1) expect(await counted.of(live(), 'chat.completed')).toEqual([]);
     expect(lookUps).toBe(1);
     now += 30_000;
-    await counted.of(tenantId, 'chat.completed');
+    await counted.of(live(), 'chat.completed');
     expect(lookUps).toBe(2);
     await revoke('key_1');
     expect(await models.webhookEvents.countDocuments({ tenantId })).toBe(0);

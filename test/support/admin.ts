@@ -3,9 +3,13 @@ import request from 'supertest';
 
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
+import { ADMIN_FAILURES_PER_MINUTE } from '../../api/http/admin-failures.ts';
 import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
 import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import { createAdminAuditRepository } from '../../shared/infra/mongo/administration/admin-audit-repository.ts';
+import { createCredentialRotation } from '../../shared/infra/mongo/administration/rotate-credentials.ts';
+import { createAdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
 import { createAuditRepository } from '../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
@@ -95,7 +99,14 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   const clock = createTestClock();
   const { log, errors } = createErrorLog();
   const app = createAdminApp({
-    adminToken: ADMIN_TOKEN,
+    http: { trustProxy: [], requireHttps: false },
+    adminTokens: [{ name: 'admin', role: 'write', token: ADMIN_TOKEN }],
+    adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
+    adminAudit: createAdminAuditRepository(mongo),
+    credentials: createCredentialRotation(mongo, createCredentialCipher(CREDENTIALS_KEY)),
+    metricsAccess: { isPublic: false },
+    providerRules: { allowHttp: false },
+    refusals: { note: () => undefined },
     keyPrefix: 'svc',
     shards: 2,
     tenants: createTenantRepository(mongo),

@@ -19,7 +19,7 @@ export const LANE_LIMIT = 20;
 type Asked = Partial<Omit<AdmissionRequest, 'principal'>>;
 
 /** One key over real Redis. Time is moved by moving what Redis has noted of it into the past. */
-interface LabKey {
+export interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
   admit(asked?: Asked, now?: number): Promise<Admission>;
@@ -53,6 +53,8 @@ function principalOf(more: Partial<Principal>): Principal {
     keyStatus: 'active',
     tenantStatus: 'active',
     limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
+    ceilings: { rpm: null, tpm: null, inFlight: null },
+    weight: 1,
     monthlyTokenBudget: null,
     testDailyTokens: 1_000_000,
     defaultModel: 'mobius',
@@ -78,6 +80,19 @@ async function moveDays(redis: RedisClient, key: string, minutes: number): Promi
     else moved[String(Number(field) - minutes)] = value;
   }
   await redis.hset(key, moved);
+}
+
+/** The fields of what a tenant takes are seconds, with a letter before them. */
+async function moveSeconds(redis: RedisClient, key: string, seconds: number): Promise<void> {
+  const fields = await redis.hgetall(key);
+  if (seconds === 0 || Object.keys(fields).length === 0) return;
+  const moved = Object.entries(fields).map(([field, value]): [string, string] => {
+    if (field === 'tail') return [field, String(Number(value) - seconds)];
+    const [, kind, second] = /^([rt])(\d+)$/.exec(field) ?? [];
+    return kind === undefined ? [field, value] : [kind + String(Number(second) - seconds), value];
+  });
+  await redis.del(key);
+  await redis.hset(key, Object.fromEntries(moved));
 }
 
 export async function openAdmissionLab(): Promise<AdmissionLab> {
@@ -132,6 +147,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
           keys.tpmLog(keyId),
         ];
         for (const log of logs) await moveScores(redis, log, ms);
+        await moveSeconds(redis, keys.use(tenantId), Math.floor(ms / 1000));
         await moveDays(redis, keys.daily(keyId), Math.floor(ms / 60_000));
       },
     };

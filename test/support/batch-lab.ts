@@ -2,6 +2,7 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import { batchLineId, createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
+import { spaceFields } from '../../shared/infra/mongo/spaces.ts';
 import type { BatchLineRow, BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import type { TestService, TestTenant } from './service.ts';
@@ -55,7 +56,8 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
         };
         return {
           _id: batchLineId(batchId, index),
-          ...{ tenantId, batchId, index, customId: `line-${index}`, requestId: newId('req'), state: 'waiting' },
+          ...spaceFields({ tenantId, mode: key?.mode ?? 'live' }),
+          ...{ batchId, index, customId: `line-${index}`, requestId: newId('req'), state: 'waiting' },
           ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
           requestJson: JSON.stringify(request),
           removeAt,
@@ -77,8 +79,7 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
       ),
 
     async cancel(batchId) {
-      const { tenantId } = await row(batchId);
-      await batches.cancel(tenantId, batchId, Date.now());
+      await batches.cancel(await row(batchId), batchId, Date.now());
     },
   };
 }

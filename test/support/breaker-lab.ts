@@ -5,7 +5,8 @@ import { DEFAULT_BREAKER, NEW_BREAKER } from '../../shared/domain/routing/breake
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 import { createBreakerStore, listenForBreakers } from '../../shared/infra/redis/routing/breaker-store.ts';
 import type { BreakerEvents, BreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
-import type { ConnectionRole, RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { ConnectionRole } from '../../shared/infra/redis/cluster-client.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';

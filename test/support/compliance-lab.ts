@@ -60,12 +60,13 @@ export function settlementOf({ tenantId, keyId }: TestTenant, entityId: string, 
 
 let cases = 0;
 
-export async function openDeletionCase(service: TestService): Promise<DeletionCase> {
+/** `given`: whose key acts, that of a new tenant by default. */
+export async function openDeletionCase(service: TestService, given?: TestTenant): Promise<DeletionCase> {
   cases += 1;
   const letters = String.fromCharCode(96 + cases);
   const [entity, word] = [`pupil/${letters}-zanzibar 42`, `Quetzalcoatl-${letters}`];
   const receiver = await startWebhookReceiver();
-  const tenant = await service.startTenant();
+  const tenant = given ?? (await service.startTenant());
   const api = apiOf(service, tenant.key);
   const lab: BatchLab = createBatchLab(service);
   const said: DeletionCase['said'] = (more = {}) =>
@@ -120,7 +121,9 @@ export async function openDeletionCase(service: TestService): Promise<DeletionCa
       await receiver.next('moderation.flagged');
       await exportAll();
       await beginEndless();
-      const deadLetter = JSON.stringify({ tenantId: tenant.tenantId, entityId: entity, requestId: 'req_dead' });
+      const { tenantId, key } = tenant;
+      const mode = key.includes('_test_') ? 'test' : 'live';
+      const deadLetter = JSON.stringify({ tenantId, mode, entityId: entity, requestId: 'req_dead' });
       await service.redis.xadd(service.keyspace.shard(0).deadLetters, '*', 's', deadLetter);
     },
 

@@ -138,7 +138,7 @@ export async function openFleet(): Promise<Fleet> {
       return new Map(Object.entries(counts as Record<string, ProviderCounts>));
     },
     async startTenant(credits, more = {}) {
-      const limits = { rpm: 100_000, tpm: 100_000_000, chat_rpm: 100_000, stream_rpm: 100_000 };
+      const limits = { rpm: 100_000, tpm: 100_000_000, chat_rpm: 100_000, stream_rpm: 100_000, tenant_rpm: null };
       const { id } = await admin('POST', '/tenants', { name: 'test', credits, ...limits, ...more });
       const keyOf = (mode: string) => admin('POST', `/tenants/${String(id)}/keys`, { name: mode, mode });
       const [live, test] = [await keyOf('live'), await keyOf('test')];

@@ -6,7 +6,6 @@ import { createAccountStore } from '../../shared/infra/redis/accounts/account-st
 import type { AccountFigures, AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../shared/infra/redis/requests/inflight.ts';
 import type { Inflight } from '../../shared/infra/redis/requests/inflight.ts';
@@ -119,6 +118,8 @@ export function principalOf(more: Partial<Principal>): Principal {
     keyStatus: 'active',
     tenantStatus: 'active',
     limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
+    ceilings: { rpm: null, tpm: null, inFlight: null },
+    weight: 1,
     monthlyTokenBudget: null,
     testDailyTokens: 1_000_000,
     defaultModel: 'mobius',
@@ -190,7 +191,6 @@ export async function openRequestLab(): Promise<RequestLab> {
 
   const requests = createRequestStore(redis, keyspace, { leaseMs: LEASE_MS, disconnectGraceMs: 30_000 });
   const accounts = createAccountStore(redis, keyspace);
-  const bodies = createBodyStore(redis, keyspace, REQUEST_TIMEOUT_MS);
   const storeFor = (requestTimeoutMs: number) =>
     createAdmissionStore(redis, keyspace, { queueLimit: 10_000, requestTimeoutMs, retentionMs: RETENTION_MS });
 
@@ -236,7 +236,7 @@ export async function openRequestLab(): Promise<RequestLab> {
       );
       const request = labRequest(requestId, principal, admission);
       if (admission.verdict === 'admitted' && !withoutBody) {
-        await bodies.put(SHARD, requestId, JSON.stringify(request.envelope));
+        await redis.set(keys.body(requestId), JSON.stringify(request.envelope));
       }
       return request;
     },

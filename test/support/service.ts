@@ -61,7 +61,8 @@ export interface TestService {
   setTargets(tier: 'mobius' | 'oloid', targets: object[]): Promise<void>;
   /** The ingress's metrics page. */
   metrics(): Promise<string>;
-  startWorker(): Promise<RunningWorker>;
+  /** `own`: settings in which it differs, as while an installation is changed. */
+  startWorker(own?: Record<string, string>): Promise<RunningWorker>;
   /** Closes every circuit breaker, in every worker. */
   resetBreakers(): Promise<void>;
   close(): Promise<void>;
@@ -146,11 +147,11 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   await setTargets('oloid', targets);
 
   const running = new Set<RunningWorker>();
-  async function startWorker(): Promise<RunningWorker> {
+  async function startWorker(own: Record<string, string> = {}): Promise<RunningWorker> {
     const workerCloser = createCloser((step, error) => {
       log.error(`Closing ${step} failed.`, { error });
     });
-    const { metrics } = await composeWorker(config, log, workerCloser, {
+    const { metrics } = await composeWorker(configOf(name, { ...env, ...own }), log, workerCloser, {
       namespace: name,
       ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
     });

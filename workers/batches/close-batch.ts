@@ -84,9 +84,9 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
 
     /** Publishes the end of a batch. Rejects while MongoDB is away; the caller has to repeat it. */
     async publish({ row }: Pick<OpenBatch, 'row'>): Promise<void> {
-      const { tenantId, _id: batchId, status, total, completed: succeeded, failed } = row;
+      const { tenantId, mode, _id: batchId, status, total, completed: succeeded, failed } = row;
       const data = { batch_id: batchId, status, total, succeeded, failed };
-      await events.publish([{ tenantId, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
+      await events.publish([{ tenantId, mode, type: 'batch.completed', cause: batchId, data, now: clock.now() }]);
       await work.told(tenantId, batchId);
     },
   };

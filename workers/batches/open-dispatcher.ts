@@ -7,12 +7,11 @@ import { createAccountRepository } from '../../shared/infra/mongo/accounts/accou
 import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
-import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
-import { createBodyStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
@@ -33,7 +32,6 @@ export interface OpenDispatcherDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  queues: ChatQueues;
   routing: RoutingCache;
   admissions: AdmissionStore;
   isFull: () => boolean;
@@ -64,8 +62,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     watch.noteEnd(envelope.tier, answer.trace, false);
   });
   const enqueue = createEnqueue({
-    queues: deps.queues,
-    bodies: createBodyStore(redis, keyspace, deps.requestTimeoutMs),
+    line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     store: admissions,
     giveUpAfterMs: deps.requestTimeoutMs,
     clock,

@@ -4,7 +4,7 @@ import { newId } from '../../shared/lifecycle/ids.ts';
 import type { OpenBatch } from './open-batch.ts';
 
 export interface ReadLinesDeps {
-  work: Pick<BatchWorkRepository, 'waiting' | 'renumber'>;
+  work: Pick<BatchWorkRepository, 'waiting' | 'waitingAt' | 'renumber'>;
   queue: Pick<BatchQueue, 'states'>;
 }
 
@@ -60,8 +60,8 @@ export function createReadLines({ work, queue }: ReadLinesDeps) {
     async again(batch: OpenBatch, index: number): Promise<void> {
       const { tenantId, _id: batchId } = batch.row;
       batch.inFlight.delete(index);
-      const [line] = await work.waiting(tenantId, batchId, index - 1, 1);
-      if (line?.index === index) await placeAll(batch, [line]);
+      const line = await work.waitingAt(tenantId, batchId, index);
+      if (line !== undefined) await placeAll(batch, [line]);
       batch.ready.sort((one, other) => one.index - other.index);
     },
   };

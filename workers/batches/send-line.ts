@@ -39,6 +39,7 @@ export interface SendLineDeps {
  */
 const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
+  tenant_tpm: 'tpm',
   test_tokens: 'test_tokens',
   daily: 'daily_requests',
   credits: 'credits',
@@ -73,12 +74,13 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         idempotency: undefined,
         batch: { batchId, leaderId },
         onDisconnect: 'finish',
-        isKept: false,
+        kept: undefined,
+        isEnqueuedAtOnce: true,
         // The answer stays until it has been brought into the batch's results.
         retentionMs: KEPT_MS,
       });
       if (outcome.kind === 'admitted') {
-        await enqueue.enqueue(outcome.envelope, principal);
+        if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);
         return { kind: 'sent' };
       }
       // It has been sent before, or another process leads: whoever looks after it sees what became of it.

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
+import type { KeyMode } from '../../shared/contracts/space.ts';
+import type { SearchedSpace } from '../../shared/contracts/space.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
@@ -57,6 +59,9 @@ function textOf(quoted: string): string | undefined {
   }
 }
 
+const isWithin = ({ tenantId, mode }: SearchedSpace, row: { tenantId: string; mode: KeyMode }) =>
+  row.tenantId === tenantId && (mode === 'any' || row.mode === mode);
+
 const isOpen = ({ state }: ErasableRequest) => state === 'accepted' || state === 'running';
 
 /** Polls until `isDone`; rejects when it takes too long, and the job is tried again. */
@@ -72,10 +77,10 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
   const { traces, outbox, records, known, removeJob, pseudonyms } = deps;
 
   /** What Redis itself knows of them, and what MongoDB does, some at a time; one may come more than once. */
-  async function* requestsOf(subject: DeletedSubject): AsyncGenerator<KnownRequest[]> {
+  async function* requestsOf(subject: DeletedSubject, which: 'open' | 'all'): AsyncGenerator<KnownRequest[]> {
     const { tenantId, shard, entityId } = subject;
     if (entityId === undefined) {
-      for await (const ids of traces.all(shard)) yield ids.map((requestId) => ({ requestId }));
+      for await (const ids of traces[which](shard, tenantId)) yield ids.map((requestId) => ({ requestId }));
     } else {
       const ids = await traces.ofEntity(shard, tenantId, pseudonyms.of(tenantId, entityId));
       for (let from = 0; from < ids.length; from += AT_ONCE)
@@ -84,14 +89,18 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     yield* known.requests(subject, pseudonyms);
   }
 
-  async function cancel({ tenantId, shard }: DeletedSubject, { requestId, keyId }: ErasableRequest): Promise<void> {
-    await records.cancel({ shard, tenantId, keyId }, requestId);
+  async function cancel(
+    { tenantId, mode, shard }: DeletedSubject,
+    { requestId, keyId }: ErasableRequest,
+  ): Promise<void> {
+    await records.cancel({ shard, tenantId, mode, keyId }, requestId);
     await removeJob(shard, requestId);
   }
 
-  function isMeant({ tenantId, entityId }: DeletedSubject, seq: number) {
+  function isMeant(subject: DeletedSubject, seq: number) {
+    const { tenantId, entityId } = subject;
     return (record: SettlementRecord) =>
-      record.tenantId === tenantId &&
+      isWithin(subject, record) &&
       seqAt(record.acceptedAt) <= seq &&
       (entityId === undefined
         ? record.entityId !== undefined && !pseudonyms.isOne(tenantId, record.entityId)
@@ -115,13 +124,13 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
 
   return {
     async end(subject, seq, hands) {
-      const { tenantId, shard } = subject;
+      const { shard } = subject;
       const open = new Set<string>();
-      for await (const requests of requestsOf(subject)) {
+      for await (const requests of requestsOf(subject, 'open')) {
         hands.signal.throwIfAborted();
         const ids = requests.map(({ requestId }) => requestId);
         const found = (await traces.look(shard, ids)).filter(
-          (trace) => isOpen(trace) && trace.tenantId === tenantId && trace.seq <= seq,
+          (trace) => isOpen(trace) && isWithin(subject, trace) && trace.seq <= seq,
         );
         for (const trace of found) {
           await cancel(subject, trace);
@@ -134,7 +143,7 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
     },
 
     async settled(subject, seq, hands) {
-      const { tenantId, shard, entityId } = subject;
+      const { tenantId, mode, shard, entityId } = subject;
       const isOwn = isMeant(subject, seq);
       // The outbox only grows at its end: what was passed over stays passed over.
       let from: string | undefined;
@@ -146,27 +155,34 @@ export function createEraseRequests(deps: EraseRequestsDeps): EraseRequests {
         'The settlement of ended requests',
         hands,
       );
+      const isNamed = (raw: string) =>
+        raw.includes(JSON.stringify(tenantId)) && (mode === 'any' || raw.includes(`"mode":"${mode}"`));
       await outbox.rewriteDeadLetters(shard, (raw) =>
-        raw.includes(JSON.stringify(tenantId)) ? withoutEntity(raw, tenantId, entityId) : undefined,
+        isNamed(raw) ? withoutEntity(raw, tenantId, entityId) : undefined,
       );
     },
 
     async erase(subject, seq, hands) {
-      const { tenantId, shard } = subject;
+      const { shard } = subject;
       let erased = 0;
-      for await (const requests of requestsOf(subject)) {
+      for await (const requests of requestsOf(subject, 'all')) {
         hands.signal.throwIfAborted();
-        const outcomes = await Promise.all(requests.map((request) => traces.erase(shard, tenantId, request, seq)));
+        const outcomes = await Promise.all(requests.map((request) => traces.erase(shard, subject, request, seq)));
         erased += outcomes.filter((outcome) => outcome === 'erased').length;
       }
       return erased;
     },
 
-    async unlist({ tenantId, shard, entityId }, seq) {
+    async unlist(subject, seq) {
+      const { tenantId, shard, entityId, mode } = subject;
       if (entityId === undefined) return;
       const pseudonym = pseudonyms.of(tenantId, entityId);
       const listed = await traces.look(shard, await traces.ofEntity(shard, tenantId, pseudonym));
-      const gone = listed.filter((trace) => !isOpen(trace) && trace.seq <= seq).map(({ requestId }) => requestId);
+      // Of one that is erased, or that Redis has let go, nobody knows the mode; nor is there anything left of it.
+      const isMine = (trace: ErasableRequest) => trace.tenantId === '' || mode === 'any' || trace.mode === mode;
+      const gone = listed
+        .filter((trace) => isMine(trace) && !isOpen(trace) && trace.seq <= seq)
+        .map(({ requestId }) => requestId);
       await traces.unlist(shard, tenantId, pseudonym, gone);
     },
   };

@@ -1,9 +1,10 @@
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
+import type { Space } from '../../shared/contracts/space.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { createErasureRepository, erasureId } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
+import { createErasureRepository, erasureIdsOf } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
@@ -17,9 +18,9 @@ import { createSettlementRepository } from '../../shared/infra/mongo/accounts/se
  * stores nothing of it any more, and its charge carries the pseudonym. `seq`: place in the order of acceptance.
  */
 export interface ErasureGate {
-  isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean>;
+  isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean>;
   /** The entity's id, or its pseudonym once it is erased. */
-  nameOf(tenantId: string, entityId: string, seq: number): Promise<string>;
+  nameOf(space: Space, entityId: string, seq: number): Promise<string>;
   /** Settlement records with the pseudonyms of entities that are erased. */
   pseudonymize(records: readonly SettlementRecord[]): Promise<SettlementRecord[]>;
 }
@@ -31,31 +32,29 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
     return entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
   }
 
-  async function isErased(tenantId: string, entityId: string | undefined, seq: number): Promise<boolean> {
-    return seq <= (await erasures.latest(tenantId, pseudonymOf(tenantId, entityId)));
+  async function isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean> {
+    return seq <= (await erasures.latest(space, pseudonymOf(space.tenantId, entityId)));
   }
 
   return {
     isErased,
 
-    async nameOf(tenantId, entityId, seq) {
-      return (await isErased(tenantId, entityId, seq)) ? pseudonyms.of(tenantId, entityId) : entityId;
+    async nameOf(space, entityId, seq) {
+      return (await isErased(space, entityId, seq)) ? pseudonyms.of(space.tenantId, entityId) : entityId;
     },
 
     async pseudonymize(records) {
-      const ids = records.flatMap(({ tenantId, entityId }) =>
-        entityId === undefined
-          ? []
-          : [erasureId(tenantId, pseudonyms.of(tenantId, entityId)), erasureId(tenantId, undefined)],
+      const ids = records.flatMap(({ tenantId, mode, entityId }) =>
+        entityId === undefined ? [] : erasureIdsOf({ tenantId, mode }, pseudonyms.of(tenantId, entityId)),
       );
       if (ids.length === 0) return [...records];
       const erased = await erasures.latestOf([...new Set(ids)]);
       if (erased.size === 0) return [...records];
       return records.map((record) => {
-        const { tenantId, entityId, acceptedAt } = record;
+        const { tenantId, mode, entityId, acceptedAt } = record;
         if (entityId === undefined) return record;
         const pseudonym = pseudonyms.of(tenantId, entityId);
-        const upTo = [pseudonym, undefined].map((name) => erased.get(erasureId(tenantId, name)) ?? 0);
+        const upTo = erasureIdsOf({ tenantId, mode }, pseudonym).map((id) => erased.get(id) ?? 0);
         return seqAt(acceptedAt) <= Math.max(...upTo) ? { ...record, entityId: pseudonym } : record;
       });
     },
@@ -74,13 +73,12 @@ export function gateConversations(
 ): ConversationRepository {
   return {
     ...conversations,
-    async remember(tenantId, entityId, turn, options) {
-      if (await gate.isErased(tenantId, entityId, turn.seq)) return;
-      await conversations.remember(tenantId, entityId, turn, options);
+    async remember(space, entityId, turn, options) {
+      if (await gate.isErased(space, entityId, turn.seq)) return;
+      await conversations.remember(space, entityId, turn, options);
       // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
       // has brought the entity back.
-      if (await gate.isErased(tenantId, entityId, turn.seq))
-        await conversations.takeBack(tenantId, entityId, turn, options);
+      if (await gate.isErased(space, entityId, turn.seq)) await conversations.takeBack(space, entityId, turn, options);
     },
   };
 }
@@ -93,7 +91,7 @@ export function gateAnswers(
   return {
     async keep(answer) {
       const acceptedAt = Number(answer.fields['acceptedAt']);
-      if (await gate.isErased(answer.tenantId, answer.entityId, seqAt(acceptedAt))) return;
+      if (await gate.isErased(answer, answer.entityId, seqAt(acceptedAt))) return;
       await answers.keep(answer);
     },
   };
@@ -109,8 +107,8 @@ export interface ErasureGatedStores {
   ledger: SettlementRepository;
 }
 
-export function withErasureGate(mongo: MongoConnection, credentialsKey: Buffer): ErasureGatedStores {
-  const pseudonyms = createPseudonyms(credentialsKey);
+export function withErasureGate(mongo: MongoConnection, pseudonymKey: Buffer): ErasureGatedStores {
+  const pseudonyms = createPseudonyms(pseudonymKey);
   const erasures = createErasureRepository(mongo);
   const gate = createErasureGate({ erasures, pseudonyms });
   return {

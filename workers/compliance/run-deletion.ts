@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { DeletionReport } from '../../shared/contracts/compliance.ts';
+import { overseenBy } from '../../shared/contracts/space.ts';
 import { hideName } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
@@ -38,7 +39,8 @@ function totalOf(report: DeletionReport): number {
 }
 
 /**
- * Deletes an entity, or all conversations of a tenant. It goes through all stores again and again until there is
+ * Deletes an entity, or all conversations of a tenant; one that a test key has asked for takes test data only, any other
+ * one both: it may be asked for by law. It goes through all stores again and again until there is
  * nothing left: what was being written while it went by is found by the next pass. A mark that is set before each pass
  * keeps requests that were accepted earlier from storing anything later.
  */
@@ -75,7 +77,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const { tenantId, shard, entityId } = subject;
     const seq = await deps.acceptanceClock.read(shard);
     const pseudonym = entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
-    await erasures.mark(tenantId, pseudonym, { seq, now: clock.now() });
+    await erasures.mark(subject, pseudonym, { seq, now: clock.now() });
     // First, or a batch would send what is ended once more.
     const lines = await conversations.batches(subject, pseudonyms);
     const ended = await requests.end(subject, seq, hands);
@@ -91,10 +93,10 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
   }
 
   return async (job, hands) => {
-    const { tenantId, entityId, reason } = job;
+    const { tenantId, mode = 'live', entityId, reason } = job;
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
-    const subject = { tenantId, shard: tenant.shard, entityId };
+    const subject = { ...overseenBy({ tenantId, mode }), shard: tenant.shard, entityId };
     let last = await pass(job, subject, true, hands);
     for (let count = 2; count <= PASSES_MAX; count += 1) {
       last = await pass(job, subject, false, hands);

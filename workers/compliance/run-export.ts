@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-import type { ComplianceSubject, ExportManifest } from '../../shared/contracts/compliance.ts';
+import type { ExportManifest } from '../../shared/contracts/compliance.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { ARCHIVE_KEPT_MS, CHUNK_BYTES } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
-import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
+import type { ExportRows, ExportSubject } from '../../shared/infra/mongo/compliance/export-rows.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { exportFiles } from './export-files.ts';
 import { JobLost } from './run-job.ts';
@@ -15,7 +15,7 @@ import { writeArchive } from './write-archive.ts';
 export interface RunExportDeps {
   jobs: Pick<ComplianceJobRepository, 'completeExport'>;
   archives: ExportArchiveRepository;
-  rowsOf: (subject: ComplianceSubject) => ExportRows;
+  rowsOf: (subject: ExportSubject) => ExportRows;
   clock: Clock;
 }
 
@@ -38,8 +38,8 @@ async function* inChunks(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 /** Writes the archive of an export into MongoDB, piece by piece. A repeated run begins anew under its own claim. */
 export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps): RunKind {
-  function archiveOf({ _id, tenantId, scope, entityId }: ComplianceJobRow, now: number) {
-    const rows = rowsOf({ tenantId, entityId });
+  function archiveOf({ _id, tenantId, mode = 'live', scope, entityId }: ComplianceJobRow, now: number) {
+    const rows = rowsOf({ tenantId, mode, entityId });
     const head = { id: _id, object: 'compliance.export.manifest', scope, tenant_id: tenantId } as const;
     return writeArchive(exportFiles(rows, scope === 'tenant'), (files): ExportManifest => {
       return { ...head, entity_id: entityId ?? null, created_at: Math.floor(now / 1000), files: [...files] };

@@ -3,6 +3,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink, RaisedEvent } from '../../shared/webhooks/event-sink.ts';
 
@@ -26,7 +27,8 @@ export class JobLost extends Error {
 }
 
 export interface RunJobDeps {
-  jobs: Pick<ComplianceJobRepository, 'claim' | 'renew' | 'fail' | 'findUntold' | 'markTold'>;
+  jobs: Pick<ComplianceJobRepository, 'claim' | 'renew' | 'release' | 'fail' | 'next' | 'findUntold' | 'markTold'>;
+  queue: Pick<ComplianceQueue, 'add'>;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
   events: Pick<EventSink, 'publish'>;
   clock: Clock;
@@ -45,12 +47,16 @@ const ATTEMPTS_MAX = 20;
 
 const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
 
-function toEvent({ _id, tenantId, kind, scope, entityId, entityHash }: ComplianceJobRow, now: number): RaisedEvent {
+function toEvent(
+  { _id, tenantId, mode = 'live', kind, scope, entityId, entityHash }: ComplianceJobRow,
+  now: number,
+): RaisedEvent {
   const about = { id: _id, scope, entity_id: entityId ?? null };
   return kind === 'export'
-    ? { tenantId, type: 'compliance.export.completed', cause: _id, data: about, now }
+    ? { tenantId, mode, type: 'compliance.export.completed', cause: _id, data: about, now }
     : {
         tenantId,
+        mode,
         type: 'compliance.deletion.completed',
         cause: _id,
         data: { ...about, entity_hash: entityHash ?? null },
@@ -58,9 +64,12 @@ function toEvent({ _id, tenantId, kind, scope, entityId, entityHash }: Complianc
       };
 }
 
-/** Runs one export or deletion, if nobody else does, and publishes its end. */
+/**
+ * Runs one export or deletion, if nobody else does, and publishes its end. Of a tenant one of each kind runs at a time, so
+ * that nobody's many keep others waiting.
+ */
 export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<void> {
-  const { jobs, kinds, events, clock, stopping, log } = deps;
+  const { jobs, queue, kinds, events, clock, stopping, log } = deps;
 
   async function withHands(job: ComplianceJobRow, run: (hands: JobHands) => Promise<void>): Promise<void> {
     const lost = new AbortController();
@@ -91,7 +100,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     const { tenantId, claim, kind } = job;
     if (error instanceof JobLost) return;
     if (stopping.aborted) {
-      await jobs.renew(job, clock.now());
+      await jobs.release(job, clock.now());
       return;
     }
     if (claim >= ATTEMPTS_MAX) {
@@ -101,7 +110,14 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     }
     log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, attempt: claim, error });
     const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (claim - 1));
-    await jobs.renew(job, clock.now() + pauseMs);
+    await jobs.release(job, clock.now() + pauseMs);
+  }
+
+  /** What waits for its turn holds no place in the queue; the sweep finds it, too, a little later. */
+  async function wakeNext(job: ComplianceJobRow): Promise<void> {
+    if (stopping.aborted) return;
+    const next = await jobs.next(job, clock.now());
+    if (next !== undefined) await queue.add(next).catch(() => undefined);
   }
 
   return async (named) => {
@@ -114,6 +130,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
       } catch (error) {
         await giveUp(job, error);
       }
+      await wakeNext(job);
     }
     const untold = await jobs.findUntold(named);
     if (untold === undefined) return;

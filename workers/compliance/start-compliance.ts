@@ -121,6 +121,7 @@ export function startCompliance(deps: ComplianceDeps): void {
   const stopping = new AbortController();
   const run = createRunJob({
     jobs,
+    queue,
     kinds: {
       export: createRunExport({
         jobs,

@@ -49,7 +49,10 @@ interface CheckOptions {
 
 export interface Moderator {
   readonly backend: ModerationBackend;
-  /** One verdict over one or several texts, each read for itself. Rejects when the backend is down or `signal` aborts. */
+  /**
+   * One verdict over one or several texts, each read for itself, as it is and with its line breaks as spaces. Rejects
+   * when the backend is down or `signal` aborts.
+   */
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
 

@@ -22,11 +22,22 @@ function piecesOf(text: string): string[] {
   return pieces;
 }
 
+const LINE_BREAKS = /\s*[\n\r\u2028\u2029]\s*/gu;
+
+/** A text as it is and, where it has several lines, with spaces in place of the breaks. */
+function readingsOf(text: string): string[] {
+  const asOneLine = text.trim().replaceAll(LINE_BREAKS, ' ');
+  return asOneLine === text.trim() ? [text] : [text, asOneLine];
+}
+
 /** Texts as the inputs of one call or several, in order; what has nothing but white space is not asked about. */
 export function toBatches(texts: readonly string[]): string[][] {
   const batches: string[][] = [];
   let units = 0;
-  for (const piece of texts.filter((text) => text.trim() !== '').flatMap(piecesOf)) {
+  for (const piece of texts
+    .filter((text) => text.trim() !== '')
+    .flatMap(readingsOf)
+    .flatMap(piecesOf)) {
     const batch = batches.at(-1);
     if (batch === undefined || batch.length >= BATCH_TEXTS || units + piece.length > BATCH_UNITS) {
       batches.push([piece]);

@@ -81,7 +81,7 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
-      await conversations.forget(tenantId, request.entityId, { requestId, attempt: ref.fence });
+      await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
     } catch (error) {
       log.error('What an interrupted request had stored could not be taken out of its entity.', {
         requestId,

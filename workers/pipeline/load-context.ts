@@ -9,13 +9,13 @@ import type { Claimed, Stage, WithEntity } from './stage.ts';
 /** Reads the entity's memory. Without an `entity_id` the request needs no database. */
 export function createLoadContext(conversations: Pick<ConversationRepository, 'find'>): Stage<Claimed, WithEntity> {
   return async (run) => {
-    const { tenantId, request } = run.envelope;
+    const { request } = run.envelope;
     if (request.entityId === undefined) {
       return { ...run, entity: undefined, history: [], submitted: request.messages };
     }
     let stored: StoredEntity | undefined;
     try {
-      stored = await conversations.find(tenantId, request.entityId);
+      stored = await conversations.find(run.envelope, request.entityId);
     } catch (cause) {
       throw new ServiceError(
         'model_unavailable',

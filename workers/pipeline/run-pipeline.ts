@@ -8,9 +8,9 @@ import type { createStoreAnswer } from './store-answer.ts';
 
 export interface Stages {
   claim: ReturnType<typeof createClaim>;
-  moderate: Stage<Claimed, Claimed>;
   loadContext: Stage<Claimed, WithEntity>;
   assemblePrompt: Stage<WithEntity, Assembled>;
+  moderate: Stage<Assembled, Assembled>;
   selectRoute: Stage<Assembled, Routed>;
   generate: Stage<Routed, Generated>;
   saveTurn: Stage<Generated, Generated>;
@@ -28,10 +28,10 @@ export type RunPipeline = (delivery: Delivery) => Promise<void>;
  */
 export function createPipeline(stages: Stages): RunPipeline {
   async function answer(claimed: Claimed): Promise<Outcome> {
-    const moderated = await whileOwned(stages.moderate, claimed);
-    const withEntity = await whileOwned(stages.loadContext, moderated);
+    const withEntity = await whileOwned(stages.loadContext, claimed);
     const assembled = await stages.assemblePrompt(withEntity);
-    const routed = await whileOwned(stages.selectRoute, assembled);
+    const moderated = await whileOwned(stages.moderate, assembled);
+    const routed = await whileOwned(stages.selectRoute, moderated);
     const generated = await stages.generate(routed);
     const { outcome } = await stages.saveTurn(generated);
     return outcome;

@@ -17,13 +17,15 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
   return async (run) => {
     const { envelope, entity, outcome, answer, ref, seq } = run;
     const { entityId } = envelope.request;
+    // Of a tenant that keeps nothing no turn is stored, either.
+    if (envelope.retentionMs === 0) return run;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
     const turn = { requestId: envelope.requestId, seq, attempt: ref.fence, messages };
     answer.isTurnSaved = true;
     try {
-      await conversations.remember(envelope.tenantId, entityId, turn, { create: !entity.known, now: clock.now() });
+      await conversations.remember(envelope, entityId, turn, { create: !entity.known, now: clock.now() });
     } catch (error) {
       // The answer is there and paid for: the caller gets it, and the operator hears that it is not remembered.
       log.error('A turn could not be stored in its entity.', {
@@ -39,8 +41,8 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
 /** Deletes the turn of a run whose end was refused: the delivery that owns the request stores its own. */
 export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'forget'> }) {
   return async ({ envelope, ref, answer }: Claimed): Promise<void> => {
-    const { tenantId, requestId, request } = envelope;
+    const { requestId, request } = envelope;
     if (request.entityId === undefined || answer.isTurnSaved !== true) return;
-    await conversations.forget(tenantId, request.entityId, { requestId, attempt: ref.fence });
+    await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
   };
 }

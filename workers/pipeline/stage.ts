@@ -3,7 +3,7 @@ import type { FinishReason, Usage } from '../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
-import type { ContextSource } from './prompt/context-instruction.ts';
+import type { ContextSource, ContextValue } from './prompt/context-instruction.ts';
 import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
 import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
@@ -123,6 +123,8 @@ export interface WithEntity extends Claimed {
 }
 
 export interface Assembled extends WithEntity {
+  /** The values of which the prompt's instruction is made. */
+  context: readonly ContextValue[];
   prompt: PromptParts;
 }
 

@@ -2,6 +2,7 @@ import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Claimed } from './stage.ts';
 
 export interface StoreAnswerDeps {
@@ -9,18 +10,19 @@ export interface StoreAnswerDeps {
   cache: Pick<AnswerCache, 'read' | 'shorten'>;
   /** How long Redis keeps an answer that MongoDB has. */
   retentionMs: number;
+  clock: Clock;
   log: Logger;
 }
 
 /**
- * Brings the answer of an ended request to MongoDB where it is to be kept for a day: one under an Idempotency-Key, or
- * asked for asynchronously. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
+ * Brings the answer of an ended request to MongoDB where it is to be kept longer than Redis keeps answers: for a day
+ * under an Idempotency-Key or asked for asynchronously, or for as long as its tenant wants. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
  */
-export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAnswerDeps) {
+export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: StoreAnswerDeps) {
   return async ({ ref, envelope, answer }: Claimed): Promise<void> => {
     const { shard, requestId } = ref;
     const { kept, acceptedAt, request } = envelope;
-    if (kept === undefined) return;
+    if (kept === undefined || kept.redisOnly === true) return;
     try {
       const ended = await cache.read(shard, requestId);
       if (ended === undefined) return;
@@ -28,9 +30,10 @@ export function createStoreAnswer({ answers, cache, retentionMs, log }: StoreAns
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
       await answers.keep({
         ...ended,
+        mode: envelope.mode,
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
-        expiresAt: acceptedAt + KEPT_MS,
+        expiresAt: kept.storedMs === undefined ? acceptedAt + KEPT_MS : clock.now() + kept.storedMs,
       });
       await cache.shorten(shard, requestId, retentionMs);
     } catch (error) {

@@ -5,6 +5,7 @@ import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
 export interface ComplianceWorkerDeps {
@@ -23,8 +24,9 @@ const STALL_CHECK_MS = 5_000;
 export function createComplianceWorker({ client, keyspace, run, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {
+  const connection = openQueueConnection(client, keyspace.compliance);
   const worker = new Worker<ComplianceJob>('compliance', async (job) => run(parseJob('compliance', job.data)), {
-    connection: client,
+    connection: connection.client,
     prefix: keyspace.compliance,
     concurrency: CONCURRENCY,
     removeOnComplete: { count: 0 },
@@ -43,5 +45,10 @@ export function createComplianceWorker({ client, keyspace, run, log }: Complianc
     const tenant = tenantId === undefined ? {} : { tenantId };
     log.warn('An export or a deletion could not be run; the sweep tries again.', { error, ...tenant });
   });
-  return { close: () => worker.close() };
+  return {
+    async close() {
+      await worker.close();
+      connection.close();
+    },
+  };
 }

@@ -8,11 +8,12 @@ import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
 export interface InferenceDeps {
-  /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection of its own beside it. */
+  /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection beside it. */
   client: RedisClient;
   keyspace: Keyspace;
   shard: number;
@@ -72,6 +73,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   let lastRequestAt = -Infinity;
   let meanMs = 0;
   let canaries = 0;
+  const connection = openQueueConnection(client, keyspace.shard(shard).tag);
 
   const worker = new Worker<ChatJob>(
     queueName,
@@ -93,7 +95,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       }
     },
     {
-      connection: client,
+      connection: connection.client,
       prefix: keyspace.shard(shard).tag,
       concurrency: deps.concurrency,
       lockDuration: timings.lockMs,
@@ -156,6 +158,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     async close() {
       clearInterval(canary);
       await worker.close();
+      connection.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { WebhookJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { ServeWebhook } from '../webhooks/serve-webhook.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
@@ -20,9 +21,10 @@ const CONCURRENCY = 64;
 
 /** Runs both queues of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
 export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
+  const connection = openQueueConnection(client, keyspace.webhooks);
   const workers = WEBHOOK_QUEUE_NAMES.map((queue) => {
     const worker = new Worker<WebhookJob>(queue, async (job) => serve(queue, parseJob(queue, job.data)), {
-      connection: client,
+      connection: connection.client,
       prefix: keyspace.webhooks,
       concurrency: CONCURRENCY,
       removeOnComplete: { count: 0 },
@@ -45,6 +47,7 @@ export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWo
   return {
     async close() {
       await Promise.all(workers.map((worker) => worker.close()));
+      connection.close();
     },
   };
 }

@@ -11,6 +11,8 @@ export interface FinishJournal {
 
 export interface FinishJournalDeps {
   requests: Pick<RequestStore, 'finish' | 'replayFinish'>;
+  /** Redis, or one master of a cluster, is away or was a moment ago. */
+  hasReconnectedRecently: () => boolean;
   clock: Clock;
   log: Logger;
 }
@@ -24,13 +26,17 @@ const KEPT_MAX = 5_000;
  * Keeps what this worker has ended in the last seconds. Redis may go away and come back without them
  * (docs/architecture/facts.md section 3), and then the request would run again, or its charge be lost.
  */
-export function createFinishJournal({ requests, clock, log }: FinishJournalDeps): FinishJournal {
+export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
+  const { requests, hasReconnectedRecently, clock, log } = deps;
   let kept: { at: number; ref: AttemptRef; sentSeq: number; ending: Ending }[] = [];
   let first = 0;
 
-  /** Nothing ends while Redis is away, so what is left at the reconnect is of the last seconds before. */
+  /**
+   * What is left at the return is of the last seconds before. On a cluster requests go on ending on the other masters
+   * while one is away, so nothing is dropped for its age meanwhile.
+   */
   function dropOlder(now: number): void {
-    const oldest = now - KEPT_MS;
+    const oldest = hasReconnectedRecently() ? -Infinity : now - KEPT_MS;
     while (first < kept.length && (kept.length - first > KEPT_MAX || (kept[first]?.at ?? now) < oldest)) first += 1;
     if (first * 2 < kept.length) return;
     kept = kept.slice(first);

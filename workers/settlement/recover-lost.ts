@@ -26,7 +26,7 @@ const LOOK_AGAIN_MS = 10_000;
 function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLostDeps) {
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
-      const intent = await intents.find(tenantId, requestId, clock.now());
+      const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
       if (intent === undefined) return;
       const recovery = await recover(intent);
       if (recovery.kind === 'ended') await intents.forget([requestId]);

@@ -2,6 +2,7 @@ import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts
 import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { KeyRow } from '../../shared/infra/mongo/tenants/key-repository.ts';
+import { overseersOf } from '../../shared/contracts/space.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -19,10 +20,11 @@ const EVERY_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** A key whose end has been moved is announced again. */
-function toEvent({ _id, tenantId, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): RaisedEvent {
+function toEvent({ _id, tenantId, mode, name, expiresAt }: KeyRow & { expiresAt: number }, now: number): RaisedEvent {
   const days = expiresAt - now <= DAY_MS ? 1 : 7;
   return {
     tenantId,
+    mode: overseersOf(mode),
     type: 'key.expiring',
     cause: `${_id}:${expiresAt}:${days}`,
     data: { key_id: _id, name, expires_at: Math.floor(expiresAt / 1000), days_left: days },

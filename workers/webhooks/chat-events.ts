@@ -44,7 +44,7 @@ function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Describe
 
 /** A cancelled request has neither been completed nor failed; a failure has its notice. */
 function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
-  const { tenantId, requestId: cause, finishReason, costMicro } = record;
+  const { tenantId, mode, requestId: cause, finishReason, costMicro } = record;
   if (finishReason === 'cancelled' || finishReason === 'error') return [];
   const data = {
     ...describe(record),
@@ -52,19 +52,19 @@ function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
     usage: toUsage(record),
     credits: toCredits(costMicro),
   };
-  return [{ tenantId, type: 'chat.completed', cause, data, now }];
+  return [{ tenantId, mode, type: 'chat.completed', cause, data, now }];
 }
 
 function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
-  const { tenantId, requestId: cause, finishReason, usage, errorCode, flagged, finishedAt: now } = notice;
+  const { tenantId, mode, requestId: cause, finishReason, usage, errorCode, flagged, finishedAt: now } = notice;
   const about = describe(notice);
   const found: RaisedEvent[] = [];
   if (finishReason === 'error') {
     const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: errorCode };
-    found.push({ tenantId, type: 'chat.failed', cause, data, now });
+    found.push({ tenantId, mode, type: 'chat.failed', cause, data, now });
   }
   if (flagged !== undefined) {
-    found.push({ tenantId, type: 'moderation.flagged', cause, data: { ...about, ...flagged }, now });
+    found.push({ tenantId, mode, type: 'moderation.flagged', cause, data: { ...about, ...flagged }, now });
   }
   return found;
 }
@@ -80,8 +80,8 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
 
   /** An entity that was erased since the request was accepted goes by its pseudonym. */
   async function pseudonymize(notice: FinishedNotice): Promise<FinishedNotice> {
-    const { tenantId, entityId, seq } = notice;
-    return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(tenantId, entityId, seq) };
+    const { entityId, seq } = notice;
+    return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(notice, entityId, seq) };
   }
 
   /** Nothing that waits behind an event may wait for one that can never be published. */

@@ -56,12 +56,15 @@ function toAttempt({ status, error }: WebhookReply, at: number, now: number): De
 export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   const { webhooks, deliveries, client, cipher, events, announce, random, clock, telemetry, log } = deps;
 
-  /** Undefined: they were encrypted with another CREDENTIALS_KEY. */
-  function readSecrets(encrypted: readonly string[]): string[] | undefined {
+  /** Undefined: they were encrypted with a key that this worker does not have. */
+  function readSecrets(webhookId: string, encrypted: readonly string[]): string[] | undefined {
     try {
-      return encrypted.map((one) => cipher.decrypt(one));
+      return encrypted.map((one) => cipher.decrypt(one, `webhooks/${webhookId}`));
     } catch (error) {
-      log.error('The secret of a webhook cannot be decrypted; is CREDENTIALS_KEY another one?', { error });
+      log.error(
+        'The secret of a webhook cannot be decrypted; is its key missing in CREDENTIALS_KEY and CREDENTIALS_KEYS?',
+        { error },
+      );
       return undefined;
     }
   }
@@ -71,7 +74,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     if (event === undefined) return { error: 'The event is older than 30 days and no longer kept.' };
     const now = clock.now();
     const previous = (webhook.previousSecrets ?? []).filter(({ expiresAt }) => expiresAt > now);
-    const secrets = readSecrets([webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
+    const secrets = readSecrets(webhook._id, [webhook.encryptedSecret, ...previous.map(({ encrypted }) => encrypted)]);
     if (secrets === undefined) return { error: 'The secret of this webhook cannot be read; rotate it.' };
     const headers = {
       'content-type': 'application/json',
@@ -81,26 +84,31 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     return client.send(webhook.url, headers, event.bodyJson);
   }
 
-  async function disable({ _id, tenantId, url }: WebhookRow, reason: 'gone' | 'failing', now: number): Promise<void> {
+  async function disable(
+    { _id, tenantId, mode = 'live', url }: WebhookRow,
+    reason: 'gone' | 'failing',
+    now: number,
+  ): Promise<void> {
     if (!(await webhooks.disable(tenantId, _id, reason))) return;
     await announce(tenantId);
     await deliveries.giveUp(tenantId, _id);
     log.warn('A webhook was disabled.', { tenantId, reason });
     const data = { webhook_id: _id, url, reason };
-    await events.tryPublish([{ tenantId, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
+    await events.tryPublish([{ tenantId, mode, type: 'webhook.disabled', cause: `${_id}:${now}`, data, now }]);
   }
 
   /** What the webhook's row says of its receiver after an attempt. */
   async function noteHealth(webhook: WebhookRow, attempt: DeliveryAttempt & { ok: boolean }, now: number) {
-    const { _id, tenantId } = webhook;
+    const { _id, tenantId, mode = 'live' } = webhook;
+    const space = { tenantId, mode };
     const slow = attempt.durationMs > SLOW_MS;
     if (attempt.ok) {
       const changes: WebhookChanges = { failingSince: null, failures: null, slow: slow ? true : null };
-      if (isSlow(webhook) || slow) await webhooks.change(tenantId, _id, changes);
+      if (isSlow(webhook) || slow) await webhooks.change(space, _id, changes);
       return;
     }
     const failing = { failingSince: webhook.failingSince ?? attempt.at, failures: (webhook.failures ?? 0) + 1 };
-    await webhooks.change(tenantId, _id, failing);
+    await webhooks.change(space, _id, failing);
     if (attempt.status === GONE) await disable(webhook, 'gone', now);
     else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
   }
@@ -128,7 +136,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
   }
 
   return async (tenantId, webhookId) => {
-    const webhook = await webhooks.find(tenantId, webhookId);
+    const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
     if (webhook?.status !== 'active') {
       // What an event brought in the moment in which it was disabled or deleted.
       await deliveries.giveUp(tenantId, webhookId);

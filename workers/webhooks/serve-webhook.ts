@@ -46,7 +46,7 @@ export function createServeWebhook({ webhooks, queue, deliverNext, clock, stoppi
     const { tenantId, webhookId } = job;
     const places = taken[name];
     const own = places.get(tenantId) ?? 0;
-    const webhook = await webhooks.find(tenantId, webhookId);
+    const webhook = await webhooks.find({ tenantId, mode: 'any' }, webhookId);
     const isElsewhere = own >= PLACES_PER_TENANT || (webhook !== undefined && isSlow(webhook));
     if (name === 'webhooks' && isElsewhere) {
       await queue.add('webhooks-slow', { tenantId, webhookId });

@@ -63,7 +63,7 @@ const listTenantKeys = defineAdminEndpoint({
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(KEY_EXAMPLE) } },
   async handle({ params, query }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
-    const rows = await deps.keys.list(tenant._id, query);
+    const rows = await deps.keys.list({ tenantId: tenant._id, mode: 'any' }, query);
     const now = deps.clock.now();
     return ok(toListPage(rows, query.limit, (row) => toKeyResource(row, tenant, now)));
   },
@@ -78,7 +78,7 @@ const getTenantKey = defineAdminEndpoint({
   examples: { one: { status: 200, answer: KEY_EXAMPLE } },
   async handle({ params }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
-    const key = foundKey(await deps.keys.find(tenant._id, params.keyId));
+    const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
     return ok(toKeyResource(key, tenant, deps.clock.now()));
   },
 });
@@ -93,9 +93,9 @@ const revokeTenantKey = defineAdminEndpoint({
   examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
   async handle({ params, actorIn }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
-    const key = foundKey(await deps.keys.find(tenant._id, params.keyId));
+    const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
     await deps.accessFlags.blockAround(tenant.shard, key._id, () => deps.keys.revoke(tenant._id, key._id));
-    await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id);
+    await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id, { mode: key.mode });
     return ok(revokedKey(key._id));
   },
 });

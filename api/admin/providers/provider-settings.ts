@@ -5,6 +5,7 @@ import type { BreakerSettings } from '../../../shared/domain/routing/breaker.ts'
 import { PROVIDER_KINDS } from '../../../shared/domain/routing/routing.ts';
 import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { isPrivateHost } from '../../../shared/infra/http/public-address.ts';
 import type {
   ProviderRepository,
   ProviderRow,
@@ -110,8 +111,20 @@ function toBreakerSettings(body: BreakerBody = {}): BreakerSettings {
   };
 }
 
-/** Throws `invalid_request`. */
-export function toProviderSettings(body: ProviderBody): ProviderSettings {
+/** A key and every conversation would cross the Internet in clear. */
+function assertSafeTransport(baseUrl: string): void {
+  const { protocol, hostname } = new URL(baseUrl);
+  if (protocol === 'https:' || isPrivateHost(hostname)) return;
+  throw new ServiceError(
+    'invalid_request',
+    '`base_url` must be an https URL, because its host is not on a private network; PROVIDER_ALLOW_HTTP=true allows http.',
+    { param: 'base_url' },
+  );
+}
+
+/** Throws `invalid_request`. `allowHttp`: to any host. */
+export function toProviderSettings(body: ProviderBody, { allowHttp }: { allowHttp: boolean }): ProviderSettings {
+  if (!allowHttp) assertSafeTransport(body.base_url);
   return {
     kind: body.kind,
     baseUrl: body.base_url.replace(/\/+$/, ''),

@@ -23,6 +23,8 @@ import {
 
 export interface ProvidersDeps {
   providers: ProviderRepository;
+  /** `PROVIDER_ALLOW_HTTP`. */
+  providerRules: { allowHttp: boolean };
   tiers: Pick<TierRepository, 'usersOf'>;
   breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
   clock: Clock;
@@ -64,7 +66,8 @@ const putProvider = defineAdminEndpoint({
   path: '/providers/:provider',
   tag: 'Routing',
   summary: 'Create or replace a provider',
-  description: 'Without `api_key` a provider keeps its key; null removes it.',
+  description:
+    'Without `api_key` a provider keeps its key; null removes it. Where `kind` or the origin of `base_url` changes, `api_key` must be given again, or as null. Plain http is for private hosts.',
   body: jsonBody('ProviderSettings', providerBodySchema),
   answers: {
     200: json('The replaced provider.', providerSchema),
@@ -80,7 +83,7 @@ const putProvider = defineAdminEndpoint({
   async handle({ params, body }, deps: ProvidersDeps) {
     const { provider: name } = params;
     assertProviderName(name);
-    const put = await deps.providers.put(name, toProviderSettings(body), deps.clock.now());
+    const put = await deps.providers.put(name, toProviderSettings(body, deps.providerRules), deps.clock.now());
     const resource = toProviderResource(put.provider, await statesOf(deps));
     return put.created ? created(resource) : ok(resource);
   },

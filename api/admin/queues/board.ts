@@ -4,6 +4,7 @@ import { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
@@ -61,7 +62,7 @@ export function createQueuesBoard(queues: readonly BullQueue[]): Router {
   createBullBoard({
     queues: queues.map((queue) => new RedactedQueue(queue)),
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Parley queues' } },
+    options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
   });
   // The adapter declares `any`; it is the Express app it made.
   const board = serverAdapter.getRouter() as Express;

@@ -5,8 +5,20 @@ import { pageOf, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { QueueStatistics } from '../../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { constant, integer, named, number, object, oneOf, pageSchema, text } from '../../contract/json-schema.ts';
+import {
+  constant,
+  id,
+  integer,
+  listOf,
+  named,
+  number,
+  object,
+  oneOf,
+  pageSchema,
+  text,
+} from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
+import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 
 /** A BullMQ queue, named without importing bullmq, whose door is shared/infra/queue. */
@@ -29,18 +41,23 @@ const fields = {
   lane: oneOf(QUEUE_NAMES),
   shard: integer(undefined, 0),
   waiting: integer(undefined, 0),
+  waiting_by_tenant: listOf(
+    object({ tenant_id: id('ten'), waiting: integer(undefined, 1) }),
+    'The ten tenants with most requests in line; from a sample where more than 2,000 wait.',
+  ),
   active: integer(undefined, 0),
   delayed: integer(undefined, 0),
   failed: integer(undefined, 0),
-  oldest_age_seconds: integer('The age of the oldest waiting job.', 0),
+  oldest_age_seconds: integer('The age of the oldest of the jobs that are next.', 0),
   drain_rate_per_second: number('Jobs that leave the queue a second.'),
 };
 
 async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now: number) {
   const shard = shardOfQueue(queue);
-  const [counts, [oldest], drainRate] = await Promise.all([
+  const [counts, next, largest, drainRate] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
-    queue.getJobs(['waiting'], 0, 0, true),
+    queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
+    queueStatistics.largestWaiting(shard, queue.name),
     queueStatistics.drainRatePerSecond(shard, queue.name, now),
   ]);
   return {
@@ -49,12 +66,18 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
     lane: queue.name,
     shard,
     waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
+    waiting_by_tenant: largest.map(({ tenantId, waiting }) => ({ tenant_id: tenantId, waiting })),
     active: counts['active'] ?? 0,
     delayed: counts['delayed'] ?? 0,
     failed: counts['failed'] ?? 0,
-    oldest_age_seconds: oldest === undefined ? 0 : Math.max(0, Math.floor((now - oldest.timestamp) / 1000)),
+    oldest_age_seconds: Math.max(0, ...next.map(({ timestamp }) => Math.floor((now - timestamp) / 1000))),
     drain_rate_per_second: drainRate,
   } satisfies FieldsOf<typeof fields>;
+}
+
+/** The figures of every queue, for the administration and for metrics. */
+export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps) {
+  return Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
 }
 
 const EXAMPLE = {
@@ -63,6 +86,10 @@ const EXAMPLE = {
   lane: QUEUE_NAMES[0],
   shard: 0,
   waiting: 12,
+  waiting_by_tenant: [
+    { tenant_id: PATH_PARAMETERS.tenantId.example, waiting: 11 },
+    { tenant_id: `${PATH_PARAMETERS.tenantId.example.slice(0, -1)}2`, waiting: 1 },
+  ],
   active: 40,
   delayed: 0,
   failed: 0,
@@ -80,8 +107,8 @@ export const queuesEndpoints = {
     query: listQuery,
     answers: { 200: json('A page of queues.', named('QueueList', pageSchema(named('Queue', object(fields))))) },
     examples: { all: { query: { order: 'asc' }, status: 200, answer: exampleList(EXAMPLE) } },
-    async handle({ query }, { queues, queueStatistics, clock }: QueuesDeps) {
-      const all = await Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
+    async handle({ query }, deps: QueuesDeps) {
+      const all = await readQueues(deps);
       const page = pageOf(all, query, ({ id }) => id);
       return ok(toListPage(page, query.limit, (queue) => queue));
     },

@@ -2,17 +2,35 @@ import express, { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { AdminSessions } from '../../http/admin-session.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import type { AdminAuthentication } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { AdminAudit } from '../audit-log/admin-audit.ts';
 import { BOARD_PATH } from '../queues/board.ts';
+
+const SIGN_OUT_PATH = '/admin/sign-out';
 
 /** The sign-in form: plain HTML, no script, nothing from elsewhere. */
 const SIGN_IN_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-function renderSignIn({ refused }: { refused: boolean }): string {
-  const notice = refused ? '<p role="alert">This is not the administrator token.</p>' : '';
+interface SignInPage {
+  /** What went wrong, for the person at the form. */
+  notice?: string | undefined;
+  /** The name of the token that the browser has signed in with, which has no character that HTML would read. */
+  signedInAs?: string | undefined;
+}
+
+function renderSignIn({ notice, signedInAs }: SignInPage): string {
+  const alert = notice === undefined ? '' : `<p role="alert">${notice}</p>`;
+  const session =
+    signedInAs === undefined
+      ? ''
+      : `<p>You are signed in with the token <b>${signedInAs}</b>.</p>
+<form method="post" action="${SIGN_OUT_PATH}"><button type="submit">Sign out</button></form>
+`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -27,8 +45,8 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 </head>
 <body>
 <h1>Parley administration</h1>
-${notice}<form method="post" action="/admin/sign-in">
-<label for="token">Administrator token (ADMIN_TOKEN)</label>
+${session}${alert}<form method="post" action="${SIGN_IN_PATH}">
+<label for="token">Administrator token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button type="submit">Sign in</button>
 </form>
@@ -40,12 +58,8 @@ ${notice}<form method="post" action="/admin/sign-in">
 /** The form has one short field, and anyone can send it. */
 const FORM_BYTES_MAX = 4_096;
 
-function sendForm(res: Response, status: number): void {
-  res
-    .status(status)
-    .setHeader('Content-Security-Policy', SIGN_IN_POLICY)
-    .type('html')
-    .send(renderSignIn({ refused: status !== 200 }));
+function sendForm(res: Response, status: number, page: SignInPage): void {
+  res.status(status).setHeader('Content-Security-Policy', SIGN_IN_POLICY).type('html').send(renderSignIn(page));
 }
 
 function tokenIn(body: unknown): string {
@@ -67,22 +81,50 @@ function readForm(): RequestHandler {
   };
 }
 
-/** `/admin/sign-in`: turns the token into a session for the pages. */
-export function createAdminSignInRoute({ isToken, startSession }: AdminAuthentication): Router {
+export interface SignInDeps {
+  findToken: AdminAuthentication['findToken'];
+  sessions: AdminSessions;
+  audit: Pick<AdminAudit, 'note'>;
+}
+
+/** `/admin/sign-in` turns the token into a session for the pages, and `/admin/sign-out` ends it. */
+export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDeps): Router {
   const router = Router();
   router
     .route(SIGN_IN_PATH)
-    .get((_req, res) => {
-      sendForm(res, 200);
+    .get(async (req, res) => {
+      const token = await sessions.find(req);
+      sendForm(res, 200, { signedInAs: token?.name });
     })
-    .post(readForm(), (req, res) => {
-      if (!isToken(tokenIn(req.body))) {
-        sendForm(res, 401);
-        return;
+    .post(readForm(), async (req, res) => {
+      const token = await findToken(req, res, tokenIn(req.body)).catch((error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;
+        throw error;
+      });
+      if (token instanceof ServiceError) {
+        res.setHeader('Retry-After', token.retryAfterSeconds ?? 1);
+        sendForm(res, 429, { notice: 'Too many wrong tokens came from this address; try again in a minute.' });
+      } else if (token === undefined) {
+        sendForm(res, 401, { notice: 'This is not the token of an administrator.' });
+      } else {
+        contextOf(res).administrator = token;
+        sessions.start(req, res, token);
+        await audit.note(req, res, 'sign_in');
+        res.redirect(303, BOARD_PATH);
       }
-      startSession(req, res);
-      res.redirect(303, BOARD_PATH);
     })
     .all(methodNotAllowed('GET', 'POST'));
+  router
+    .route(SIGN_OUT_PATH)
+    .post(async (req, res) => {
+      const token = await sessions.find(req);
+      await sessions.end(req, res);
+      if (token !== undefined) {
+        contextOf(res).administrator = token;
+        await audit.note(req, res, 'sign_out');
+      }
+      res.redirect(303, SIGN_IN_PATH);
+    })
+    .all(methodNotAllowed('POST'));
   return router;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
+import { ceilingsOf, DEFAULT_LIMITS, DEFAULT_WEIGHT } from '../../../shared/domain/limits/defaults.ts';
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
 import type {
@@ -26,7 +26,7 @@ export interface CreateTenantDeps {
 
 export interface NewTenant {
   name: string;
-  /** Settings that are undefined or null take the defaults. */
+  /** Settings that are undefined or null take the defaults; null is none for ceilings. */
   settings: TenantChanges;
   /** Granted at once. */
   credits: number;
@@ -54,7 +54,9 @@ export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, no
     defaultModel: 'mobius',
     monthlyTokenBudget: null,
     onDisconnect: 'cancel',
+    weight: DEFAULT_WEIGHT,
     ...givenOf(tenant.settings),
+    ...ceilingsOf(tenant.settings),
     _id: tenantId,
     name: tenant.name,
     status: 'active',

@@ -15,6 +15,11 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TOKENS_PER_MONTH_MAX = 1_000_000_000_000_000;
+const REQUESTS_PER_MINUTE_MAX = 1_000_000_000;
+const TOKENS_PER_MINUTE_MAX = 1_000_000_000_000;
+const IN_FLIGHT_MAX = 1_000_000;
+const WEIGHT_MAX = 100;
+const RETENTION_SECONDS_MAX = 30 * 86_400;
 
 /** Categories with a threshold become field names in MongoDB, which takes no NUL, dot or dollar sign there. */
 const checkCategories: Joi.CustomValidator<ModerationSettings> = (value, helpers) =>
@@ -32,6 +37,18 @@ const settings = {
   daily_requests: requestsPerDaySchema.description('Requests of a key in any 24 hours; 0 means unlimited.'),
   chat_rpm: requestsPerMinuteSchema.description('Complete chat requests per minute.'),
   stream_rpm: requestsPerMinuteSchema.description('Streamed chat requests per minute.'),
+  tenant_rpm: countSchema(1, REQUESTS_PER_MINUTE_MAX)
+    .allow(null)
+    .description('Chat requests per minute of all keys together; null: no ceiling.'),
+  tenant_tpm: countSchema(1, TOKENS_PER_MINUTE_MAX)
+    .allow(null)
+    .description('Tokens per minute of all keys together; null: no ceiling.'),
+  max_in_flight: countSchema(1, IN_FLIGHT_MAX)
+    .allow(null)
+    .description('Chat requests of all keys together that have not ended; null: no ceiling.'),
+  weight: countSchema(1, WEIGHT_MAX).description(
+    'Share of the workers while requests wait, in proportion to the weights of the other tenants.',
+  ),
   monthly_token_budget: countSchema(1, TOKENS_PER_MONTH_MAX)
     .allow(null)
     .description('Tokens a calendar month; null: no budget.'),
@@ -40,6 +57,11 @@ const settings = {
   on_disconnect: Joi.string()
     .valid('cancel', 'finish')
     .description('What happens to a request whose caller disconnects.'),
+  retention_seconds: countSchema(0, RETENTION_SECONDS_MAX)
+    .allow(null)
+    .description(
+      'How long answers stay after their end, in seconds; 0 keeps nothing of a conversation; null: the settings of the service.',
+    ),
   moderation: moderationSettingsSchema
     .custom(checkCategories)
     .meta({
@@ -59,10 +81,15 @@ export interface TenantSettingsBody {
   daily_requests?: number;
   chat_rpm?: number;
   stream_rpm?: number;
+  tenant_rpm?: number | null;
+  tenant_tpm?: number | null;
+  max_in_flight?: number | null;
+  weight?: number;
   monthly_token_budget?: number | null;
   subject?: string | null;
   grade?: string | null;
   on_disconnect?: 'cancel' | 'finish';
+  retention_seconds?: number | null;
   moderation?: ModerationSettings | null;
   test_daily_tokens?: number;
 }
@@ -89,10 +116,15 @@ export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' |
     dailyRequests: body.daily_requests,
     chatRpm: body.chat_rpm,
     streamRpm: body.stream_rpm,
+    tenantRpm: body.tenant_rpm,
+    tenantTpm: body.tenant_tpm,
+    maxInFlight: body.max_in_flight,
+    weight: body.weight,
     monthlyTokenBudget: body.monthly_token_budget,
     subject: body.subject,
     grade: body.grade,
     onDisconnect: body.on_disconnect,
+    retentionSeconds: body.retention_seconds,
     moderation: body.moderation,
     testDailyTokens: body.test_daily_tokens,
     status: body.status,

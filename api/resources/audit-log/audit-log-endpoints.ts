@@ -1,7 +1,9 @@
+import { KEY_MODES } from '../../../shared/contracts/space.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { overseenBy } from '../../../shared/contracts/space.ts';
 import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
-import { constant, named, object, pageSchema, text, time, toSeconds } from '../../contract/json-schema.ts';
+import { constant, named, object, oneOf, pageSchema, text, time, toSeconds } from '../../contract/json-schema.ts';
 import type { FieldsOf } from '../../contract/json-schema.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
@@ -15,6 +17,7 @@ const fields = {
   object: constant('audit_log.entry'),
   created_at: time('Time of the event'),
   actor: text('The id of the API key, `administrator`, or `payment`.'),
+  mode: oneOf(KEY_MODES, '`test`: a test key did it.'),
   action: text('What was done: `key.revoked`.'),
   target: text('The id of the resource.'),
   request_id: text('The request that did it.'),
@@ -27,6 +30,7 @@ function toEntry(row: AuditRow) {
     object: 'audit_log.entry',
     created_at: toSeconds(row.createdAt),
     actor: row.actor,
+    mode: row.mode ?? 'live',
     action: row.action,
     target: row.target,
     request_id: row.requestId,
@@ -39,6 +43,7 @@ const EXAMPLE: ReturnType<typeof toEntry> = {
   object: 'audit_log.entry',
   created_at: 1_795_255_200,
   actor: PATH_PARAMETERS.keyId.example,
+  mode: 'live',
   action: 'key.rotated',
   target: PATH_PARAMETERS.keyId.example,
   request_id: PATH_PARAMETERS.requestId.example,
@@ -51,14 +56,15 @@ const listAuditLog = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'List audit events',
-  description: 'On keys, entities, credits, webhooks and the tenant. An entry is never changed or deleted.',
+  description:
+    'On keys, entities, credits, webhooks and the tenant. An entry is never changed or deleted. A live key sees what all keys have done, a test key what test keys have.',
   query: listQuery,
   answers: {
     200: json('A page of entries.', named('AuditLogList', pageSchema(named('AuditLogEntry', object(fields))))),
   },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(EXAMPLE) } },
   async handle({ principal, query }, { audit }: AuditLogDeps) {
-    return ok(toListPage(await audit.list(principal.tenantId, query), query.limit, toEntry));
+    return ok(toListPage(await audit.list(overseenBy(principal), query), query.limit, toEntry));
   },
 });
 

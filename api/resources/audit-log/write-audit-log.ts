@@ -2,6 +2,7 @@ import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { AuditRepository } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { derivedId } from '../../../shared/lifecycle/ids.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import { HAPPENS_ONCE } from '../../tenant-events.ts';
 import type { TenantEventListener } from '../../tenant-events.ts';
 
@@ -18,11 +19,12 @@ export interface WriteAuditLogDeps {
 export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): TenantEventListener {
   return async ({ type: action, by, target, details }) => {
     const { tenantId, id: actor, requestId } = by;
+    const space = spaceFields(by);
     try {
       await audit.append({
         // An event that happens once has a derived id, so a second entry of it is not written.
         ...(HAPPENS_ONCE.has(action) ? { _id: derivedId('aud', tenantId, action, target) } : {}),
-        tenantId,
+        ...space,
         createdAt: clock.now(),
         actor,
         action,

@@ -105,7 +105,7 @@ export const getBatchResults = defineEndpoint({
     { res, principal, params },
     { batches, relayTimes }: { batches: Pick<BatchRepository, 'find' | 'results'>; relayTimes: RelayTimes },
   ) {
-    const batch = found(await batches.find(principal.tenantId, params.batchId), 'batchId');
+    const batch = found(await batches.find(principal, params.batchId), 'batchId');
     await sendResults(res, batch, { batches, drainMs: relayTimes.drainMs ?? DRAIN_MS });
     return SENT;
   },

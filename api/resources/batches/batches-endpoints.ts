@@ -34,16 +34,22 @@ const ITEMS = [
   { custom_id: 'sum', body: { messages: [{ role: 'user', content: 'What is 2 + 3?' }], max_tokens: 50 } },
 ];
 const LINES = ITEMS.map((item) => `${JSON.stringify(item)}\n`).join('');
-const ACCEPTED = { ...BATCH_EXAMPLE, request_counts: { total: 2, completed: 0, failed: 0 }, started_at: null };
+const ACCEPTED = {
+  ...BATCH_EXAMPLE,
+  request_counts: { total: 2, completed: 0, failed: 0 },
+  started_at: null,
+  estimated_completion_at: null,
+};
 const MEBIBYTES_MAX = BATCH_LIMITS.bytesMax / 1024 / 1024;
 
 const createBatch = defineEndpoint({
   method: 'POST',
   path: '/batches',
   scopes: ['chat'],
+  perMinute: BATCH_LIMITS.perMinute,
   tag: 'Batches',
   summary: 'Create a batch',
-  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; only what concerns the batch as a whole refuses it.`,
+  description: `As JSON, or as NDJSON with one request a line; at most ${MEBIBYTES_MAX} MiB. Each is a request of \`POST /chat\` with its own id and charge. An invalid request has an error as its result; the batch is refused only for what concerns it as a whole, or where no request is valid. A key may create ${BATCH_LIMITS.perMinute} batches a minute.`,
   body: {
     kind: 'batch',
     name: 'NewBatch',
@@ -68,10 +74,10 @@ const createBatch = defineEndpoint({
       answer: { ...ACCEPTED, metadata: null },
     },
   },
-  async handle({ res, actor }, { events }: BatchesDeps) {
+  async handle({ res, actor }, { events, clock }: BatchesDeps) {
     const row = await startReceived(res);
     await events.emit(actor, 'batch.created', row._id, { requests: row.total });
-    return accepted(toBatchResource(row), `/platform/v1/batches/${row._id}`);
+    return accepted(toBatchResource(row, clock.now()), `/platform/v1/batches/${row._id}`);
   },
 });
 
@@ -84,8 +90,9 @@ const listBatches = defineEndpoint({
   query: listQuery,
   answers: { 200: json('A page of batches.', batchListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(BATCH_EXAMPLE) } },
-  async handle({ principal, query }, { batches }: BatchesDeps) {
-    return ok(toListPage(await batches.list(principal.tenantId, query), query.limit, toBatchResource));
+  async handle({ principal, query }, { batches, clock }: BatchesDeps) {
+    const rows = await batches.list(principal, query);
+    return ok(toListPage(rows, query.limit, (row) => toBatchResource(row, clock.now())));
   },
 });
 
@@ -97,8 +104,9 @@ const getBatch = defineEndpoint({
   summary: 'Retrieve a batch',
   answers: { 200: json('The batch.', batchSchema) },
   examples: { one: { status: 200, answer: BATCH_EXAMPLE } },
-  async handle({ principal, params }, { batches }: BatchesDeps) {
-    return ok(toBatchResource(found(await batches.find(principal.tenantId, params.batchId), 'batchId')));
+  async handle({ principal, params }, { batches, clock }: BatchesDeps) {
+    const row = found(await batches.find(principal, params.batchId), 'batchId');
+    return ok(toBatchResource(row, clock.now()));
   },
 });
 
@@ -113,14 +121,19 @@ const cancelBatch = defineEndpoint({
   examples: {
     running: {
       status: 200,
-      answer: { ...BATCH_EXAMPLE, status: 'cancelling', cancelled_at: 1_795_255_260 },
+      answer: {
+        ...BATCH_EXAMPLE,
+        status: 'cancelling',
+        estimated_completion_at: null,
+        cancelled_at: 1_795_255_260,
+      },
     },
   },
   async handle({ principal, params, actor }, { batches, events, clock }: BatchesDeps) {
     const { batchId } = params;
-    const cancelled = found(await batches.cancel(principal.tenantId, batchId, clock.now()), 'batchId');
+    const cancelled = found(await batches.cancel(principal, batchId, clock.now()), 'batchId');
     if (cancelled.isChanged) await events.emit(actor, 'batch.cancelled', batchId);
-    return ok(toBatchResource(cancelled.batch));
+    return ok(toBatchResource(cancelled.batch, clock.now()));
   },
 });
 

@@ -61,6 +61,7 @@ const fields = {
   mode: oneOf(['live', 'test']),
   started_at: nullable(time('Time at which the first request was sent')),
   expires_at: nullable(time('Time from which no request is sent any more')),
+  estimated_completion_at: nullable(time('Time at which the last request may end, at the pace so far')),
   cancelled_at: nullable(time('Time of the cancellation')),
   completed_at: nullable(time('Time at which the last request ended')),
 };
@@ -72,7 +73,14 @@ function statusOf({ status, cancelledAt }: BatchRow): BatchRow['status'] {
   return status === 'validating' && cancelledAt !== undefined ? 'cancelling' : status;
 }
 
-export function toBatchResource(row: BatchRow) {
+/** At the pace so far; null before the first request has ended and after the last one. */
+function estimatedEnd({ status, startedAt, total, completed, failed, expiresAt }: BatchRow, now: number) {
+  const ended = completed + failed;
+  if (status !== 'in_progress' || startedAt === undefined || ended === 0 || now <= startedAt) return undefined;
+  return Math.min(expiresAt, startedAt + ((now - startedAt) * total) / ended);
+}
+
+export function toBatchResource(row: BatchRow, now: number) {
   return {
     id: row._id,
     object: 'batch',
@@ -85,6 +93,7 @@ export function toBatchResource(row: BatchRow) {
     mode: row.mode,
     started_at: toSecondsOrNull(row.startedAt),
     expires_at: toSeconds(row.expiresAt),
+    estimated_completion_at: toSecondsOrNull(estimatedEnd(row, now)),
     cancelled_at: toSecondsOrNull(row.cancelledAt),
     completed_at: toSecondsOrNull(row.endedAt),
   } satisfies FieldsOf<typeof fields>;
@@ -102,6 +111,7 @@ export const BATCH_EXAMPLE: ReturnType<typeof toBatchResource> = {
   mode: 'live',
   started_at: 1_795_255_201,
   expires_at: 1_795_341_600,
+  estimated_completion_at: 1_795_255_203,
   cancelled_at: null,
   completed_at: null,
 };

@@ -25,6 +25,8 @@ export interface Splitter {
   end(): Iterable<Piece>;
   /** The batch's own, as it came, once the body is over; undefined: it has none. */
   metadata(): Buffer | undefined;
+  /** Bytes of what has begun to arrive. */
+  heldBytes(): number;
 }
 
 /** Bytes that arrive in parts; those of a text above its limit are let go. */
@@ -32,6 +34,7 @@ export interface PartialText {
   add(part: Buffer): void;
   /** Undefined: it is longer than the limit. Begins the next text. */
   take(): Buffer | undefined;
+  heldBytes(): number;
 }
 
 export function createPartialText(limitBytes: number): PartialText {
@@ -48,6 +51,7 @@ export function createPartialText(limitBytes: number): PartialText {
       bytes = 0;
       return text;
     },
+    heldBytes: () => blocks.length,
   };
 }
 

@@ -7,8 +7,9 @@ import Joi from 'joi';
 import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { metadataSchema } from '../../../shared/contracts/chat-request.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { decodeBody } from '../../http/decode-body.ts';
+import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { mediaTypeOf } from '../../http/read-json-body.ts';
 import type { Piece, Place, Splitter } from './line-buffer.ts';
@@ -64,13 +65,30 @@ function parseMetadata(text: Buffer | undefined): string | undefined {
   return JSON.stringify(parsed.value);
 }
 
+/** A batch of which nothing would run is refused with what is wrong with its first request. */
+function noneIsValid({ place, error }: { place: Place; error: ErrorDetail }): ServiceError {
+  const fault = error.message.startsWith(place.name) ? error.message : `${place.name}: ${error.message}`;
+  const inItem = error.param === place.param ? undefined : error.param;
+  const param = [place.param, inItem].filter((part) => part !== undefined).join('.');
+  return new ServiceError(
+    'invalid_request',
+    `No request of the batch is valid. ${fault}`,
+    param === '' ? {} : { param },
+  );
+}
+
 /** What holds for all requests together. */
 function createRules() {
   const places = new Map<string, Place>();
   let count = 0;
+  let valid = 0;
+  let firstFault: { place: Place; error: ErrorDetail } | undefined;
   return {
-    note({ place }: Piece, { customId }: BatchLine): void {
+    note({ place }: Piece, line: BatchLine): void {
+      const { customId } = line;
       count += 1;
+      if (!('error' in line)) valid += 1;
+      else firstFault ??= { place, error: line.error };
       if (count > BATCH_LIMITS.linesMax) {
         const sentence = `A batch must not have more than ${BATCH_LIMITS.linesMax} requests; send several.`;
         throw new ServiceError('invalid_request', sentence, { param: 'requests' });
@@ -85,7 +103,8 @@ function createRules() {
       places.set(customId, place);
     },
     assertAny(): void {
-      if (count > 0) return;
+      if (valid > 0) return;
+      if (firstFault !== undefined) throw noneIsValid(firstFault);
       throw new ServiceError('invalid_request', 'A batch must have at least one request.', { param: 'requests' });
     },
   };
@@ -104,10 +123,14 @@ function createTurns() {
 }
 
 /**
- * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. Throws a ServiceError
- * on what is wrong with the batch as a whole; what is wrong with a request is in its line.
+ * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` hears how much
+ * is in memory, and may refuse more. Throws a ServiceError on what is wrong with the batch as a whole; what is wrong with a request is in its line.
  */
-export async function readBatch(req: Request, keep: (line: BatchLine) => Promise<void>): Promise<ReadBatch> {
+export async function readBatch(
+  req: Request,
+  keep: (line: BatchLine) => Promise<void>,
+  hold: (bytes: number) => void,
+): Promise<ReadBatch> {
   const type = mediaTypeOf(req);
   const splitter = splitterFor(type);
   const hash = createHash('sha256').update(`${String(type)}\n`);
@@ -123,11 +146,15 @@ export async function readBatch(req: Request, keep: (line: BatchLine) => Promise
     }
   }
 
+  const decoder = decoderBytes(req);
+  hold(decoder);
   for await (const part of decodeBody(req, LIMIT)) {
     hash.update(part);
     await take(splitter.push(part));
+    hold(decoder + splitter.heldBytes());
   }
   await take(splitter.end());
+  const metadataJson = parseMetadata(splitter.metadata());
   rules.assertAny();
-  return { sha256: hash.digest('base64url'), metadataJson: parseMetadata(splitter.metadata()) };
+  return { sha256: hash.digest('base64url'), metadataJson };
 }

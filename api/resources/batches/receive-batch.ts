@@ -5,21 +5,74 @@ import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
+import type { BodyBudget } from '../../http/body-budget.ts';
 import { contextOf, principalOf } from '../../http/request-context.ts';
 import { readBatch } from './read-batch.ts';
 import { openUpload } from './upload.ts';
 import type { UploadDeps } from './upload.ts';
 
 export interface ReceiveBatchDeps extends UploadDeps {
-  batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen'>;
+  batches: UploadDeps['batches'] & Pick<BatchRepository, 'countOpen' | 'stored'>;
+  budget: BodyBudget;
 }
 
-/** Two calls at once may both find the last place: the bound is on what is stored, not to the piece. */
-async function assertRoom({ batches }: ReceiveBatchDeps, { tenantId, shard }: Principal): Promise<void> {
-  if ((await batches.countOpen(tenantId, shard)) < BATCH_LIMITS.openMax) return;
+/** A tenant may have hundreds of thousands of batches to add up. */
+const STORED_FRESH_MS = 60_000;
+const TENANTS_MAX = 10_000;
+
+interface Stored {
+  lines: number;
+  bytes: number;
+  readAt: number;
+}
+
+/** Two calls at once may both find the last place: the bounds are on what is stored, not to the piece. */
+function createRoom({ batches, clock }: ReceiveBatchDeps) {
+  const known = new Map<string, Stored>();
+
+  async function storedOf(tenantId: string): Promise<Stored> {
+    const now = clock.now();
+    const last = known.get(tenantId);
+    if (last !== undefined && now - last.readAt < STORED_FRESH_MS) return last;
+    if (known.size >= TENANTS_MAX) known.clear();
+    const stored = { ...(await batches.stored(tenantId)), readAt: now };
+    known.set(tenantId, stored);
+    return stored;
+  }
+
+  return {
+    async assertAny(principal: Principal): Promise<void> {
+      const { tenantId, shard } = principal;
+      const [open, stored] = await Promise.all([batches.countOpen(principal, shard), storedOf(tenantId)]);
+      if (open >= BATCH_LIMITS.openMax) {
+        throw new ServiceError(
+          'conflict',
+          `There are ${BATCH_LIMITS.openMax} batches that have not ended; wait for one to end, or cancel one.`,
+        );
+      }
+      if (stored.lines < BATCH_LIMITS.storedLinesMax && stored.bytes < BATCH_LIMITS.storedBytesMax) return;
+      throw new ServiceError(
+        'conflict',
+        `The account's batches of the last ${BATCH_LIMITS.keptMs / 86_400_000} days hold ${BATCH_LIMITS.storedLinesMax} requests or ${BATCH_LIMITS.storedBytesMax / 1024 ** 3} GiB, which is the limit; wait until old ones are removed.`,
+      );
+    },
+    /** What has started counts before it is read again. */
+    add({ tenantId, total, bytes = 0 }: BatchRow): void {
+      const stored = known.get(tenantId);
+      if (stored === undefined) return;
+      stored.lines += total;
+      stored.bytes += bytes;
+    },
+  };
+}
+
+/** Results are answers that wait to be read. */
+function assertKeepsResults(principal: Principal): void {
+  if (!keepsNothing(principal)) return;
   throw new ServiceError(
     'conflict',
-    `There are ${BATCH_LIMITS.openMax} batches that have not ended; wait for one to end, or cancel one.`,
+    'This tenant keeps no answers (retention_seconds is 0), so a batch would have no results; send its requests one by one.',
   );
 }
 
@@ -37,20 +90,31 @@ export function startReceived(res: Response): Promise<BatchRow> {
  * it. What is not started by `startReceived` is taken away again, at the latest when the connection is over.
  */
 export function createReceiveBatch(deps: ReceiveBatchDeps): RequestHandler {
+  const room = createRoom(deps);
   return async (req, res, next) => {
     // Said before anything is read and stored.
     idempotencyKeyOf(req);
-    await assertRoom(deps, principalOf(res));
+    assertKeepsResults(principalOf(res));
+    await room.assertAny(principalOf(res));
     const upload = openUpload(principalOf(res), deps);
+    const share = deps.budget.open(principalOf(res).tenantId);
     try {
-      const { sha256, metadataJson } = await readBatch(req, upload.add);
-      received.set(res, () => upload.start(metadataJson, contextOf(res).run?.name));
+      const { sha256, metadataJson } = await readBatch(req, upload.add, (bytes) => {
+        share.hold(bytes + upload.heldBytes());
+      });
+      received.set(res, async () => {
+        const row = await upload.start(metadataJson, contextOf(res).run?.name);
+        room.add(row);
+        return row;
+      });
       req.body = { sha256 };
     } catch (fault) {
       const discarded = upload.discard();
       // Where a store is away, the caller need not wait for it a second time.
       if (fault instanceof ServiceError) await discarded;
       throw fault;
+    } finally {
+      share.close();
     }
     contextOf(res).undo = upload.discard;
     res.once('close', () => void upload.discard());

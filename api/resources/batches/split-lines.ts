@@ -49,5 +49,6 @@ export function createLineSplitter(): Splitter {
     },
 
     metadata: () => undefined,
+    heldBytes: text.heldBytes,
   };
 }

@@ -157,5 +157,6 @@ export function createRequestSplitter(): Splitter {
     },
 
     metadata: () => metadata,
+    heldBytes: () => texts.item.heldBytes() + texts.value.heldBytes(),
   };
 }

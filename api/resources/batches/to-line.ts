@@ -13,7 +13,7 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import { toErrorDetail } from '../../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../../shared/errors/error-body.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
-import { parseJson } from '../../http/parse-json.ts';
+import { JSON_DEPTH_MAX, parseJson } from '../../http/parse-json.ts';
 import type { Piece, Place } from './line-buffer.ts';
 
 /** One request may be what a body of the chat route may be. */
@@ -111,6 +111,8 @@ export function toLine({ place, json }: Piece, isWhole: boolean): BatchLine {
         : refused(place, 'must be a JSON object');
     case 'too many values':
       return refused(place, `must not hold more than ${bodyValuesMax} values`);
+    case 'too deep':
+      return refused(place, `must not be nested deeper than ${JSON_DEPTH_MAX} levels`);
     case 'not json':
       if (!isWhole) return refused(place, 'is not valid JSON');
       throw new ServiceError('invalid_request', `${place.name} is not valid JSON, nor is the request body.`);

@@ -4,6 +4,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { batchLineId } from '../../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchLineRow, BatchRepository, BatchRow } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 import type { BatchLine } from './to-line.ts';
@@ -11,6 +12,8 @@ import type { BatchLine } from './to-line.ts';
 /** What is in memory of an upload, beside the line that arrives. */
 const GROUP_LINES_MAX = 200;
 const GROUP_BYTES_MAX = 4 * 1024 * 1024;
+/** A row without its text. */
+const ROW_BYTES = 512;
 
 /** The pauses double from the first to the last: a quarter of an hour in all. */
 const TAKE_BACK_AGAIN_MS = 250;
@@ -20,6 +23,8 @@ const TAKE_BACK_PAUSE_MAX_MS = 512_000;
 export interface Upload {
   /** Keeps the next line; resolves when there is room for another. */
   add(line: BatchLine): Promise<void>;
+  /** Bytes of the lines that are in memory. */
+  heldBytes(): number;
   /** All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict` where that cannot be any more. */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
@@ -47,9 +52,10 @@ function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): Bat
   };
 }
 
-function toRow({ _id: batchId, tenantId, removeAt }: BatchRow, index: number, line: BatchLine): BatchLineRow {
+function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
+  const { _id: batchId, removeAt } = batch;
   return {
-    ...{ _id: batchLineId(batchId, index), tenantId, batchId, index },
+    ...{ _id: batchLineId(batchId, index), ...spaceFields(batch), batchId, index },
     requestId: newId('req'),
     state: 'error' in line ? 'failed' : 'waiting',
     ...line,
@@ -68,6 +74,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
   let isStored = false;
   let total = 0;
   let failed = 0;
+  let totalBytes = 0;
   let group: BatchLineRow[] = [];
   let groupBytes = 0;
 
@@ -80,7 +87,9 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       isStored = true;
       await batches.insert(batch);
     }
-    if (lines.length > 0) await batches.addLines(lines);
+    for (let from = 0; from < lines.length; from += GROUP_LINES_MAX) {
+      await batches.addLines(lines.slice(from, from + GROUP_LINES_MAX));
+    }
   }
 
   /** In the background after the first try: the store that failed the upload mostly fails this as well, for a while. */
@@ -101,9 +110,12 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
     async add(line) {
       const bytes = 'error' in line ? 0 : Buffer.byteLength(line.requestJson);
       const isFull = group.length >= GROUP_LINES_MAX || groupBytes + bytes > GROUP_BYTES_MAX;
-      if (isFull && group.length > 0) await store();
+      // A batch without a valid request is refused: nothing of it is stored.
+      const willRun = failed < total || !('error' in line);
+      if (isFull && willRun && group.length > 0) await store();
       group.push(toRow(batch, total, line));
       groupBytes += bytes;
+      totalBytes += bytes;
       total += 1;
       if ('error' in line) failed += 1;
     },
@@ -120,7 +132,7 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       }
       // Where this fails it may have started all the same: then it runs, and else it is removed like one that broke off.
       const row = await batches.start(tenantId, batchId, {
-        ...{ total, failed },
+        ...{ total, failed, bytes: totalBytes },
         ...(metadataJson === undefined ? {} : { metadataJson }),
         ...(startedUnder === undefined ? {} : { startedUnder }),
       });
@@ -129,6 +141,8 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       if (row !== undefined) return row;
       throw new ServiceError('conflict', 'The batch took too long to arrive and was given up; send it again in parts.');
     },
+
+    heldBytes: () => groupBytes + group.length * ROW_BYTES,
 
     discard: () => (state === 'arriving' ? takeBack() : Promise.resolve()),
   };

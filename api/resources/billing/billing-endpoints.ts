@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { listQuerySchema, pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
+import { overseenBy } from '../../../shared/contracts/space.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { LedgerRepository, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
@@ -25,7 +26,7 @@ import {
   transactionListSchema,
 } from './billing-resource.ts';
 import { getBilling } from './billing-status.ts';
-import { createCheckout } from './create-checkout.ts';
+import { createCheckout, mayBuy } from './create-checkout.ts';
 import type { CreateCheckoutDeps } from './create-checkout.ts';
 
 export interface BillingDeps extends CreateCheckoutDeps {
@@ -70,7 +71,10 @@ const getCheckout = defineEndpoint({
   answers: { 200: json('The checkout.', checkoutSchema) },
   examples: { one: { status: 200, answer: CHECKOUT_EXAMPLE } },
   async handle({ principal, params }, { checkouts, clock }: BillingDeps) {
-    const checkout = found(await checkouts.find(principal.tenantId, params.checkoutId), 'checkoutId');
+    const checkout = found(
+      mayBuy(principal) ? await checkouts.find(principal.tenantId, params.checkoutId) : undefined,
+      'checkoutId',
+    );
     return ok(toCheckoutResource(checkout, clock.now()));
   },
 });
@@ -85,7 +89,8 @@ const listPurchases = defineEndpoint({
   answers: { 200: json('A page of purchases.', purchaseListSchema) },
   examples: { newest: { query: { limit: 5 }, status: 200, answer: exampleList(PURCHASE_EXAMPLE) } },
   async handle({ principal, query }, { purchases }: BillingDeps) {
-    return ok(toListPage(await purchases.list(principal.tenantId, query), query.limit, toPurchaseResource));
+    const rows = mayBuy(principal) ? await purchases.list(principal.tenantId, query) : [];
+    return ok(toListPage(rows, query.limit, toPurchaseResource));
   },
 });
 
@@ -122,7 +127,7 @@ const listTransactions = defineEndpoint({
     },
   },
   async handle({ principal, query }, { ledger }: BillingDeps) {
-    const rows = await ledger.list(principal.tenantId, query.type, query.list);
+    const rows = await ledger.list(overseenBy(principal), query.type, query.list);
     return ok(toListPage(rows, query.list.limit, toTransactionResource));
   },
 });

@@ -3,6 +3,7 @@ import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { AMOUNT_MAX, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
   CheckoutRepository,
@@ -109,13 +110,19 @@ async function emitCreated({ events }: CreateCheckoutDeps, actor: Actor, checkou
   await events.emit(actor, 'checkout.created', checkoutId, { credits: toCredits(creditsMicro), amount, currency });
 }
 
+/** Whatever is bought is live, so test keys see nothing of it (docs/spec/contract.md section 8, Test keys). */
+export function mayBuy({ mode }: Pick<Principal, 'mode'>): boolean {
+  return mode === 'live';
+}
+
 export const createCheckout = defineEndpoint({
   method: 'POST',
   path: '/billing/checkout',
   scopes: ['billing'],
   tag: 'Billing',
   summary: 'Create a checkout',
-  description: 'The buyer pays at `url`. A service that takes no payments answers 409.',
+  description:
+    'The buyer pays at `url`. A service that takes no payments answers 409. A test key cannot create a checkout (403).',
   body: jsonBody('NewCheckout', bodySchema),
   answers: { 201: json('The checkout.', checkoutSchema) },
   errors: ['not_found'],
@@ -124,6 +131,9 @@ export const createCheckout = defineEndpoint({
   },
   async handle({ req, res, principal, body, actor }, deps: CreateCheckoutDeps) {
     const { checkouts, payment, prices, clock } = deps;
+    if (!mayBuy(principal)) {
+      throw new ServiceError('endpoint_not_allowed', 'A test key cannot buy credits; call with a live key.');
+    }
     if (payment === undefined) {
       throw new ServiceError('conflict', 'This service takes no payments; ask its administrator for credits.');
     }

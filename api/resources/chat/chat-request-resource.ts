@@ -1,10 +1,11 @@
 import type { RequestTrace } from '../../../shared/contracts/request-trace.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
-import type { RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { QueuePlace, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import { errorObjectSchema } from '../../contract/error-schemas.ts';
 import {
   constant,
   id,
+  integer,
   listOf,
   named,
   nullable,
@@ -16,7 +17,7 @@ import {
   toSeconds,
 } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { answerHead, toUsage } from '../../relay/answer.ts';
+import { answerHead, toUsage, toWaitSeconds } from '../../relay/answer.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import { completionSchema, usageSchema } from './completion-schemas.ts';
 
@@ -44,6 +45,12 @@ export const requestSchema = named(
     object: constant('chat.request'),
     created_at: time('When it was accepted'),
     status: oneOf(['queued', 'in_progress', 'completed', 'failed', 'cancelled']),
+    queue: nullable(
+      object({
+        position: integer("Among the account's own requests that wait, from 1.", 1),
+        estimated_wait_seconds: integer('Until a worker begins, as things are.', 0),
+      }),
+    ),
     timeline: object({
       accepted_at: moment('When it was accepted'),
       queued_at: moment('When it was queued'),
@@ -94,11 +101,17 @@ function timelineOf(record: RequestRecord, trace: RequestTrace | undefined, sett
   };
 }
 
+/** One that is in no line although nobody has begun it is being handed out. */
+function queueOf({ state }: RequestRecord, place: QueuePlace = { position: 1, waitMs: 0 }) {
+  if (state !== 'accepted') return null;
+  return { position: place.position, estimated_wait_seconds: toWaitSeconds(place.waitMs) };
+}
+
 /** `chat.request` (docs/spec/contract.md section 3). `entries`: the whole stream so far. */
 export function toRequestResource(
   record: RequestRecord,
   entries: readonly StreamEntry[],
-  settledAt: number | undefined,
+  { settledAt, place }: { settledAt: number | undefined; place: QueuePlace | undefined },
 ) {
   const terminal = entries.at(-1)?.terminal;
   const outcome = outcomeOf(answerHead(record), entries);
@@ -107,6 +120,7 @@ export function toRequestResource(
     object: 'chat.request',
     created_at: toSeconds(record.acceptedAt),
     status: statusOf(record),
+    queue: queueOf(record, place),
     timeline: timelineOf(record, terminal?.trace, settledAt),
     response: outcome !== undefined && 'responseJson' in outcome ? (JSON.parse(outcome.responseJson) as object) : null,
     error: outcome !== undefined && 'error' in outcome ? outcome.error : null,
@@ -119,6 +133,7 @@ export const REQUEST_EXAMPLE = {
   object: 'chat.request',
   created_at: 1_795_255_200,
   status: 'completed',
+  queue: null,
   timeline: {
     accepted_at: 1_795_255_200.118,
     queued_at: 1_795_255_200.118,

@@ -36,13 +36,13 @@ async function sendRequest(
   res: Response,
   principal: Principal,
   record: RequestRecord,
-  { streams, ledger, relayTimes }: ChatRequestsDeps,
+  { records, streams, ledger, relayTimes }: ChatRequestsDeps,
 ): Promise<Sent> {
   const { requestId, state } = record;
   const entries = await streams.readFrom(principal.shard, requestId, 1);
-  const settledAt =
-    state === 'done' ? await ledger.settledAt(principal.tenantId, requestId).catch(() => undefined) : undefined;
-  res.json(toRequestResource(record, entries, settledAt));
+  const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
+  const place = state === 'accepted' ? await records.place(principal, requestId) : undefined;
+  res.json(toRequestResource(record, entries, { settledAt, place }));
   dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
   return SENT;
 }
@@ -94,7 +94,9 @@ const cancelChatRequest = defineEndpoint({
     const { requestId } = params;
     const record = await findRequest(deps, principal, requestId, async () => {
       const known = await deps.records.cancel(principal, requestId);
-      return known ? untilDone(deps, principal, requestId) : undefined;
+      const ended = known ? await untilDone(deps, principal, requestId) : undefined;
+      // Who cancels hears that it has ended, even where nothing else of it is kept.
+      return ended === undefined ? undefined : { ...ended, isGone: false };
     });
     return sendRequest(res, principal, record, deps);
   },

@@ -18,7 +18,7 @@ const HOURS_KEPT = KEPT_MS / 3_600_000;
 export const LOOKUP_TEXT = `for 15 minutes after its end (${HOURS_KEPT} hours with an \`Idempotency-Key\` or asynchronously). It does not count against the limit of the key, which allows ${LOOKUPS_PER_MINUTE} look-ups a minute besides.`;
 
 /**
- * The record that `look` finds. Throws `not_found` for an unknown or another tenant's id, and `gone` for a request
+ * The record that `look` finds. Throws `not_found` for an unknown id, another tenant's or one of the other mode, and `gone` for a request
  * that the ledger knows but whose answer is no longer kept.
  */
 export async function findRequest(
@@ -29,7 +29,7 @@ export async function findRequest(
 ): Promise<RequestRecord> {
   let record = await look();
   if (record === undefined && (await recall.byId(principal, requestId))) record = await look();
-  if (record !== undefined) return record;
-  found(await ledger.settledAt(principal.tenantId, requestId), 'requestId');
+  if (record !== undefined && !record.isGone) return record;
+  if (record === undefined) found(await ledger.settledAt(principal, requestId), 'requestId');
   throw new ServiceError('gone', 'The answer of this request is no longer kept; send a new request.');
 }

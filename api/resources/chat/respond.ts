@@ -4,7 +4,10 @@ import { SENT } from '../../contract/define-endpoint.ts';
 import type { Sent } from '../../contract/define-endpoint.ts';
 import type { ParsedChatBody } from '../../contract/parse-chat-body.ts';
 import type { Accept } from '../../admission/accept.ts';
+import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
+import { principalOf } from '../../http/request-context.ts';
 import { idempotencyKeyOf } from '../../admission/idempotency.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
@@ -14,6 +17,7 @@ import type { RelayHub } from '../../relay/hub.ts';
 export interface RespondDeps {
   accept: Accept;
   hub: RelayHub;
+  records: Pick<RecordStore, 'place'>;
   requestTimeoutMs: number;
   /** Aborts when this ingress can wait for answers no longer. */
   stopping: AbortSignal;
@@ -27,10 +31,12 @@ function wantsAsync(req: Request): boolean {
   return (req.get('Prefer') ?? '').split(',').some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }
 
-const NO_RELAY = { close: () => undefined };
+const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
 /** How the chat routes answer a valid body; they differ only in the bodies they take. */
-export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stopping, relayTimes }: RespondDeps) {
+export function createRespond(deps: RespondDeps) {
+  const { accept, hub, records, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
+
   /** 202 at once; the answer is looked up or streamed later. */
   async function later(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
     const route = { endpoint: 'chat', stream: false, async: true, idempotencyKey: idempotencyKeyOf(req) } as const;
@@ -45,7 +51,8 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stoppi
   return {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      if (wantsAsync(req)) return later(req, res, body);
+      // Nobody could read it after its end; RFC 7240 lets a server pass over what is preferred.
+      if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openCollector(hub, res, { shard, requestId, existing, timeoutMs, stopping }),
@@ -65,7 +72,10 @@ export function createRespond({ accept, hub, requestTimeoutMs: timeoutMs, stoppi
     async stream(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
       const route = { endpoint: 'chat.stream', stream: true, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
-        openForwarder(hub, res, { shard, requestId, existing, timeoutMs, ...relayTimes }),
+        openForwarder(hub, res, {
+          ...{ shard, requestId, existing, timeoutMs, ...relayTimes },
+          place: () => records.place(principalOf(res), requestId),
+        }),
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       await relay.forward(head);

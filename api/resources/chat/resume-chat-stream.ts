@@ -1,14 +1,18 @@
+import type { Response } from 'express';
 import Joi from 'joi';
 
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
+import { keepsNothing } from '../../admission/retention.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
+import type { ReaderPlaces } from '../../relay/reader-places.ts';
 import { chunkSchema, STREAM_EXAMPLE, STREAM_TEXT } from './completion-schemas.ts';
 import { findRequest, LOOKUP_TEXT } from './find-request.ts';
 import type { FindRequestDeps } from './find-request.ts';
@@ -47,8 +51,9 @@ function positionOf({ starting_after: given }: { starting_after?: string }, head
 }
 
 export interface ResumeDeps extends FindRequestDeps {
-  records: Pick<RecordStore, 'attach'>;
+  records: Pick<RecordStore, 'attach' | 'place'>;
   hub: RelayHub;
+  readerPlaces: ReaderPlaces;
   requestTimeoutMs: number;
   relayTimes: RelayTimes;
 }
@@ -59,6 +64,36 @@ function assertReached(position: number, { sentSeq }: RequestRecord): void {
     'invalid_request',
     `The stream has ${sentSeq} events so far; it cannot go on after event ${position}.`,
   );
+}
+
+async function read(
+  res: Response,
+  principal: Principal,
+  { requestId, position }: { requestId: string; position: number },
+  deps: ResumeDeps,
+): Promise<void> {
+  const { records, hub, requestTimeoutMs, relayTimes } = deps;
+  const { shard } = principal;
+  await hub.ensureShard(shard);
+  const channel = hub.channelOf(shard);
+  const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
+  assertReached(position, record);
+  if (record.state === 'done' && position === record.sentSeq) {
+    res.status(204).end();
+    return;
+  }
+  const options = {
+    shard,
+    requestId,
+    existing: true,
+    fromSeq: position + 1,
+    timeoutMs: requestTimeoutMs,
+    place: () => records.place(principal, requestId),
+    ...relayTimes,
+  };
+  const forwarder = openForwarder(hub, res, options);
+  if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
+  await forwarder.forward(answerHead(record));
 }
 
 /** The same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
@@ -90,27 +125,14 @@ export const resumeChatStream = defineEndpoint({
     },
   },
   async handle({ req, res, principal, params, query }, deps: ResumeDeps) {
-    const { records, hub, requestTimeoutMs, relayTimes } = deps;
     const { requestId } = params;
-    const { shard } = principal;
     const position = positionOf(query, req.get('Last-Event-ID'));
-    await hub.ensureShard(shard);
-    const channel = hub.channelOf(shard);
-    const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
-    assertReached(position, record);
-    if (record.state === 'done' && position === record.sentSeq) {
-      res.status(204).end();
-      return SENT;
+    const leave = deps.readerPlaces.enter(requestId, principal.keyId);
+    try {
+      await read(res, principal, { requestId, position }, deps);
+    } finally {
+      leave();
     }
-    const options = {
-      shard,
-      requestId,
-      existing: true,
-      fromSeq: position + 1,
-      timeoutMs: requestTimeoutMs,
-      ...relayTimes,
-    };
-    await openForwarder(hub, res, options).forward(answerHead(record));
     return SENT;
   },
 });

@@ -3,17 +3,20 @@ import Joi from 'joi';
 import { entityIdSchema } from '../../../shared/contracts/chat-request.ts';
 import type { ComplianceKind, ComplianceScope } from '../../../shared/contracts/compliance.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
   ComplianceJobRepository,
   ComplianceJobRow,
 } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { newId } from '../../../shared/lifecycle/ids.ts';
+import type { RawKeyCall } from '../../contract/define-endpoint.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { createdBefore, idForNew } from '../../http/request-context.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
@@ -52,6 +55,9 @@ export const subjectFields = {
   entity_id: entityIdSchema.description('With scope `entity`, and only then.'),
 };
 
+/** More than a tenant may have. */
+export const OPEN_LISTED_MAX = 1_000;
+
 /** Throws `invalid_request`. */
 function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefined {
   if (scope === 'entity' && entityId === undefined) {
@@ -69,13 +75,13 @@ function entityOf({ scope, entity_id: entityId }: SubjectBody): string | undefin
 export function newJob(
   kind: ComplianceKind,
   body: SubjectBody,
-  { tenantId }: Principal,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
   now: number,
 ): ComplianceJobRow {
   const entityId = entityOf(body);
   return {
-    _id: newId(kind === 'export' ? 'exp' : 'del'),
-    tenantId,
+    _id: idForNew(res, kind === 'export' ? 'exp' : 'del'),
+    ...spaceFields(principal),
     kind,
     scope: body.scope,
     ...(entityId === undefined ? {} : { entityId }),
@@ -86,14 +92,34 @@ export function newJob(
   };
 }
 
-/** Stores a job and queues it. */
+/** What an earlier run under the same `Idempotency-Key` has stored of this job. */
+export async function startedBefore(
+  { compliance }: ComplianceDeps,
+  { res, principal }: Pick<RawKeyCall, 'res' | 'principal'>,
+  { kind, _id }: ComplianceJobRow,
+): Promise<ComplianceJobRow | undefined> {
+  return createdBefore(res, () => compliance.jobs.find(principal, kind, _id));
+}
+
+/** At most one deletion of all conversations (docs/spec/contract.md section 8, Deletions). */
+async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Promise<ServiceError> {
+  const open = await jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  const first = open.find(({ scope }) => scope === 'tenant');
+  const which =
+    first === undefined ? 'A deletion of the whole tenant' : `The deletion ${first._id} of the whole tenant`;
+  return new ServiceError('conflict', `${which} is not complete; wait for it, then ask again if you still need to.`);
+}
+
+/** Stores a job, unless an earlier run did, and queues it. Throws `conflict`. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
   job: ComplianceJobRow,
+  before: ComplianceJobRow | undefined,
   actor: Actor,
 ): Promise<void> {
-  const { _id: jobId, tenantId, kind, scope, entityId, entityHash } = job;
-  await compliance.jobs.insert(job);
+  const { _id: jobId, tenantId, mode = 'live', kind, scope, entityId, entityHash } = job;
+  if (before === undefined && !(await compliance.jobs.insert(job)))
+    throw await wholeTenantConflict(compliance, { tenantId, mode });
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.
@@ -105,11 +131,11 @@ export async function startJob(
 /** Throws `not_found`. */
 export async function findJob(
   { compliance }: ComplianceDeps,
-  { tenantId }: Principal,
+  principal: Principal,
   kind: ComplianceKind,
   jobId: string,
 ): Promise<ComplianceJobRow> {
-  const job = await compliance.jobs.find(tenantId, kind, jobId);
+  const job = await compliance.jobs.find(principal, kind, jobId);
   return found(job, kind === 'export' ? 'exportId' : 'deletionId');
 }
 
@@ -117,14 +143,14 @@ export interface OpenComplianceDeps {
   mongo: MongoConnection;
   redis: RedisClient;
   keyspace: Keyspace;
-  credentialsKey: Buffer;
+  pseudonymKey: Buffer;
   closer: Closer;
   log: Logger;
 }
 
 /** What the ingress needs of exports and deletions; workers do them. */
 export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
-  const { mongo, redis, keyspace, credentialsKey, closer, log } = deps;
+  const { mongo, redis, keyspace, pseudonymKey, closer, log } = deps;
   const queue = createComplianceQueue(redis, keyspace, (error) => {
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
@@ -133,6 +159,6 @@ export function openCompliance(deps: OpenComplianceDeps): ComplianceParts {
     jobs: createComplianceJobRepository(mongo),
     archives: createExportArchiveRepository(mongo),
     queue,
-    pseudonyms: createPseudonyms(credentialsKey),
+    pseudonyms: createPseudonyms(pseudonymKey),
   };
 }

@@ -2,9 +2,12 @@ import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
+import type { Space } from '../../../shared/contracts/space.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
-import { findJob, newJob, startJob, subjectFields } from './compliance-jobs.ts';
+import { OPEN_LISTED_MAX, findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_DELETION_EXAMPLE,
@@ -15,6 +18,28 @@ import {
 } from './compliance-resource.ts';
 
 const REASON_CHARACTERS_MAX = 500;
+/** docs/spec/contract.md section 8, Deletions. */
+const OPEN_DELETIONS_MAX = 20;
+
+/**
+ * An open deletion of the same entity that has not begun: it will read what is there when it does, so it stands for a
+ * second one, too. One that has begun does not. Throws `conflict` where there are too many.
+ */
+async function sameQueued(
+  { compliance }: ComplianceDeps,
+  space: Space,
+  { scope, entityId }: ComplianceJobRow,
+): Promise<ComplianceJobRow | undefined> {
+  if (scope !== 'entity') return undefined;
+  const all = await compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  const open = all.filter((row) => row.scope === 'entity');
+  const same = open.find((row) => row.status === 'queued' && row.entityId === entityId);
+  if (same !== undefined || open.length < OPEN_DELETIONS_MAX) return same;
+  throw new ServiceError(
+    'conflict',
+    `The tenant has ${OPEN_DELETIONS_MAX} deletions of entities that are not complete; wait for one of them.`,
+  );
+}
 
 const newDeletionSchema = Joi.object<SubjectBody & { reason?: string }, true>({
   ...subjectFields,
@@ -30,8 +55,7 @@ const createDeletion = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create a deletion of data',
-  description:
-    'Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities.',
+  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {
@@ -42,17 +66,19 @@ const createDeletion = defineEndpoint({
       answer: DELETION_EXAMPLE,
     },
   },
-  async handle({ principal, body, actor }, deps: ComplianceDeps) {
+  async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const { reason } = body;
-    const job = newJob('deletion', body, principal, deps.clock.now());
+    const job = newJob('deletion', body, { res, principal }, deps.clock.now());
     const { tenantId, entityId } = job;
     const row = {
       ...job,
       ...(entityId === undefined ? {} : { entityHash: deps.compliance.pseudonyms.of(tenantId, entityId) }),
       ...(reason === undefined ? {} : { reason }),
     };
-    await startJob(deps, row, actor);
-    return accepted(toDeletionResource(row), `/platform/v1/compliance/deletions/${row._id}`);
+    const before = (await startedBefore(deps, { res, principal }, job)) ?? (await sameQueued(deps, principal, job));
+    await startJob(deps, before ?? row, before, actor);
+    const started = before ?? row;
+    return accepted(toDeletionResource(started), `/platform/v1/compliance/deletions/${started._id}`);
   },
 });
 
@@ -66,7 +92,7 @@ const listDeletions = defineEndpoint({
   answers: { 200: json('A page of deletions.', deletionListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_DELETION_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'deletion', query);
+    const rows = await compliance.jobs.list(principal, 'deletion', query);
     return ok(toListPage(rows, query.limit, toDeletionResource));
   },
 });

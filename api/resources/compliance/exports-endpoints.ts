@@ -4,7 +4,7 @@ import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
-import { findJob, newJob, startJob, subjectFields } from './compliance-jobs.ts';
+import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
 import type { ComplianceDeps, SubjectBody } from './compliance-jobs.ts';
 import {
   COMPLETE_EXPORT_EXAMPLE,
@@ -26,7 +26,7 @@ const createExport = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create an export of data',
-  description: `Of one entity, or of the whole tenant. A tenant has at most ${OPEN_EXPORTS_MAX} exports in progress (409).`,
+  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_EXPORTS_MAX} of each are in progress (409).`,
   body: jsonBody('NewComplianceExport', newExportSchema),
   answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
   examples: {
@@ -43,17 +43,18 @@ const createExport = defineEndpoint({
       answer: { ...EXPORT_EXAMPLE, scope: 'tenant', entity_id: null },
     },
   },
-  async handle({ principal, body, actor }, deps: ComplianceDeps) {
-    const job = newJob('export', body, principal, deps.clock.now());
-    if ((await deps.compliance.jobs.countOpen(job.tenantId, 'export')) >= OPEN_EXPORTS_MAX) {
+  async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
+    const job = newJob('export', body, { res, principal }, deps.clock.now());
+    const before = await startedBefore(deps, { res, principal }, job);
+    if (before === undefined && (await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
       throw new ServiceError(
         'conflict',
         `The tenant has ${OPEN_EXPORTS_MAX} exports that are not complete; wait for one of them.`,
         { retryAfterSeconds: 10 },
       );
     }
-    await startJob(deps, job, actor);
-    return accepted(toExportResource(job), `/platform/v1/compliance/exports/${job._id}`);
+    await startJob(deps, job, before, actor);
+    return accepted(toExportResource(before ?? job), `/platform/v1/compliance/exports/${job._id}`);
   },
 });
 
@@ -67,7 +68,7 @@ const listExports = defineEndpoint({
   answers: { 200: json('A page of exports.', exportListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(COMPLETE_EXPORT_EXAMPLE) } },
   async handle({ principal, query }, { compliance }: ComplianceDeps) {
-    const rows = await compliance.jobs.list(principal.tenantId, 'export', query);
+    const rows = await compliance.jobs.list(principal, 'export', query);
     return ok(toListPage(rows, query.limit, toExportResource));
   },
 });

@@ -78,7 +78,7 @@ const createEntity = defineEndpoint({
     const { entity_id: entityId } = body;
     const fields = toEntityFields(body);
     const now = clock.now();
-    if (!(await entities.insert(principal.tenantId, entityId, fields, now))) {
+    if (!(await entities.insert(principal, entityId, fields, now))) {
       throw new ServiceError('conflict', 'There is an entity with this entity_id; change it with PUT or PATCH.', {
         param: 'entity_id',
       });
@@ -97,7 +97,7 @@ const listEntities = defineEndpoint({
   answers: { 200: json('A page of entities.', entityListSchema) },
   examples: { first: { query: { limit: 50, order: 'asc' }, status: 200, answer: exampleList(ENTITY_EXAMPLE) } },
   async handle({ principal, query }, { entities }: EntitiesDeps) {
-    return ok(toListPage(await entities.list(principal.tenantId, query), query.limit, toEntityResource));
+    return ok(toListPage(await entities.list(principal, query), query.limit, toEntityResource));
   },
 });
 
@@ -121,11 +121,10 @@ const putEntity = defineEndpoint({
     },
   },
   async handle({ principal, params, body }, { entities, clock }: EntitiesDeps) {
-    const { tenantId } = principal;
     const { entityId } = params;
     assertSameEntity(entityId, body.entity_id);
-    const outcome = await entities.put(tenantId, entityId, toEntityFields(body), clock.now());
-    const resource = toEntityResource(found(await entities.find(tenantId, entityId), 'entityId'));
+    const outcome = await entities.put(principal, entityId, toEntityFields(body), clock.now());
+    const resource = toEntityResource(found(await entities.find(principal, entityId), 'entityId'));
     return outcome === 'created' ? created(resource) : ok(resource);
   },
 });
@@ -139,7 +138,7 @@ const getEntity = defineEndpoint({
   answers: { 200: json('The entity.', entitySchema) },
   examples: { one: { status: 200, answer: ENTITY_EXAMPLE } },
   async handle({ principal, params }, { entities }: EntitiesDeps) {
-    return ok(toEntityResource(found(await entities.find(principal.tenantId, params.entityId), 'entityId')));
+    return ok(toEntityResource(found(await entities.find(principal, params.entityId), 'entityId')));
   },
 });
 
@@ -160,7 +159,7 @@ const updateEntity = defineEndpoint({
     },
   },
   async handle({ principal, params, body }, { entities }: EntitiesDeps) {
-    const entity = await entities.update(principal.tenantId, params.entityId, toEntityChanges(body));
+    const entity = await entities.update(principal, params.entityId, toEntityChanges(body));
     return ok(toEntityResource(found(entity, 'entityId')));
   },
 });
@@ -175,7 +174,7 @@ const deleteEntity = defineEndpoint({
   examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
-    const isRemoved = await deps.entities.remove(principal.tenantId, entityId, await momentOf(deps, principal));
+    const isRemoved = await deps.entities.remove(principal, entityId, await momentOf(deps, principal));
     found(isRemoved || undefined, 'entityId');
     await deps.events.emit(actor, 'entity.deleted', entityId);
     return ok({ id: entityId, object: 'entity', deleted: true });
@@ -193,7 +192,7 @@ const getEntityHistory = defineEndpoint({
   answers: { 200: json('A page of messages.', entityMessageListSchema) },
   examples: { all: { query: { order: 'asc', limit: 50 }, status: 200, answer: exampleList(MESSAGE_EXAMPLE) } },
   async handle({ principal, params, query }, { entities }: EntitiesDeps) {
-    const history = found(await entities.history(principal.tenantId, params.entityId), 'entityId');
+    const history = found(await entities.history(principal, params.entityId), 'entityId');
     const page = pageOf(numberMessages(history), query, ({ id }) => id);
     return ok(toListPage(page, query.limit, toMessageResource));
   },
@@ -209,7 +208,7 @@ const deleteEntityHistory = defineEndpoint({
   examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity.history', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
-    const isRemoved = await deps.entities.removeHistory(principal.tenantId, entityId, await momentOf(deps, principal));
+    const isRemoved = await deps.entities.removeHistory(principal, entityId, await momentOf(deps, principal));
     found(isRemoved || undefined, 'entityId');
     await deps.events.emit(actor, 'entity.history_deleted', entityId);
     return ok({ id: entityId, object: 'entity.history', deleted: true });

@@ -6,6 +6,7 @@ import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-fla
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { found } from '../../contract/path-parameters.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
+import { assertMayManage } from './grant.ts';
 
 export interface ChangeKeyDeps {
   keys: KeyRepository;
@@ -25,15 +26,16 @@ export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantI
   return findTenant(tenants, tenantId);
 }
 
-/** Changes a key that is not revoked; `decide` says what to change. Throws `not_found` and `conflict`. */
+/** Changes a key that is not revoked; `decide` says what to change. Throws `not_found`, `conflict`, and `endpoint_not_allowed`. */
 export async function changeKey(
   { keys }: Pick<ChangeKeyDeps, 'keys'>,
-  { tenantId }: Principal,
+  principal: Principal,
   keyId: string,
   now: number,
   decide: (key: KeyRow) => KeyChanges,
 ): Promise<KeyRow> {
-  const key = await keys.change(tenantId, keyId, now, (row) => {
+  const key = await keys.change(principal.tenantId, keyId, now, (row) => {
+    assertMayManage(principal, row);
     if (row.status === 'revoked') {
       throw new ServiceError('conflict', 'This API key has been revoked; create a new one.');
     }

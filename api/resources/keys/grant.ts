@@ -1,4 +1,4 @@
-import type { KeyMode } from '../../../shared/contracts/jobs.ts';
+import type { KeyMode } from '../../../shared/contracts/space.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { KeyRow, KeySettings } from '../../../shared/infra/mongo/tenants/key-repository.ts';
@@ -60,6 +60,16 @@ const MESSAGES: Record<GrantPart, string> = {
   daily_requests:
     'A key cannot grant more than its own limits; send `daily_requests` no higher than that of the key you call with (0 means unlimited).',
 };
+
+/** Throws `endpoint_not_allowed` where a test key asks for a live key (docs/spec/contract.md section 8, Test keys). */
+export function assertMayManage({ mode }: Pick<Principal, 'mode'>, key: Pick<KeyRow, 'mode'>): void {
+  if (mode === 'live' || key.mode === 'test') return;
+  throw new ServiceError(
+    'endpoint_not_allowed',
+    'A test key cannot change, rotate or revoke a live key; call with a live key.',
+    { param: 'mode' },
+  );
+}
 
 /** Throws `endpoint_not_allowed` where `wanted` exceeds the caller's key (docs/spec/contract.md section 6). */
 export function assertGranted({ mode, scopes, expiresAt, limits }: Principal, wanted: Grant): void {

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
-import type { KeyMode } from '../../../shared/contracts/jobs.ts';
+import type { KeyMode } from '../../../shared/contracts/space.ts';
 import { SCOPES } from '../../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -16,6 +16,8 @@ import {
 
 const NAME_CHARACTERS_MAX = 256;
 const TEN_YEARS_SECONDS = 315_360_000;
+/** A test key ends up in notebooks and in logs of CI. */
+const DEFAULT_SCOPES: Readonly<Record<KeyMode, readonly Scope[]>> = { live: ['*'], test: ['chat', 'chat.stream'] };
 
 const fields = {
   name: Joi.string().allow('').custom(codePoints(NAME_CHARACTERS_MAX)).description('For people; empty by default.'),
@@ -23,7 +25,9 @@ const fields = {
     .items(Joi.string().valid(...SCOPES))
     .min(1)
     .unique()
-    .description('What the key may call; `*` is everything and the default.'),
+    .description(
+      'What the key may call; `*` is everything. Default: `*`, and `chat` and `chat.stream` for a test key.',
+    ),
   expires_at: unixSecondsSchema(1).description('Unix seconds; not together with `expires_in_seconds`.'),
   expires_in_seconds: countSchema(1, TEN_YEARS_SECONDS).description('Seconds from now.'),
   rpm: requestsPerMinuteSchema.description("Requests per minute; the tenant's limit by default."),
@@ -88,10 +92,11 @@ function expiryOf(at: number | undefined, within: number | undefined, now: numbe
 
 /** Throws `invalid_request`. */
 export function toKeySettings(body: NewKeyBody, now: number): KeySettings {
+  const { mode = 'live' } = body;
   return {
     name: body.name ?? '',
-    mode: body.mode ?? 'live',
-    scopes: body.scopes ?? ['*'],
+    mode,
+    scopes: body.scopes ?? DEFAULT_SCOPES[mode],
     expiresAt: expiryOf(body.expires_at, body.expires_in_seconds, now),
     rpm: body.rpm,
     tpm: body.tpm,

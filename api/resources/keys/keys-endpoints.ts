@@ -1,5 +1,6 @@
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { overseenBy } from '../../../shared/contracts/space.ts';
 import type { KeyChanges, KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import type { TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import {
@@ -14,7 +15,7 @@ import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
 import { changeKey, ownTenant } from './change-key.ts';
 import type { ChangeKeyDeps } from './change-key.ts';
-import { assertGranted, excessOf, grantOf } from './grant.ts';
+import { assertGranted, assertMayManage, excessOf, grantOf } from './grant.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
 import {
   apiKeyListSchema,
@@ -72,7 +73,7 @@ const createKey = defineEndpoint({
     const tenant = await ownTenant(deps, principal);
     assertGranted(principal, grantOf(settings, tenant));
     const keyId = idForNew(res, 'key');
-    const before = await createdBefore(res, () => deps.keys.find(tenant._id, keyId));
+    const before = await createdBefore(res, () => deps.keys.find(overseenBy(principal), keyId));
     const { key, ...shownOnce } =
       before === undefined ? await insertKey(deps, tenant._id, settings, now, keyId) : { key: before };
     await deps.events.emit(actor, 'key.created', keyId, { mode: key.mode, scopes: key.scopes });
@@ -86,6 +87,7 @@ const listKeys = defineEndpoint({
   scopes: ['keys'],
   tag: 'Keys',
   summary: 'List API keys',
+  description: 'A test key lists test keys only.',
   query: listQuery,
   answers: { 200: json('A page of keys.', apiKeyListSchema) },
   examples: {
@@ -93,7 +95,7 @@ const listKeys = defineEndpoint({
   },
   async handle({ principal, query }, deps: KeysDeps) {
     const tenant = await ownTenant(deps, principal);
-    const rows = await deps.keys.list(tenant._id, query);
+    const rows = await deps.keys.list(overseenBy(principal), query);
     const now = deps.clock.now();
     return ok(toListPage(rows, query.limit, (row) => toKeyResource(row, tenant, now)));
   },
@@ -109,12 +111,12 @@ const getKey = defineEndpoint({
   examples: { one: { status: 200, answer: KEY_EXAMPLE } },
   async handle({ principal, params }, deps: KeysDeps) {
     const tenant = await ownTenant(deps, principal);
-    const key = found(await deps.keys.find(tenant._id, params.keyId), 'keyId');
+    const key = found(await deps.keys.find(overseenBy(principal), params.keyId), 'keyId');
     return ok(toKeyResource(key, tenant, deps.clock.now()));
   },
 });
 
-/** Narrowing and revoking any key of the tenant is open to every key with the scope. */
+/** Narrowing and revoking a key is open to every key with the scope that oversees it. */
 const updateKey = defineEndpoint({
   method: 'PATCH',
   path: '/keys/:keyId',
@@ -161,9 +163,10 @@ const revokeKey = defineEndpoint({
   async handle({ principal, params, actor }, { keys, accessFlags, events }: KeysDeps) {
     const { keyId } = params;
     const { tenantId, shard } = principal;
-    found(await keys.find(tenantId, keyId), 'keyId');
+    const key = found(await keys.find({ tenantId, mode: 'any' }, keyId), 'keyId');
+    assertMayManage(principal, key);
     await accessFlags.blockAround(shard, keyId, () => keys.revoke(tenantId, keyId));
-    await events.emit(actor, 'key.revoked', keyId);
+    await events.emit(actor, 'key.revoked', keyId, { mode: key.mode });
     return ok(revokedKey(keyId));
   },
 });

@@ -25,7 +25,7 @@ const fields = {
   object: constant('api_key'),
   created_at: time(),
   name: text(),
-  mode: oneOf(['live', 'test'], 'A test key is not billed.'),
+  mode: oneOf(['live', 'test'], 'A test key is not billed, and sees and changes test things only.'),
   scopes: listOf(oneOf(SCOPES)),
   status: oneOf(['active', 'revoked', 'expired']),
   limits: object({

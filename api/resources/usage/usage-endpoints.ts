@@ -1,4 +1,5 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
+import { overseenBy } from '../../../shared/contracts/space.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { UsageRepository } from '../../../shared/infra/mongo/accounts/usage-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
@@ -81,7 +82,7 @@ const getUsage = defineEndpoint({
     const { width, startMs, pageEndMs: endMs, filter } = page;
     const groupBy = page.groupBy.map((group) => DIMENSIONS[group]);
     const wanted = { width, startMs, endMs, groupBy, filter, limit: RESULTS_MAX };
-    const sums = await usage.sums(principal.tenantId, wanted);
+    const sums = await usage.sums(overseenBy(principal), wanted);
     if (sums.length > RESULTS_MAX) {
       throw new ServiceError(
         'invalid_request',
@@ -110,7 +111,7 @@ const listUsageRequests = defineEndpoint({
     },
   },
   async handle({ principal, query }, { usage }: UsageDeps) {
-    const rows = await usage.requests(principal.tenantId, query.filter, query.list);
+    const rows = await usage.requests(overseenBy(principal), query.filter, query.list);
     return ok(toListPage(rows, query.list.limit, toUsageRequest));
   },
 });

@@ -1,3 +1,4 @@
+import { overseersOf } from '../../../shared/contracts/space.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { WatchAccount } from '../../../shared/webhooks/account-watch.ts';
@@ -18,12 +19,13 @@ interface PublishTenantEventsDeps {
 
 /** The webhook events of a tenant event; most have none. */
 function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number): RaisedEvent[] {
-  const { tenantId, requestId } = by;
+  const { tenantId, mode, requestId } = by;
   switch (type) {
     case 'key.created':
       return [
         {
           tenantId,
+          mode: overseersOf(details.mode),
           type,
           cause: target,
           data: { key_id: target, mode: details.mode, scopes: [...details.scopes] },
@@ -31,10 +33,10 @@ function toWebhookEvents({ type, by, target, details }: TenantEvent, now: number
         },
       ];
     case 'key.revoked':
-      return [{ tenantId, type, cause: target, data: { key_id: target }, now }];
+      return [{ tenantId, mode: overseersOf(details.mode), type, cause: target, data: { key_id: target }, now }];
     case 'entity.deleted':
       // The same entity can be created and deleted again, so the request is the cause.
-      return [{ tenantId, type, cause: requestId, data: { entity_id: target }, now }];
+      return [{ tenantId, mode, type, cause: requestId, data: { entity_id: target }, now }];
     default:
       return [];
   }

@@ -66,7 +66,7 @@ export const rotateWebhookSecret = defineEndpoint({
     const rotatedUnder = contextOf(res).run?.name;
     if (rotatedUnder !== undefined && row.rotatedUnder === rotatedUnder) return ok(toWebhookResource(row, now));
     const secret = newWebhookSecret();
-    const changes = rotationOf(row, cipher.encrypt(secret), graceSeconds * 1000, now);
+    const changes = rotationOf(row, cipher.encrypt(secret, `webhooks/${row._id}`), graceSeconds * 1000, now);
     if (!(await repository.replaceSecret(row, { ...changes, rotatedUnder }))) {
       throw new ServiceError('conflict', 'The secret of this webhook is being rotated by another request; try again.');
     }

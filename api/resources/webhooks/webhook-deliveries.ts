@@ -6,6 +6,7 @@ import type { WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-re
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { idForNew } from '../../http/request-context.ts';
 import { assertActive, findWebhook } from './webhooks-deps.ts';
 import type { WebhooksDeps } from './webhooks-deps.ts';
 import {
@@ -35,10 +36,10 @@ export const testWebhook = defineEndpoint({
   description: 'Whatever the webhook has subscribed to; a disabled one is 409.',
   answers: { 202: attempted },
   examples: { ping: { status: 202, answer: DELIVERY_EXAMPLE } },
-  async handle({ principal, params }, deps: WebhooksDeps) {
+  async handle({ res, principal, params }, deps: WebhooksDeps) {
     const row = await findWebhook(deps, principal, params.webhookId);
     assertActive(row);
-    return acceptDelivery(await deps.webhooks.events.ping(row, deps.clock.now()));
+    return acceptDelivery(await deps.webhooks.events.ping(row, idForNew(res, 'evt'), deps.clock.now()));
   },
 });
 

@@ -30,10 +30,10 @@ export interface WebhooksDeps {
 /** Throws `not_found`. */
 export async function findWebhook(
   { webhooks }: Pick<WebhooksDeps, 'webhooks'>,
-  { tenantId }: Principal,
+  principal: Principal,
   webhookId: string,
 ): Promise<WebhookRow> {
-  return found(await webhooks.repository.find(tenantId, webhookId), 'webhookId');
+  return found(await webhooks.repository.find(principal, webhookId), 'webhookId');
 }
 
 /** Throws `conflict`. */

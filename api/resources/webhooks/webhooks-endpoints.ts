@@ -1,6 +1,7 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { WEBHOOKS_MAX } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookChanges, WebhookRow } from '../../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
 import { newWebhookSecret } from '../../../shared/webhooks/sign.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
@@ -47,7 +48,7 @@ const createWebhook = defineEndpoint({
   scopes: ['webhooks'],
   tag: 'Webhooks',
   summary: 'Create a webhook',
-  description: `A tenant has at most ${WEBHOOKS_MAX} webhooks (409). A replayed answer omits \`secret\`.`,
+  description: `A tenant has at most ${WEBHOOKS_MAX} live and ${WEBHOOKS_MAX} test webhooks (409). A replayed answer omits \`secret\`.`,
   body: jsonBody('NewWebhook', newWebhookSchema),
   answers: { 201: json('The webhook, with its secret.', webhookWithSecretSchema) },
   examples: {
@@ -68,16 +69,16 @@ const createWebhook = defineEndpoint({
     assertReceiverUrl(url, webhooks.allowPrivate);
     const now = clock.now();
     const webhookId = idForNew(res, 'whk');
-    const before = await createdBefore(res, () => webhooks.repository.find(tenantId, webhookId));
+    const before = await createdBefore(res, () => webhooks.repository.find(principal, webhookId));
     const secret = newWebhookSecret();
     const row: WebhookRow = before ?? {
       _id: webhookId,
-      tenantId,
+      ...spaceFields(principal),
       url,
       events: types,
       description,
       status: 'active',
-      encryptedSecret: webhooks.cipher.encrypt(secret),
+      encryptedSecret: webhooks.cipher.encrypt(secret, `webhooks/${webhookId}`),
       createdAt: now,
     };
     if (before === undefined) await webhooks.repository.insert(row);
@@ -98,7 +99,7 @@ const listWebhooks = defineEndpoint({
   answers: { 200: json('A page of webhooks.', webhookListSchema) },
   examples: { newest: { query: { limit: 20 }, status: 200, answer: exampleList(WEBHOOK_EXAMPLE) } },
   async handle({ principal, query }, { webhooks, clock }: WebhooksDeps) {
-    const rows = await webhooks.repository.list(principal.tenantId, query);
+    const rows = await webhooks.repository.list(principal, query);
     const now = clock.now();
     return ok(toListPage(rows, query.limit, (row) => toWebhookResource(row, now)));
   },
@@ -145,7 +146,7 @@ const updateWebhook = defineEndpoint({
     const settings = settingsOf(body, webhooks.allowPrivate);
     const before = await findWebhook(deps, principal, params.webhookId);
     const { tenantId, _id } = before;
-    const changed = await webhooks.repository.change(tenantId, _id, { ...settings, ...statusOf(body, before) });
+    const changed = await webhooks.repository.change(principal, _id, { ...settings, ...statusOf(body, before) });
     const row = found(changed, 'webhookId');
     await accessFlags.announce(tenantId);
     if (body.status === 'disabled') await webhooks.deliveries.giveUp(tenantId, _id);
@@ -165,7 +166,7 @@ const deleteWebhook = defineEndpoint({
   async handle({ principal, params, actor }, { webhooks, accessFlags, events }: WebhooksDeps) {
     const { tenantId } = principal;
     const { webhookId } = params;
-    found((await webhooks.repository.remove(tenantId, webhookId)) || undefined, 'webhookId');
+    found((await webhooks.repository.remove(principal, webhookId)) || undefined, 'webhookId');
     await accessFlags.announce(tenantId);
     await events.emit(actor, 'webhook.deleted', webhookId);
     return ok({ id: webhookId, object: 'webhook', deleted: true });

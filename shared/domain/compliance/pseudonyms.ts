@@ -20,15 +20,15 @@ const TAG_CHARACTERS = 22;
 /** Deriving a key costs more than using it. */
 const TENANTS_MAX = 10_000;
 
-/** `credentialsKey`: CREDENTIALS_KEY, from which the keys are derived (HKDF); with another one the names are others. */
-export function createPseudonyms(credentialsKey: Buffer): Pseudonyms {
+/** `rootKey`: from which the keys of tenants are derived (HKDF); with another one the names are others. */
+export function createPseudonyms(rootKey: Buffer): Pseudonyms {
   const keys = new Map<string, Buffer>();
 
   function keyOf(tenantId: string): Buffer {
     let key = keys.get(tenantId);
     if (key === undefined) {
       if (keys.size >= TENANTS_MAX) keys.clear();
-      key = Buffer.from(hkdfSync('sha256', credentialsKey, tenantId, 'parley entity pseudonyms', KEY_BYTES));
+      key = Buffer.from(hkdfSync('sha256', rootKey, tenantId, 'parley entity pseudonyms', KEY_BYTES));
       keys.set(tenantId, key);
     }
     return key;

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
-import type { KeyMode } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 
 /**
  * `<prefix>_sk_<mode>_` + 32 base62 characters, the last 6 a checksum of the first 26
@@ -26,7 +26,7 @@ export type Scope = (typeof SCOPES)[number];
 
 /** Lets junk be refused without a look into the database; it protects nothing. */
 function checksumOf(body: string): string {
-  let number = createHash('sha256').update(body).digest().readUIntBE(0, 6);
+  let number = hash('sha256', body, 'buffer').readUIntBE(0, 6);
   let text = '';
   while (text.length < CHECKSUM_CHARACTERS) {
     text += BASE62.charAt(number % 62);
@@ -59,7 +59,7 @@ export function isApiKey(value: string, prefix: string): boolean {
 
 /** Keys are random, so a plain SHA-256 is enough: there is no dictionary to try. */
 export function hashApiKey(value: string): string {
-  return createHash('sha256').update(value).digest('hex');
+  return hash('sha256', value, 'hex');
 }
 
 export function allowsScope(granted: readonly string[], wanted: Scope): boolean {

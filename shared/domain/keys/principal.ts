@@ -1,5 +1,5 @@
 import type { Tier } from '../../contracts/chat-request.ts';
-import type { KeyMode } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 import type { ModerationSettings } from '../../contracts/moderation-settings.ts';
 
 /** Who calls: a key and what its tenant allows it, resolved to final numbers. */
@@ -14,6 +14,10 @@ export interface Principal {
   /** Milliseconds since the epoch. */
   expiresAt?: number;
   limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
+  /** Of all the tenant's keys together; null: none. */
+  ceilings: { rpm: number | null; tpm: number | null; inFlight: number | null };
+  /** Of the tenant's turns in the interactive queue. */
+  weight: number;
   /** Tokens a calendar month (UTC); null: none. */
   monthlyTokenBudget: number | null;
   testDailyTokens: number;
@@ -21,5 +25,7 @@ export interface Principal {
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
+  /** How long answers stay after their end; absent: the settings of the service. */
+  retentionSeconds?: number;
   moderation?: ModerationSettings;
 }

@@ -12,6 +12,22 @@ export const DEFAULT_LIMITS = {
   testDailyTokens: 1_000_000,
 } as const;
 
+/** docs/spec/contract.md section 8, Tenant ceilings and Turns; null would be none. */
+export const DEFAULT_CEILINGS = { tenantRpm: 6_000, tenantTpm: 10_000_000, maxInFlight: 1_000 } as const;
+export const DEFAULT_WEIGHT = 1;
+
+type Ceilings = Record<keyof typeof DEFAULT_CEILINGS, number | null>;
+
+/** The ceilings of a tenant; null: none. Those that nobody has set are the defaults, for older tenants, too. */
+export function ceilingsOf(set: { [Name in keyof Ceilings]?: number | null | undefined }): Ceilings {
+  const { tenantRpm, tenantTpm, maxInFlight } = DEFAULT_CEILINGS;
+  return {
+    tenantRpm: set.tenantRpm === undefined ? tenantRpm : set.tenantRpm,
+    tenantTpm: set.tenantTpm === undefined ? tenantTpm : set.tenantTpm,
+    maxInFlight: set.maxInFlight === undefined ? maxInFlight : set.maxInFlight,
+  };
+}
+
 /** Resuming, looking up and cancelling requests, per key (docs/spec/contract.md section 3). */
 export const LOOKUPS_PER_MINUTE = 600;
 

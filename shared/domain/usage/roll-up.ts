@@ -1,5 +1,6 @@
 import type { Tier } from '../../contracts/chat-request.ts';
-import type { Endpoint, KeyMode } from '../../contracts/jobs.ts';
+import type { Endpoint } from '../../contracts/jobs.ts';
+import type { KeyMode } from '../../contracts/space.ts';
 import type { SettlementRecord } from '../../contracts/settlement.ts';
 
 /** The bucket widths of `GET /usage` (docs/spec/contract.md section 6). */

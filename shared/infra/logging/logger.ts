@@ -1,3 +1,5 @@
+import { Writable } from 'node:stream';
+
 import winston from 'winston';
 import type { BreakerChange } from '../../domain/routing/breaker.ts';
 
@@ -38,6 +40,8 @@ export interface LogFields {
   categories?: string[];
   count?: number;
   path?: string;
+  /** Of a caller that was refused, for whoever keeps it out. */
+  address?: string;
   /** Differences that reconciliation found, by name. */
   drift?: Readonly<Record<string, number>>;
   signal?: string;
@@ -61,18 +65,53 @@ export function describeError(error: unknown, depth = 0): string {
   return (error.stack ?? `${error.name}: ${error.message}`).replaceAll(DUPLICATE_KEY, 'dup key') + cause;
 }
 
-export function createLogger(processName: string, level: string): Logger {
+/** A process at work writes a line for each request, and each write is a system call that waits. */
+const GATHER_MS = 20;
+
+/** Gathers lines for `write`, which takes them before it returns. */
+function gatherLines(write: (lines: string) => void): { stream: Writable; flush: () => void } {
+  let lines = '';
+  let timer: NodeJS.Timeout | undefined;
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (lines === '') return;
+    const gathered = lines;
+    lines = '';
+    write(gathered);
+  }
+  const stream = new Writable({
+    decodeStrings: false,
+    write(line, _encoding, done) {
+      lines += String(line);
+      timer ??= setTimeout(flush, GATHER_MS).unref();
+      done();
+    },
+  });
+  return { stream, flush };
+}
+
+const toStdout = (lines: string) => process.stdout.write(lines);
+
+/**
+ * One JSON object a line. Warnings and errors are written at once, with all that came before; other lines within 20 ms,
+ * and when the process ends. Only a process that is killed loses those.
+ */
+export function createLogger(processName: string, level: string, write: (lines: string) => void = toStdout): Logger {
+  const { stream, flush } = gatherLines(write);
+  process.once('exit', flush);
   const logger = winston.createLogger({
     level,
-    format: winston.format.combine(winston.format.timestamp(), winston.format.json()),
+    format: winston.format.printf((info) => JSON.stringify({ timestamp: new Date().toISOString(), ...info })),
     defaultMeta: { process: processName },
-    transports: [new winston.transports.Console({ stderrLevels: [] })],
+    transports: [new winston.transports.Stream({ stream, eol: '\n' })],
   });
-  const write =
+  const logAt =
     (at: 'error' | 'warn' | 'info' | 'debug') =>
     (message: string, fields: LogFields = {}) => {
       const { error, ...rest } = fields;
       logger.log({ level: at, message, ...rest, ...(error === undefined ? {} : { error: describeError(error) }) });
+      if (at === 'error' || at === 'warn') flush();
     };
-  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
+  return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') };
 }

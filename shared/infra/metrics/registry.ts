@@ -1,5 +1,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
+import { gaugeQueues } from './queue-gauges.ts';
+import type { QueueGauges } from './queue-gauges.ts';
+
 /** From 5 ms to 10 minutes, the longest request. */
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
@@ -32,13 +35,14 @@ function pageOf(registry: Registry): MetricsPage {
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 
 /** What the ingress reads whenever its page is asked for. */
-export interface IngressGauges {
+export interface IngressGauges extends QueueGauges {
   openReaders: () => number;
   redisMemoryRatio: () => number;
 }
 
-export function createIngressMetrics({ openReaders, redisMemoryRatio }: IngressGauges) {
+export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGauges }: IngressGauges) {
   const registers = [createRegistry('ingress')];
+  gaugeQueues(registers, queueGauges);
   new Gauge({
     name: 'parley_open_relays',
     help: 'Requests whose answer this ingress is relaying.',
@@ -77,6 +81,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio }: IngressG
       registers,
     }),
     breakerChanges: countBreakerChanges(registers),
+    refusals: new Counter({
+      name: 'parley_refusals_total',
+      help: 'Calls without a valid key or token, or without the right to what they asked for, by plane (public, admin) and error code.',
+      labelNames: ['plane', 'code'],
+      registers,
+    }),
     paymentMismatches: new Counter({
       name: 'parley_payment_mismatches_total',
       help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',

@@ -8,11 +8,13 @@ import { paymentEventModel } from './accounts/payment-notices.ts';
 import { priceListModel } from './accounts/price-repository.ts';
 import { purchaseModel } from './accounts/purchase-repository.ts';
 import { usageRollUpModel } from './accounts/usage-repository.ts';
+import { adminAuditModel } from './administration/admin-audit-repository.ts';
+import { serviceSecretModel } from './administration/service-secrets.ts';
 import { batchLineModel, batchModel } from './batches/batch-repository.ts';
 import { complianceJobModel } from './compliance/compliance-job-repository.ts';
 import { erasureModel } from './compliance/erasure-repository.ts';
 import { exportChunkModel } from './compliance/export-archive-repository.ts';
-import { connectMongo } from './connection.ts';
+import { codeOf, connectMongo } from './connection.ts';
 import { entityModel } from './entities/entity-repository.ts';
 import { answerModel } from './requests/answer-repository.ts';
 import { idempotencyModel } from './requests/idempotency-repository.ts';
@@ -36,6 +38,8 @@ const COLLECTIONS = {
   tenants: tenantModel,
   keys: keyModel,
   audit: auditModel,
+  adminAudit: adminAuditModel,
+  serviceSecrets: serviceSecretModel,
   providers: providerModel,
   tiers: tierModel,
   tierVersions: tierVersionModel,
@@ -70,6 +74,23 @@ export function createModels(connection: Connection): Models {
   return Object.fromEntries(models) as Models;
 }
 
+/** Indexes of earlier versions by which rows of today would be refused: an entity was one of its tenant, not of a mode. */
+const REPLACED_INDEXES = [{ modelOf: entityModel, name: 'tenantId_1_entityId_1' }];
+/** MongoDB's code where another process was faster. */
+const INDEX_NOT_FOUND = 27;
+
+/** After their replacements were made, so that no moment is without one. */
+async function dropReplaced(connection: Connection): Promise<void> {
+  for (const { modelOf, name } of REPLACED_INDEXES) {
+    const { collection } = modelOf(connection);
+    const known = await collection.indexes();
+    if (!known.some((index) => index.name === name)) continue;
+    await collection.dropIndex(name).catch((error: unknown) => {
+      if (codeOf(error) !== INDEX_NOT_FOUND) throw error;
+    });
+  }
+}
+
 /** Makes collections and indexes; safe to repeat and to run in several processes at once. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const modelOf of Object.values(COLLECTIONS)) {
@@ -77,6 +98,7 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
     await model.createCollection();
     await model.ensureIndexes();
   }
+  await dropReplaced(connection);
 }
 
 /**

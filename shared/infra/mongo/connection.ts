@@ -46,7 +46,8 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
   }
 }
 
-function codeOf(error: unknown): unknown {
+/** The code that MongoDB gives an error, if it is one of its own. */
+export function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 

@@ -1,29 +1,77 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 const ALGORITHM = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+const KEY_ID_CHARACTERS = 8;
+const FORM = /^v1:([0-9a-f]{8}):(.*)$/;
 
-/** Encrypts provider credentials at rest with `CREDENTIALS_KEY` (docs/spec/contract.md section 1). */
+/**
+ * Encrypts credentials at rest with `CREDENTIALS_KEY` (docs/spec/contract.md section 1). `place` is the collection and id
+ * of the row that holds the text, `providers/openai`: in another row the text cannot be decrypted.
+ */
 export interface CredentialCipher {
-  encrypt(plain: string): string;
-  /** Throws when the text was encrypted with another key or changed. */
-  decrypt(encrypted: string): string;
+  encrypt(plain: string, place: string): string;
+  /** Throws when the text was encrypted with a key that is not known, was changed, or belongs elsewhere. */
+  decrypt(encrypted: string, place: string): string;
+  /** The ids of the known keys; the first one encrypts. */
+  keyIds: readonly [current: string, ...others: string[]];
 }
 
-export function createCredentialCipher(key: Buffer): CredentialCipher {
+/** What texts of a key begin with. */
+export const prefixOf = (keyId: string) => `v1:${keyId}:`;
+
+interface CredentialKey {
+  id: string;
+  key: Buffer;
+}
+
+function toKey(key: Buffer): CredentialKey {
+  const digest = createHash('sha256').update('parley credentials key').update(key).digest('hex');
+  return { id: digest.slice(0, KEY_ID_CHARACTERS), key };
+}
+
+function open(bytes: Buffer, { key }: CredentialKey, place: string | undefined): string {
+  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  if (place !== undefined) decipher.setAAD(Buffer.from(place));
+  return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+}
+
+/** Texts of earlier versions name neither their key nor their place. */
+function openUnnamed(bytes: Buffer, keys: readonly CredentialKey[]): string {
+  const faults: unknown[] = [];
+  for (const key of keys) {
+    try {
+      return open(bytes, key, undefined);
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  throw new Error('No key of CREDENTIALS_KEY and CREDENTIALS_KEYS decrypts this text.', { cause: faults[0] });
+}
+
+/** `others`: keys with which stored texts can be read as well. */
+export function createCredentialCipher(current: Buffer, others: readonly Buffer[] = []): CredentialCipher {
+  const first = toKey(current);
+  const rest = others.map(toKey).filter(({ id }) => id !== first.id);
+  const keys = [first, ...rest];
   return {
-    encrypt(plain) {
+    keyIds: [first.id, ...rest.map(({ id }) => id)],
+
+    encrypt(plain, place) {
       const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv(ALGORITHM, key, iv);
+      const cipher = createCipheriv(ALGORITHM, first.key, iv).setAAD(Buffer.from(place));
       const data = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return Buffer.concat([iv, cipher.getAuthTag(), data]).toString('base64');
+      return `${prefixOf(first.id)}${Buffer.concat([iv, cipher.getAuthTag(), data]).toString('base64')}`;
     },
-    decrypt(encrypted) {
-      const bytes = Buffer.from(encrypted, 'base64');
-      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
-      decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+
+    decrypt(encrypted, place) {
+      const [, id, text] = FORM.exec(encrypted) ?? [];
+      if (id === undefined || text === undefined) return openUnnamed(Buffer.from(encrypted, 'base64'), keys);
+      const key = keys.find((one) => one.id === id);
+      if (key === undefined) throw new Error(`The key ${id} is neither CREDENTIALS_KEY nor one of CREDENTIALS_KEYS.`);
+      return open(Buffer.from(text, 'base64'), key, place);
     },
   };
 }

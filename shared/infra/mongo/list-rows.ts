@@ -5,7 +5,7 @@ import type { ListQuery } from '../../contracts/list-page.ts';
 
 /** Checked literals only. */
 type ListFilter = Readonly<
-  Record<string, string | { readonly $exists: boolean } | { readonly $in: readonly string[] }>
+  Record<string, string | null | { readonly $exists: boolean } | { readonly $in: readonly (string | null)[] }>
 >;
 
 /**

@@ -8,9 +8,7 @@ import type { JobQueue } from './open-queue.ts';
 
 /** One BullMQ queue for each name and shard; its keys carry the shard's hash tag. */
 export interface ChatQueues {
-  /** Adds the job of an admitted request; its id is the request id, so a second add while it exists does nothing. */
-  add(shard: number, name: QueueName, requestId: string, job: ChatJob): Promise<void>;
-  /** Every queue opened so far, for those who watch them. */
+  /** For those who watch it. Jobs of requests are added with their admission, see chat-job.ts. */
   queue(shard: number, name: QueueName): Queue<ChatJob>;
   close(): Promise<void>;
 }
@@ -29,7 +27,6 @@ export function createChatQueues(client: RedisClient, keyspace: Keyspace, onErro
 
   return {
     queue: (shard, name) => open(shard, name).queue,
-    add: (shard, name, requestId, job) => open(shard, name).add(requestId, job),
     async close() {
       await Promise.all([...queues.values()].map((queue) => queue.close()));
     },

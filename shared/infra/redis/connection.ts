@@ -1,7 +1,11 @@
-import { Cluster, Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
+import { Redis } from 'ioredis';
+import type { Cluster } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
 import type { Logger } from '../logging/logger.ts';
+import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
+import type { ConnectionRole, NodeOptions } from './cluster-client.ts';
+import { corkTurns } from './cork-turns.ts';
+import { assertSuitable } from './suitable-server.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
@@ -20,12 +24,20 @@ export async function openRedis(
     }),
   );
   await connectRedis(redis);
-  await assertSuitable(redis);
+  for (const advice of await assertSuitable(redis)) log.warn(advice);
   const subscriber = createRedis(url, 'subscriber');
   closer.defer('subscriber', () => {
     subscriber.disconnect();
   });
   await connectRedis(subscriber);
+  const timer = setInterval(() => {
+    // A subscriber asks for nothing else, and would not see that nobody is there any more.
+    subscriber.ping().catch(() => undefined);
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  closer.defer('subscriber ping', () => {
+    clearInterval(timer);
+  });
   for (const client of [redis, subscriber]) {
     client.on('error', (error: Error) => {
       log.warn('Redis reported an error.', { error });
@@ -35,12 +47,6 @@ export async function openRedis(
 }
 
 export type RedisClient = Redis | Cluster;
-
-/**
- * `producer`: calls of an HTTP request, fails fast. `worker`: waits for Redis to come back (BullMQ asks for it).
- * `subscriber`: pub/sub only, never shared.
- */
-export type ConnectionRole = 'producer' | 'worker' | 'subscriber';
 
 /**
  * Every call of a request has a limit: with Redis away the caller gets its 503 within 2 s
@@ -55,18 +61,18 @@ function optionsFor(role: ConnectionRole) {
   const common = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (times: number) => Math.min(times * 50, RECONNECT_MAX_MS),
+    // A server that has become a replica says so on connections that stay open: another address, or the same one a
+    // moment later, has the master. 2: the command is sent again there.
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY ') ? 2 : false),
     lazyConnect: true,
-  } satisfies RedisOptions;
+  } satisfies NodeOptions;
   if (role === 'subscriber') return { ...common, maxRetriesPerRequest: null };
-  // Commands of one tick share a write: at 32 requests at once that is half of the system calls
-  // (docs/architecture/facts.md section 9).
-  if (role === 'worker') return { ...common, maxRetriesPerRequest: null, enableAutoPipelining: true };
+  if (role === 'worker') return { ...common, maxRetriesPerRequest: null };
   return {
     ...common,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
   };
 }
 
@@ -100,20 +106,24 @@ function parseCredentials(text: string): Credentials {
   };
 }
 
+/** Several servers. */
+interface Group extends Credentials {
+  nodes: Address[];
+  /** `rediss+…`: over TLS, sentinels included. */
+  isEncrypted: boolean;
+}
+
 export type RedisTarget =
-  | { kind: 'single'; url: string }
-  | ({ kind: 'cluster'; nodes: Address[] } & Credentials)
-  | ({ kind: 'sentinel'; nodes: Address[]; name: string } & Credentials);
+  { kind: 'single'; url: string } | ({ kind: 'cluster' } & Group) | ({ kind: 'sentinel'; name: string } & Group);
 
 /**
- * The four forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master
- * name.
+ * The forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master name.
  */
 export function parseRedisUrl(url: string): RedisTarget {
-  const match = /^redis\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
+  const match = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
   if (match === null) return { kind: 'single', url };
-  const [, kind, credentials, hosts = '', name = ''] = match;
-  const auth = parseCredentials(credentials ?? '');
+  const [, encrypted, kind, credentials, hosts = '', name = ''] = match;
+  const auth = { ...parseCredentials(credentials ?? ''), isEncrypted: encrypted === 's' };
   if (kind === 'cluster') return { kind: 'cluster', nodes: parseNodes(hosts, 6379), ...auth };
   if (name === '')
     throw new Error(
@@ -122,25 +132,30 @@ export function parseRedisUrl(url: string): RedisTarget {
   return { kind: 'sentinel', nodes: parseNodes(hosts, 26379), name, ...auth };
 }
 
+function sentinelOptions({ nodes, name, isEncrypted }: Group & { name: string }, role: ConnectionRole): NodeOptions {
+  return {
+    sentinels: nodes,
+    name,
+    enableTLSForSentinelMode: isEncrypted,
+    ...(isEncrypted ? { sentinelTLS: {} } : {}),
+    // A master that hangs, or is cut off, closes nothing.
+    socketTimeout: role === 'worker' ? BLOCKED_MS : SILENT_MS,
+  };
+}
+
 /** Opens nothing yet: call `connect` (see `connectRedis`). */
 export function createRedis(url: string, role: ConnectionRole): RedisClient {
   const target = parseRedisUrl(url);
   const options = optionsFor(role);
-  if (target.kind === 'single') return new Redis(target.url, options);
+  if (target.kind === 'single') return corkTurns(new Redis(target.url, options));
   const auth = {
     ...(target.username === undefined ? {} : { username: target.username }),
     ...(target.password === undefined ? {} : { password: target.password }),
   };
-  if (target.kind === 'sentinel') {
-    return new Redis({ ...options, ...auth, sentinels: target.nodes, name: target.name });
-  }
-  return new Cluster(target.nodes, {
-    redisOptions: { ...options, ...auth },
-    lazyConnect: true,
-    enableOfflineQueue: role !== 'producer',
-    enableAutoPipelining: role === 'producer',
-    shardedSubscribers: role === 'subscriber',
-  });
+  const tls = target.isEncrypted ? { tls: {} } : {};
+  if (target.kind === 'sentinel')
+    return corkTurns(new Redis({ ...options, ...auth, ...tls, ...sentinelOptions(target, role) }));
+  return createCluster(target.nodes, role, { ...options, ...auth, ...tls });
 }
 
 /**
@@ -165,24 +180,4 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   throw new Error('Redis does not answer; check REDIS_URL and that the server runs and accepts connections.', {
     cause: lastError,
   });
-}
-
-/** The scripts say by flags what may run in a full Redis, which older servers do not read. */
-const MAJOR_VERSION_MIN = 7;
-
-/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
-export function faultOfServer(info: string): string | undefined {
-  const version = /redis_version:(\S+)/.exec(info)?.[1];
-  if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
-    return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
-  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
-  if (policy === undefined || policy === 'noeviction') return undefined;
-  // A server that evicts keys would lose holds and streams.
-  return `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`;
-}
-
-/** Throws where the server is not one that this service can run on. */
-export async function assertSuitable(client: RedisClient): Promise<void> {
-  const fault = faultOfServer(`${await client.info('server')}\n${await client.info('memory')}`);
-  if (fault !== undefined) throw new Error(fault);
 }

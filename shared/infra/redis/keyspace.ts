@@ -1,6 +1,6 @@
 import type { Principal } from '../../domain/keys/principal.ts';
 
-/** The keys, in this order, of the scripts that end a request which no worker has: void.lua and cancel.lua. */
+/** The keys, in this order, of the scripts that end a request which no worker has: void.lua and cancel.lua, see drop.lua. */
 export function acceptedKeys(
   keyspace: Keyspace,
   requestId: string,
@@ -15,6 +15,10 @@ export function acceptedKeys(
     keys.tpmLog(keyId),
     keys.tpmWeights(keyId),
     keys.stream(requestId),
+    keys.open(tenantId),
+    keys.use(tenantId),
+    keys.line('interactive'),
+    keys.line('batch'),
   ];
 }
 
@@ -23,12 +27,17 @@ export function acceptedKeys(
  * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.
  */
 export function createKeyspace(namespace = 'chat') {
+  const shards = new Map<number, ShardKeys>();
   return {
     shard(shard: number): ShardKeys {
-      return shardKeys(`{${namespace}-${shard}}`);
+      const keys = shards.get(shard) ?? shardKeys(`{${namespace}-${shard}}`);
+      shards.set(shard, keys);
+      return keys;
     },
     /** Circuit breakers belong to providers, not to tenants: they have a hash tag of their own. */
     breakers: breakerKeys(`{${namespace}-breakers}`),
+    /** Who is kept out of the administration, which belongs to no tenant either. */
+    administration: administrationKeys(`{${namespace}-admin}`),
     /** BullMQ's prefix for deliveries to tenants' receivers, which are not part of any request. */
     webhooks: `{${namespace}-webhooks}`,
     /** BullMQ's prefix for exports and deletions. */
@@ -59,6 +68,10 @@ function shardKeys(tag: string) {
     account: (tenantId: string) => `${tag}:acct:${tenantId}`,
     pending: (tenantId: string) => `${tag}:pend:${tenantId}`,
     testAllowance: (tenantId: string, day: string) => `${tag}:test:${tenantId}:${day}`,
+    /** What the tenant's requests of the last minute were, by the second, and how far its turns have come. */
+    use: (tenantId: string) => `${tag}:use:${tenantId}`,
+    /** The tenant's interactive requests that have not ended, by their place in the line. */
+    open: (tenantId: string) => `${tag}:open:${tenantId}`,
     /** Present while a key is revoked or a tenant suspended and some cache may not know. */
     blocked: (id: string) => `${tag}:blocked:${id}`,
     /** Failed authentications by address. */
@@ -80,11 +93,30 @@ function shardKeys(tag: string) {
     lease: (task: string) => `${tag}:lease:${task}`,
     /** Present once a batch is being ended: none of its lines is admitted any more. */
     closedBatch: (batchId: string) => `${tag}:closed:${batchId}`,
-    /** BullMQ's list of waiting jobs, for the queue's length at admission. */
+    /** When callers were told to come back to a full line. */
+    promises: (what: string, whose: string) => `${tag}:back:${what}:${whose}`,
+    /** BullMQ's sorted set of prioritized jobs: the line in which requests wait, by their turn. */
+    line: (queue: string) => `${tag}:${queue}:prioritized`,
+    /** BullMQ's list of jobs that go before the line: those that were handed out before. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
+    /** BullMQ's job. */
+    job: (queue: string, requestId: string) => `${tag}:${queue}:${requestId}`,
+    /** BullMQ's sign to its workers that something waits. */
+    marker: (queue: string) => `${tag}:${queue}:marker`,
+    /** BullMQ's settings of a queue. */
+    queueMeta: (queue: string) => `${tag}:${queue}:meta`,
     /** Channel: ids of cancelled requests, for the workers that run them. */
     cancelled: `${tag}:cancelled`,
     channel: (ingressId: string) => `${tag}:in:${ingressId}`,
+  };
+}
+
+function administrationKeys(tag: string) {
+  return {
+    /** Failed tokens by address. */
+    failures: (address: string) => `${tag}:addr:${address}`,
+    /** Present once a session has been ended before its time. */
+    endedSession: (session: string) => `${tag}:ended:${session}`,
   };
 }
 

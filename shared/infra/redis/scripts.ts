@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
 import type { RedisClient } from './connection.ts';
@@ -7,8 +8,6 @@ export type ScriptReply = number | string | null | ScriptReply[];
 
 /** Runs one Lua script; all its keys carry one shard's hash tag. */
 export type Script = (keys: readonly string[], args: readonly (string | number | Buffer)[]) => Promise<ScriptReply>;
-
-type Command = (...args: (string | number | Buffer)[]) => Promise<ScriptReply>;
 
 /** The folders beside which scripts stand; a script's name is unique among all of them. */
 const SUBJECTS = ['requests', 'accounts', 'tenants', 'routing', 'leases'];
@@ -24,11 +23,40 @@ function source(name: string): string {
  * Scripts that bring something new: a full Redis refuses them, whole, before their first command. All others may take
  * what they need, because they end requests, move them on or only read: that is how a full Redis gets room again.
  */
-const REFUSED_WHEN_FULL = new Set(['admit', 'restore-answer']);
+const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'restore-answer']);
 
 /** The first line of a script, which tells Redis how to treat it when its memory is used up. */
 function firstLine(name: string): string {
   return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
+}
+
+const loaded = new WeakMap<RedisClient, Set<string>>();
+
+/**
+ * Brings a script to the server with each connection, ahead of its first call, which would have to carry its text. The
+ * nodes of a cluster get it with that call.
+ */
+function load(client: RedisClient, lua: string): void {
+  if (client.isCluster) return;
+  const send = (text: string) => {
+    client.script('LOAD', text).catch(() => undefined);
+  };
+  let texts = loaded.get(client);
+  if (texts === undefined) {
+    const all = new Set<string>();
+    client.on('ready', () => {
+      all.forEach(send);
+    });
+    loaded.set(client, all);
+    texts = all;
+  }
+  if (texts.has(lua)) return;
+  texts.add(lua);
+  if (client.status === 'ready') send(lua);
+}
+
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
 /**
@@ -39,10 +67,15 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
   const text = [...parts, name].map(source).join('\n').replaceAll('@PUBLISH@', publish);
   const lua = `${firstLine(name)}\n${text}`;
-  const command = `parley_${name.replaceAll('-', '_')}`;
-  client.defineCommand(command, { lua });
-  // defineCommand has just added a method of this name; ioredis cannot type it.
-  const run = (client as unknown as Record<string, Command>)[command];
-  if (run === undefined) throw new Error(`Redis script ${name} could not be defined`);
-  return (keys, args) => run.call(client, keys.length, ...keys, ...args);
+  const sha = hash('sha1', lua);
+  load(client, lua);
+  return async (keys, args) => {
+    try {
+      // Redis has no other replies.
+      return (await client.evalsha(sha, keys.length, ...keys, ...args)) as ScriptReply;
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
+    }
+  };
 }

@@ -1,23 +1,12 @@
 import { withTimeLimit } from '../../lifecycle/clock.ts';
 import type { RedisClient } from './connection.ts';
 
-/** Two renewals of a lease and some: by then a worker that lives has shown it (workers/pipeline/lease/lease.ts). */
-const BACK_MS = 5_000;
-
-/** Knows whether Redis came back a moment ago. `client` is connected already; only what follows is an outage. */
-export function watchReconnects(client: RedisClient): { hasReconnectedRecently(withinMs?: number): boolean } {
-  let backAt = -Infinity;
-  client.on('ready', () => {
-    backAt = performance.now();
-  });
-  return {
-    hasReconnectedRecently: (withinMs = BACK_MS) => client.status !== 'ready' || performance.now() - backAt < withinMs,
-  };
-}
-
-/** Redis's clock, by which all times of a request go; milliseconds since the epoch. */
-export async function serverTimeMs(client: RedisClient): Promise<number> {
-  const [seconds, micros] = await client.time();
+/**
+ * The clock of the server that has `key`, by which all times of its requests go; milliseconds since the epoch. `TIME`
+ * has no key, so a cluster client would ask any server.
+ */
+export async function serverTimeMs(client: RedisClient, key: string): Promise<number> {
+  const [seconds, micros] = (await client.eval("return redis.call('TIME')", 1, key)) as [string, string];
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 

@@ -19,12 +19,18 @@ import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
+import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost } from './e19-master-lost.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
+import { bodies } from './e22-bodies.ts';
+import { authenticationFlood } from './e23-authentication-flood.ts';
+import { readers } from './e24-readers.ts';
+import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
+import { scaleOnCluster, scaleOnSentinel } from './s-scale.ts';
 
 /** In the order in which they run. */
 export const EXPERIMENTS: readonly Experiment[] = [
@@ -49,10 +55,19 @@ export const EXPERIMENTS: readonly Experiment[] = [
   badInputs,
   steadyLoad,
   redisFull,
+  clusterMasterKilled,
+  clusterMasterHangs,
+  sentinelMasterLost,
   mongoRefuses,
   providerOutage,
+  bodies,
+  authenticationFlood,
+  readers,
+  tenantsTakeTurns,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,
   batchWorkersKilled,
+  scaleOnCluster,
+  scaleOnSentinel,
 ];

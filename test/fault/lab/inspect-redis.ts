@@ -9,8 +9,6 @@ import type { ShardKeys } from '../../../shared/infra/redis/keyspace.ts';
 import { textOfEntries } from './text-of-entries.ts';
 import type { AccountState, RequestState } from '../checker/evidence.ts';
 
-/** The experiments run with one shard. */
-const SHARD = 0;
 const SCAN_COUNT = 1_000;
 
 interface RedisState {
@@ -22,6 +20,7 @@ interface RedisState {
 
 export interface RedisInspector {
   client: RedisClient;
+  /** Of the first shard: most experiments run with one. */
   keys: ShardKeys;
   queues(): Promise<Record<string, number>>;
   account(tenantId: string): Promise<RedisState['accounts'][number]>;
@@ -30,14 +29,15 @@ export interface RedisInspector {
 }
 
 /** Looks into the experiment's Redis itself, for checks that do not rely on the service. */
-export async function openRedisInspector(url: string): Promise<RedisInspector> {
+export async function openRedisInspector(url: string, shards: number): Promise<RedisInspector> {
   const client = createRedis(url, 'worker');
   // Redis is killed under it by some experiments; it connects again.
   client.on('error', () => undefined);
   await connectRedis(client);
-  const keys = createKeyspace().shard(SHARD);
-  async function queueOf(queue: QueueName): Promise<[string, number][]> {
-    const list = (name: string) => `${keys.tag}:${queue}:${name}`;
+  const all = Array.from({ length: shards }, (_, shard) => createKeyspace().shard(shard));
+  const [keys = createKeyspace().shard(0)] = all;
+  async function queueOf({ tag }: ShardKeys, queue: QueueName): Promise<[string, number][]> {
+    const list = (name: string) => `${tag}:${queue}:${name}`;
     const lengths = await Promise.all([
       ...['wait', 'active', 'paused'].map((name) => client.llen(list(name))),
       ...['delayed', 'prioritized'].map((name) => client.zcard(list(name))),
@@ -45,52 +45,73 @@ export async function openRedisInspector(url: string): Promise<RedisInspector> {
     const names = ['wait', 'active', 'paused', 'delayed', 'prioritized'];
     return names.map((name, at) => [`${queue} ${name}`, lengths[at] ?? 0]);
   }
+  async function countsOf(shard: ShardKeys): Promise<[string, number][]> {
+    const [lanes, inflight, outbox, deadLetters] = await Promise.all([
+      Promise.all(QUEUE_NAMES.map((queue) => queueOf(shard, queue))),
+      client.zcard(shard.inflight),
+      client.xlen(shard.outbox),
+      client.xlen(shard.deadLetters),
+    ]);
+    return [...lanes.flat(), ['inflight', inflight], ['outbox', outbox], ['dead letters', deadLetters]];
+  }
+  async function accountIn(shard: ShardKeys, tenantId: string) {
+    const fields = await client.hgetall(shard.account(tenantId));
+    // `held` and `pend` are credits, `ht:` and `pt:` the tokens of a month.
+    const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
+    const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
+    const pending = await client.hlen(shard.pending(tenantId));
+    const open = await client.zcard(shard.open(tenantId));
+    return {
+      book: Number(fields['book'] ?? 0),
+      leftovers: { ...leftovers, 'pending charges': pending, 'open requests': open },
+    };
+  }
   return {
     client,
     keys,
     async queues() {
-      const [lanes, inflight, outbox, deadLetters] = await Promise.all([
-        Promise.all(QUEUE_NAMES.map(queueOf)),
-        client.zcard(keys.inflight),
-        client.xlen(keys.outbox),
-        client.xlen(keys.deadLetters),
-      ]);
-      return { ...Object.fromEntries(lanes.flat()), inflight, outbox, 'dead letters': deadLetters };
+      const sums: Record<string, number> = {};
+      for (const [name, count] of (await Promise.all(all.map(countsOf))).flat()) sums[name] = (sums[name] ?? 0) + count;
+      return sums;
     },
     async account(tenantId) {
-      const fields = await client.hgetall(keys.account(tenantId));
-      // `held` and `pend` are credits, `ht:` and `pt:` the tokens of a month.
-      const numbers = Object.entries(fields).filter(([name]) => /^(held|pend|ht:.*|pt:.*)$/.test(name));
-      const leftovers = Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)]));
-      const pending = await client.hlen(keys.pending(tenantId));
-      return {
-        tenantId,
-        bookMicro: Number(fields['book'] ?? 0),
-        leftovers: { ...leftovers, 'pending charges': pending },
-      };
+      // A tenant is on one shard; the others know nothing of it.
+      const found = await Promise.all(all.map((shard) => accountIn(shard, tenantId)));
+      const leftovers: Record<string, number> = {};
+      for (const [name, amount] of found.flatMap((each) => Object.entries(each.leftovers)))
+        leftovers[name] = (leftovers[name] ?? 0) + amount;
+      return { tenantId, bookMicro: found.reduce((sum, { book }) => sum + book, 0), leftovers };
     },
     async records() {
-      const prefix = keys.record('');
-      const found: RequestState[] = [];
-      let cursor = '0';
-      do {
-        const [next, names] = await client.scan(
-          cursor,
-          'MATCH',
-          `${prefix.replace(/[[\]?*]/g, '\\$&')}*`,
-          'COUNT',
-          SCAN_COUNT,
-        );
-        cursor = next;
-        const ids = names.map((name) => name.slice(prefix.length));
-        found.push(...(await Promise.all(ids.map((id) => recordOf(client, keys, id)))));
-      } while (cursor !== '0');
-      return found;
+      const found = await Promise.all(all.map((shard) => recordsOf(client, shard)));
+      return found.flat();
     },
     close: () => {
       client.disconnect();
     },
   };
+}
+
+async function recordsOf(client: RedisClient, keys: ShardKeys): Promise<RequestState[]> {
+  const prefix = keys.record('');
+  const found: RequestState[] = [];
+  // A cluster client would ask any of its servers.
+  for (const server of 'nodes' in client ? client.nodes('master') : [client]) {
+    let cursor = '0';
+    do {
+      const [next, names] = await server.scan(
+        cursor,
+        'MATCH',
+        `${prefix.replace(/[[\]?*]/g, '\\$&')}*`,
+        'COUNT',
+        SCAN_COUNT,
+      );
+      cursor = next;
+      const ids = names.map((name) => name.slice(prefix.length));
+      found.push(...(await Promise.all(ids.map((id) => recordOf(client, keys, id)))));
+    } while (cursor !== '0');
+  }
+  return found;
 }
 
 async function recordOf(client: RedisClient, keys: ShardKeys, requestId: string): Promise<RequestState> {

@@ -4,6 +4,7 @@ import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { RefusingProxy } from '../../support/refusing-proxy.ts';
 import type { RedisInspector } from './inspect-redis.ts';
 import type { Store } from './victim-stores.ts';
+import type { RedisGroup, RedisGroupKind } from './victim-groups.ts';
 import type { Victim } from './victim.ts';
 
 export interface LabOptions {
@@ -13,6 +14,10 @@ export interface LabOptions {
   provider?: string;
   /** The model behind each tier, with settings that win over `provider`. Default: `sim`. */
   models?: { mobius?: string; oloid?: string };
+  /** Default: one server. */
+  redis?: RedisGroupKind;
+  /** Default: 1. */
+  shards?: number;
   ingresses?: number;
   workers?: number;
   /** Whether the service reaches MongoDB by way of `Lab.mongoProxy`. Default: false. */
@@ -37,6 +42,8 @@ export interface Lab {
   signal: AbortSignal;
   caller: Caller;
   redis: Store;
+  /** Where `redis` asks for several servers. */
+  redisGroup: RedisGroup;
   /** Where Redis has its data. */
   redisDir: string;
   mongo: Store;

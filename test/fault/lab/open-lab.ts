@@ -16,6 +16,7 @@ import { openRedisInspector } from './inspect-redis.ts';
 import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
 import { liveBytes } from './live-memory.ts';
 import { withAnswers } from './provider-answers.ts';
+import { noGroup, noStore, openRedisGroup } from './victim-groups.ts';
 import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
 import { startVictim } from './victim.ts';
 import type { Victim } from './victim.ts';
@@ -26,7 +27,10 @@ const REST_MS = 60_000;
 /** Of the tiers, in credits a token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 const MICRO = 1_000_000;
-const UNLIMITED = { rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 } as const;
+const UNLIMITED = {
+  ...{ rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 },
+  ...{ tenant_rpm: null, tenant_tpm: null, max_in_flight: null },
+} as const;
 
 export interface LabPlace {
   /** Takes the data of the stores and, in `logs`, the logs. */
@@ -43,10 +47,13 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   await mkdir(logDir, { recursive: true });
   const exits: ProcessExit[] = [];
   const victims: Victim[] = [];
-  const [redis, mongo] = await Promise.all([
-    openRedisVictim({ dataDir, signal, exits }),
+  const { redis: kind, shards = 1 } = options;
+  const [redisGroup, redis, mongo] = await Promise.all([
+    kind === undefined ? noGroup('') : openRedisGroup(kind, { dataDir, signal, exits }),
+    kind === undefined ? openRedisVictim({ dataDir, signal, exits }) : noStore(''),
     mongodbUri === undefined ? openMongoVictim({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
   ]);
+  const redisUrl = kind === undefined ? redis.url : redisGroup.url;
   const mongoProxy = options.refusesMongo === true ? await startRefusingProxy(mongo.url) : undefined;
   const secrets = {
     ADMIN_TOKEN: randomBytes(24).toString('hex'),
@@ -54,7 +61,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     'provider key': `sk-provider-${randomBytes(12).toString('hex')}`,
   };
   const env = {
-    REDIS_URL: redis.url,
+    REDIS_URL: redisUrl,
+    QUEUE_SHARDS: String(shards),
     MONGODB_URI: mongoProxy?.url ?? mongo.url,
     ADMIN_TOKEN: secrets.ADMIN_TOKEN,
     CREDENTIALS_KEY: secrets.CREDENTIALS_KEY,
@@ -116,7 +124,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
 
   const caller = createCaller();
-  const inspector = await openRedisInspector(redis.url);
+  const inspector = await openRedisInspector(redisUrl, shards);
   const granted = new Map<string, number>();
   const keys: { name: string; value: string }[] = [];
   const admin = () => createAdminApi(`http://127.0.0.1:${adminPort}`, secrets.ADMIN_TOKEN);
@@ -142,11 +150,14 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     );
   }
 
+  /** As last seen. Workers send canaries through the queues all the time, so a look at another moment may see one. */
+  let queues: Record<string, number> = {};
+
   /** Everything that was accepted has ended and is in the book. */
   async function isAtRest(): Promise<boolean> {
     const { body } = await callJson('GET', `${providerUrl}/stats?detail=0`);
     if (body['in_flight'] !== 0) return false;
-    const queues = await inspector.queues();
+    queues = await inspector.queues();
     if (Object.values(queues).some((count) => count !== 0)) return false;
     const states = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
     return states.every(({ leftovers }) => Object.values(leftovers).every((amount) => amount === 0));
@@ -162,13 +173,14 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     caller.leaveAll();
     inspector.close();
     await Promise.all(victims.filter((victim) => victim.isRunning()).map((victim) => victim.kill()));
-    await Promise.all([redis.stop(), mongoProxy?.close(), mongo.stop()]);
+    await Promise.all([redis.stop(), redisGroup.stop(), mongoProxy?.close(), mongo.stop()]);
   }
 
   const lab: Lab = {
     signal,
     caller,
     redis,
+    redisGroup,
     redisDir: join(dataDir, 'redis'),
     mongo,
     mongoProxy,
@@ -184,7 +196,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     async openTenant(credits, more = {}, mode = 'live'): Promise<Tenant> {
       const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...UNLIMITED, ...more });
       const tenantId = String(tenant['id']);
-      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name: 'fault', mode });
+      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, {
+        name: 'fault',
+        mode,
+        scopes: ['*'],
+      });
       granted.set(tenantId, toMicro(credits));
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
       return { tenantId, keyId: String(key['id']), key: String(key['value']) };
@@ -208,9 +224,9 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     },
     async gather() {
       await lab.untilEnded();
-      await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
+      const rests = await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
+      if (!rests) queues = await inspector.queues();
       const provider = await withAnswers(providerUrl, await providerCounts(), options.provider ?? '');
-      const queues = await inspector.queues();
       const accounts = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
       const records = options.keepsRecords === false ? undefined : await inspector.records();
       const book = await inspectBook(mongo.url);

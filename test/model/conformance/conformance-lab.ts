@@ -4,8 +4,8 @@ import { createAccountStore } from '../../../shared/infra/redis/accounts/account
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../../shared/infra/redis/requests/admission-store.ts';
 import type { AdmissionStore } from '../../../shared/infra/redis/requests/admission-store.ts';
-import { createBodyStore, createRecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
-import type { BodyStore, RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
+import { createRecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import { createInflight } from '../../../shared/infra/redis/requests/inflight.ts';
 import { createKeyspace } from '../../../shared/infra/redis/keyspace.ts';
@@ -54,7 +54,6 @@ export interface ConformanceLab {
   records: RecordStore;
   accounts: AccountStore;
   outbox: Outbox;
-  bodies: BodyStore;
   /** The next script is sent twice, see hook-scripts.ts. */
   sendNextTwice(): void;
   /** A shard that no run has had before. */
@@ -123,7 +122,6 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     records: createRecordStore(redis, keyspace, { retentionMs: RETENTION_MS }),
     accounts: createAccountStore(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
-    bodies: createBodyStore(redis, keyspace, REQUEST_TIMEOUT_MS),
     sendNextTwice: hooks.sendNextTwice,
     newShard: () => (shards += 1),
     async sweep(shard) {

@@ -90,7 +90,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
     const isBodyLost = fault === 'crash' && pick % 3 !== 1;
     const isJobLost = fault === 'crash' && pick % 3 !== 2;
     if (!isBodyLost) {
-      await lab.bodies.put(shard, requestId, JSON.stringify(envelope));
+      await lab.redis.set(lab.keyspace.shard(shard).body(requestId), JSON.stringify(envelope));
       subject.hasBody = true;
     }
     if (!isJobLost) {

@@ -1,6 +1,6 @@
-import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import { hash } from 'node:crypto';
 
-type Command = (...args: unknown[]) => Promise<unknown>;
+import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 
 export interface ScriptHooks {
   /** The next call of a script is sent twice, as by a client that lost the first answer; the caller hears the second. */
@@ -9,21 +9,27 @@ export interface ScriptHooks {
 
 /** To be called before any script is defined on the client. `edit` may change the text of a script. */
 export function hookScripts(client: RedisClient, edit: (lua: string) => string): ScriptHooks {
-  const define = client.defineCommand.bind(client);
-  // defineCommand adds methods that ioredis cannot type.
-  const commands = client as unknown as Record<string, Command>;
+  const load = client.script.bind(client);
+  const run = client.evalsha.bind(client);
+  /** Name of a script's text → that of the changed one. */
+  const names = new Map<string, string>();
   let isNextTwice = false;
-  client.defineCommand = (name, definition) => {
-    define(name, { ...definition, lua: edit(definition.lua) });
-    const send = commands[name];
-    if (send === undefined) throw new Error(`The script ${name} was not defined`);
-    commands[name] = function sendHooked(this: unknown, ...args) {
-      // A pipeline takes over the client's methods: what comes from there is on its way already.
-      if (this !== client || !isNextTwice) return send.apply(this, args);
+
+  client.script = ((subcommand: 'LOAD', lua: string) => {
+    names.set(hash('sha1', lua), hash('sha1', edit(lua)));
+    return load(subcommand, edit(lua));
+  }) as RedisClient['script'];
+
+  client.evalsha = (async (sha: string, count: number, ...args: string[]) => {
+    const name = names.get(sha);
+    if (name === undefined) throw new Error('A script is called that was not loaded');
+    if (isNextTwice) {
       isNextTwice = false;
-      return send.apply(client, args).then(() => send.apply(client, args));
-    };
-  };
+      await run(name, count, ...args);
+    }
+    return run(name, count, ...args);
+  }) as RedisClient['evalsha'];
+
   return {
     sendNextTwice() {
       isNextTwice = true;

@@ -8,6 +8,7 @@ import {
 } from '../moderator.ts';
 import { compileLexicon } from './lexicon.ts';
 import { readPhraseLists } from './phrase-lists.ts';
+import { scanText } from './scan-text.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
 /** The word-list backend: no network, no state between texts. */
@@ -24,20 +25,11 @@ const CHARACTERS_PER_TURN = 32_000;
 export function createLocalModerator(): LocalModerator {
   const lexicon = compileLexicon(readPhraseLists());
 
-  function score(text: string, scores: Record<string, number>): void {
-    const scanner = new TextScanner(lexicon, (match) => {
-      addScores(scores, match.group.categories, match.score);
-      return false;
-    });
-    scanner.write(text);
-    scanner.end();
-  }
-
   return {
     backend: 'local',
     checkSync(text, policy = DEFAULT_MODERATION_POLICY) {
       const scores: Record<string, number> = {};
-      score(text, scores);
+      drain(scanText(lexicon, text, scores));
       return judge(scores, policy);
     },
     async check(texts, { policy = DEFAULT_MODERATION_POLICY, signal } = {}) {
@@ -45,11 +37,12 @@ export function createLocalModerator(): LocalModerator {
       let scanned = 0;
       for (const text of typeof texts === 'string' ? [texts] : texts) {
         signal?.throwIfAborted();
-        score(text, scores);
-        scanned += text.length;
-        if (scanned < CHARACTERS_PER_TURN) continue;
-        scanned = 0;
-        await setImmediate();
+        for (const characters of scanText(lexicon, text, scores)) {
+          scanned += characters;
+          if (scanned < CHARACTERS_PER_TURN) continue;
+          scanned = 0;
+          await setImmediate();
+        }
       }
       return judge(scores, policy);
     },
@@ -57,7 +50,6 @@ export function createLocalModerator(): LocalModerator {
   };
 }
 
-/** The highest score of a category is its score. */
-export function addScores(scores: Record<string, number>, categories: readonly string[], score: number): void {
-  for (const category of categories) scores[category] = Math.max(scores[category] ?? 0, score);
+function drain(steps: Generator<number>): void {
+  while (steps.next().done !== true);
 }

@@ -1,4 +1,5 @@
-import { type LocalModerator, addScores } from './local-moderator.ts';
+import type { LocalModerator } from './local-moderator.ts';
+import { addScores } from './scan-text.ts';
 import {
   DEFAULT_MODERATION_POLICY,
   FlaggedError,

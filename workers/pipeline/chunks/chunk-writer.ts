@@ -4,6 +4,9 @@ import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 /** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
+/** With more streams than this a worker coalesces for longer: a reader does not see it, and each entry has its cost. */
+const BUSY_STREAMS = 50;
+const BUSY_COALESCE_MS = 40;
 
 /** Sends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
@@ -12,11 +15,35 @@ export interface ChunkWriter {
   settle(): Promise<void>;
 }
 
-export function createChunkWriter(
+/** Opens the writers of one worker. */
+export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
-  ref: AttemptRef,
-  answer: AnswerSoFar,
-  lease: Lease,
+): (ref: AttemptRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
+  const open = new Set<ChunkWriter>();
+  const coalesceMs = () => (open.size <= BUSY_STREAMS ? COALESCE_MS : BUSY_COALESCE_MS);
+  return (ref, answer, lease) => {
+    const writer = createChunkWriter(requests, { ref, answer, lease, coalesceMs });
+    open.add(writer);
+    return {
+      write: writer.write,
+      async settle() {
+        open.delete(writer);
+        await writer.settle();
+      },
+    };
+  };
+}
+
+interface Writing {
+  ref: AttemptRef;
+  answer: AnswerSoFar;
+  lease: Lease;
+  coalesceMs: () => number;
+}
+
+function createChunkWriter(
+  requests: Pick<RequestStore, 'append'>,
+  { ref, answer, lease, coalesceMs }: Writing,
 ): ChunkWriter {
   let appending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -61,7 +88,7 @@ export function createChunkWriter(
 
   function schedule(): void {
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
-    const wait = lastAppendAt + COALESCE_MS - performance.now();
+    const wait = lastAppendAt + coalesceMs() - performance.now();
     if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
       clearTimeout(timer);
       start();

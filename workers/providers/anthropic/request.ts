@@ -1,12 +1,14 @@
-import type { ChatMessage, Sampling } from '../../../shared/contracts/chat-request.ts';
+import type { Role, Sampling } from '../../../shared/contracts/chat-request.ts';
 import type { Provider } from '../../../shared/domain/routing/routing.ts';
+import { BETWEEN_JOINED, joinRoles, textOfRow } from '../join-roles.ts';
+import type { Row } from '../join-roles.ts';
 import type { ProviderCall } from '../provider.ts';
 import { isBlankText } from './response.ts';
 
 /** The version of the Messages API that this adapter was written for. */
 const API_VERSION = '2023-06-01';
 
-type Turn = { role: 'user' | 'assistant'; content: string };
+type Turn = { role: Role; content: string };
 
 /** The API has no `response_format` for a free JSON object. */
 const JSON_INSTRUCTION =
@@ -18,16 +20,10 @@ const CONTINUATION = 'Continue.';
 
 const TEMPERATURE_MAX = 1;
 const USER_ID_MAX = 256;
-const BETWEEN = '\n\n';
 
-/** The API refuses blocks of text with nothing but white space. */
-function hasWords({ content }: ChatMessage): boolean {
-  return content.trim() !== '';
-}
-
-function systemOf(messages: readonly ChatMessage[], jsonMode: boolean): string {
-  const texts = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
-  return [...texts, ...(jsonMode ? [JSON_INSTRUCTION] : [])].join(BETWEEN);
+function systemOf(system: Row, jsonMode: boolean): string {
+  const texts = system.messages.map(({ content }) => content);
+  return [...texts, ...(jsonMode ? [JSON_INSTRUCTION] : [])].join(BETWEEN_JOINED);
 }
 
 /**
@@ -35,14 +31,8 @@ function systemOf(messages: readonly ChatMessage[], jsonMode: boolean): string {
  * the user's gets an opening, and a last one that is the assistant's a "continue", as current models refuse to go on
  * with an answer that is begun for them.
  */
-function turnsOf(messages: readonly ChatMessage[]): Turn[] {
-  const turns: Turn[] = [];
-  for (const { role, content } of messages) {
-    if (role === 'system') continue;
-    const last = turns.at(-1);
-    if (last?.role === role) last.content += BETWEEN + content;
-    else turns.push({ role, content });
-  }
+function turnsOf(rows: readonly Row[]): Turn[] {
+  const turns: Turn[] = rows.map((row) => ({ role: row.role, content: textOfRow(row) }));
   if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', content: OPENING });
   if (turns.at(-1)?.role === 'assistant') turns.push({ role: 'user', content: CONTINUATION });
   return turns;
@@ -70,13 +60,14 @@ function samplingFields({ temperature, topP, stop, user }: Sampling): Record<str
 
 /** The JSON body of `POST /messages`. */
 export function toMessagesBody(call: ProviderCall): string {
-  const messages = call.messages.filter(hasWords);
-  const system = systemOf(messages, call.jsonMode);
+  // The API refuses blocks of text with nothing but white space; there are none among the rows.
+  const { system: systemRow, turns } = joinRoles(call.messages);
+  const system = systemOf(systemRow, call.jsonMode);
   return JSON.stringify({
     model: call.model,
     max_tokens: call.maxTokens,
     ...(system === '' ? {} : { system }),
-    messages: turnsOf(messages),
+    messages: turnsOf(turns),
     ...(call.sampling === undefined ? {} : samplingFields(call.sampling)),
     ...(call.stream ? { stream: true } : {}),
   });

@@ -3,10 +3,13 @@ import type { Connection } from 'mongoose';
 
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { FinishReason } from '../../../contracts/events.ts';
-import type { Endpoint, KeyMode } from '../../../contracts/jobs.ts';
+import type { Endpoint } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
 
 export interface LedgerRow {
   /** `txn_…`; for usage `txn_` + the request's own 24 characters, so one request cannot have two. */
@@ -78,19 +81,20 @@ export type LedgerType = LedgerRow['type'];
 
 export interface LedgerRepository {
   /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
-  settledAt(tenantId: string, requestId: string): Promise<number | undefined>;
+  settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined>;
   /** In the order of booking, of one type or of all; one row more than the limit. */
-  list(tenantId: string, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
+  list(space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
 }
 
 export function createLedgerRepository(connection: Connection): LedgerRepository {
   const ledger = ledgerModel(connection);
   return {
-    async settledAt(tenantId, requestId) {
-      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }, { createdAt: 1 }).lean();
+    async settledAt(space, requestId) {
+      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), ...inSpace(space) }, { createdAt: 1 }).lean();
       return row?.createdAt;
     },
 
-    list: (tenantId, type, query) => listRows(ledger, { tenantId, ...(type === undefined ? {} : { type }) }, query),
+    list: (space, type, query) =>
+      listRows(ledger, { ...inSpace(space), ...(type === undefined ? {} : { type }) }, query),
   };
 }

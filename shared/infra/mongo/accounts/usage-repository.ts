@@ -3,11 +3,13 @@ import type { ClientSession, Connection, Model } from 'mongoose';
 
 import { unknownCursor } from '../../../contracts/list-page.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
 import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
 import type { BookedRequest, RollUpKey, UsageCounts } from '../../../domain/usage/roll-up.ts';
 import { collection, count, options, required } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 import type { LedgerRow } from './ledger-repository.ts';
 
@@ -69,12 +71,12 @@ export type UsageSum = Pick<
 > &
   Partial<Pick<UsageRollUpRow, UsageDimension>>;
 
-/** Every call takes the tenant first and puts it into its filter. */
+/** Every call takes the space first and puts it into its filter. */
 export interface UsageRepository {
   /** By time, buckets without usage left out; one more than the limit where there are more. */
-  sums(tenantId: string, query: UsageQuery): Promise<UsageSum[]>;
+  sums(space: SearchedSpace, query: UsageQuery): Promise<UsageSum[]>;
   /** Single requests by the time they were booked; one row more than the limit. The cursor is a request's id. */
-  requests(tenantId: string, filter: UsageFilter, query: ListQuery): Promise<LedgerRow[]>;
+  requests(space: SearchedSpace, filter: UsageFilter, query: ListQuery): Promise<LedgerRow[]>;
 }
 
 const REQUEST_ID = /^req_[0-9A-Za-z]{24}$/;
@@ -100,16 +102,27 @@ function scopeOf({ groupBy, filter }: UsageQuery): { scope?: UsageRollUpRow['sco
   return { scope: groupBy.includes('entityId') ? 'entity' : 'all' };
 }
 
+/** A filter may ask for another mode than that of the space. */
+function isElsewhere({ mode }: SearchedSpace, { filter }: Pick<UsageQuery, 'filter'>): boolean {
+  return mode !== 'any' && filter.mode?.includes(mode) === false;
+}
+
 export function createUsageRepository(connection: Connection): UsageRepository {
   const usageRollUps = usageRollUpModel(connection);
   const ledger = ledgerModel(connection);
   return {
-    async sums(tenantId, query) {
+    async sums(space, query) {
+      if (isElsewhere(space, query)) return [];
       const { width, startMs, endMs, groupBy, filter, limit } = query;
       const dimensions = ['startMs', ...groupBy].map((name) => [name, `$${name}`] as const);
       const summed = SUMMED.map((name) => [name, { $sum: `$${name}` }] as const);
       const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
-        { $match: { tenantId, width, ...scopeOf(query), startMs: { $gte: startMs, $lt: endMs }, ...filterOf(filter) } },
+        {
+          $match: {
+            ...{ width, ...scopeOf(query), startMs: { $gte: startMs, $lt: endMs } },
+            ...{ ...filterOf(filter), ...inSpace(space) },
+          },
+        },
         { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },
         { $sort: { _id: 1 } },
         { $limit: limit + 1 },
@@ -117,10 +130,11 @@ export function createUsageRepository(connection: Connection): UsageRepository {
       return groups.map(({ _id, ...sums }) => ({ ..._id, ...sums }));
     },
 
-    async requests(tenantId, filter, { after, ...query }) {
+    async requests(space, filter, { after, ...query }) {
+      if (isElsewhere(space, { filter })) return [];
       if (after !== undefined && !REQUEST_ID.test(after)) throw unknownCursor();
       const cursor = after === undefined ? {} : { after: ledgerIdOf(after) };
-      return listRows(ledger, { tenantId, type: 'usage', ...filterOf(filter) }, { ...query, ...cursor });
+      return listRows(ledger, { type: 'usage', ...filterOf(filter), ...inSpace(space) }, { ...query, ...cursor });
     },
   };
 }

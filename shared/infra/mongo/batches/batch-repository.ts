@@ -3,13 +3,16 @@ import type { Connection } from 'mongoose';
 
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** Times are milliseconds since the epoch. */
 export interface BatchRow {
@@ -23,6 +26,8 @@ export interface BatchRow {
   metadataJson?: string;
   /** Lines; 0 until all of them have arrived. */
   total: number;
+  /** Of its valid lines as they are stored; absent until they have arrived. */
+  bytes?: number;
   completed: number;
   failed: number;
   waitingFor: BatchWait | null;
@@ -51,9 +56,8 @@ export interface LineRetry {
 }
 
 /** `_id` is the batch's id and the line's number, so that a line that is written twice is there once. */
-export interface BatchLineRow {
+export interface BatchLineRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   batchId: string;
   /** From 0, in the order of the body. */
   index: number;
@@ -84,6 +88,7 @@ const batchSchema = new Schema<BatchRow>(
     status: required,
     metadataJson: text,
     total: count,
+    bytes: number,
     completed: count,
     failed: count,
     waitingFor: { type: String, default: null },
@@ -110,6 +115,7 @@ const batchLineSchema = new Schema<BatchLineRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     batchId: required,
     index: count,
     customId: { type: String, default: null },
@@ -134,7 +140,7 @@ export const batchModel = collection<BatchRow>('Batch', 'batches', batchSchema);
 export const batchLineModel = collection<BatchLineRow>('BatchLine', 'batch_lines', batchLineSchema);
 
 /** What is known of a batch once all of it has arrived. */
-type Arrived = Pick<BatchRow, 'total' | 'failed' | 'metadataJson' | 'startedUnder'>;
+type Arrived = Pick<BatchRow, 'total' | 'bytes' | 'failed' | 'metadataJson' | 'startedUnder'>;
 
 /** Batches as their tenant sees them; batch-work-repository.ts is the side of those who run them. */
 export interface BatchRepository {
@@ -148,13 +154,15 @@ export interface BatchRepository {
   start(tenantId: string, batchId: string, arrived: Arrived): Promise<BatchRow | undefined>;
   /** Takes a batch and its lines away as if they had never been. */
   remove(tenantId: string, batchId: string): Promise<void>;
-  find(tenantId: string, batchId: string): Promise<BatchRow | undefined>;
-  /** How many batches of a tenant have not ended. */
-  countOpen(tenantId: string, shard: number): Promise<number>;
+  find(space: Space, batchId: string): Promise<BatchRow | undefined>;
+  /** How many batches of a space have not ended. */
+  countOpen(space: Space, shard: number): Promise<number>;
+  /** What all batches of a tenant hold, ended ones included. */
+  stored(tenantId: string): Promise<{ lines: number; bytes: number }>;
   /** One row more than the limit; none that broke off while it arrived. */
-  list(tenantId: string, query: ListQuery): Promise<BatchRow[]>;
+  list(space: Space, query: ListQuery): Promise<BatchRow[]>;
   /** Asks for a batch's end, once; one that has ended is unchanged. Undefined: unknown. */
-  cancel(tenantId: string, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
+  cancel(space: Space, batchId: string, now: number): Promise<{ batch: BatchRow; isChanged: boolean } | undefined>;
   /** Of the lines with a number above `after` and up to `after + span` those that have ended, in order. */
   results(tenantId: string, batchId: string, after: number, span: number): Promise<BatchLineRow[]>;
 }
@@ -182,8 +190,8 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
   const batchLines = batchLineModel(connection);
   const bulkLines = batchLineModel(bulk);
 
-  async function find(tenantId: string, batchId: string): Promise<BatchRow | undefined> {
-    return (await batches.findOne({ _id: batchId, tenantId }).lean()) ?? undefined;
+  async function find(space: SearchedSpace, batchId: string): Promise<BatchRow | undefined> {
+    return (await batches.findOne({ _id: batchId, ...inSpace(space) }).lean()) ?? undefined;
   }
 
   async function letRun(tenantId: string, batchId: string, arrived: Arrived): Promise<void> {
@@ -215,7 +223,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
         return (await batches.findOne({ tenantId, startedUnder }).lean()) ?? undefined;
       }
       // Nobody else starts it, so what has started has been started here: by a try whose answer was lost, too.
-      const batch = await find(tenantId, batchId);
+      const batch = await find({ tenantId, mode: 'any' }, batchId);
       return batch === undefined || batch.status === 'validating' || batch.status === 'failed' ? undefined : batch;
     },
 
@@ -225,12 +233,20 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
     },
 
     // By the index of those who run batches, which has open ones only.
-    countOpen: (tenantId, shard) => batches.countDocuments({ openShard: shard, tenantId }),
+    countOpen: (space, shard) => batches.countDocuments({ openShard: shard, ...inSpace(space) }),
 
-    list: (tenantId, query) => listRows(batches, { tenantId, status: { $in: LISTED } }, query),
+    async stored(tenantId) {
+      const [sum] = await batchModel(bulk).aggregate<{ lines: number; bytes: number }>([
+        { $match: { tenantId } },
+        { $group: { _id: null, lines: { $sum: '$total' }, bytes: { $sum: '$bytes' } } },
+      ]);
+      return sum ?? { lines: 0, bytes: 0 };
+    },
 
-    async cancel(tenantId, batchId, now) {
-      const wanted = { _id: batchId, tenantId };
+    list: (space, query) => listRows(batches, { ...inSpace(space), status: { $in: LISTED } }, query),
+
+    async cancel(space, batchId, now) {
+      const wanted = { _id: batchId, ...inSpace(space) };
       // The one whose lines arrive first: if it starts in between, `start` finds what is asked for.
       const arriving = await batches.updateOne(
         { ...wanted, status: 'validating', cancelledAt: { $exists: false } },
@@ -240,7 +256,7 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
         { ...wanted, status: 'in_progress' },
         { $set: { status: 'cancelling', cancelledAt: now } },
       );
-      const batch = await find(tenantId, batchId);
+      const batch = await find(space, batchId);
       return batch && { batch, isChanged: arriving.modifiedCount + running.modifiedCount > 0 };
     },
 

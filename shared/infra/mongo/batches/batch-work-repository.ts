@@ -27,6 +27,8 @@ export interface BatchWorkRepository {
   open(shard: number): Promise<BatchRow[]>;
   /** Lines without a result whose number is above `after`, in order. */
   waiting(tenantId: string, batchId: string, after: number, limit: number): Promise<WaitingLine[]>;
+  /** One of them. */
+  waitingAt(tenantId: string, batchId: string, index: number): Promise<WaitingLine | undefined>;
   /** Those of the lines with these numbers that have no result yet, with their requests, in order. */
   toSend(tenantId: string, batchId: string, indexes: readonly number[]): Promise<SendableLine[]>;
   /** Notes how lines ended; returns how many still waited under that request id. Safe to repeat: a line ends once. */
@@ -86,11 +88,18 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
     toSend: (tenantId, batchId, indexes) =>
       batchLines
         .find(
-          { tenantId, batchId, index: { $in: [...indexes] }, state: 'waiting' },
+          { _id: { $in: indexes.map((index) => batchLineId(batchId, index)) }, tenantId, state: 'waiting' },
           { index: 1, requestId: 1, requestJson: 1 },
         )
         .sort({ index: 1 })
         .lean(),
+
+    async waitingAt(tenantId, batchId, index) {
+      const line = await batchLines
+        .findOne({ _id: batchLineId(batchId, index), tenantId, state: 'waiting' }, { index: 1, requestId: 1, retry: 1 })
+        .lean();
+      return line ?? undefined;
+    },
 
     async end(tenantId, batchId, ends) {
       const writes = ends.map((end) => toUpdate(tenantId, batchId, end));

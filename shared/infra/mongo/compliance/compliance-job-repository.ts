@@ -5,13 +5,16 @@ import type { ComplianceKind, DeletionReport } from '../../../contracts/complian
 import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { collection, count, flag, number, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** An export or a deletion. Times are milliseconds since the epoch. */
-export interface ComplianceJobRow {
+export interface ComplianceJobRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   kind: ComplianceKind;
   scope: ComplianceScope;
   /** Of scope `entity`, until the entity is deleted. */
@@ -24,6 +27,10 @@ export interface ComplianceJobRow {
   /** When it may be taken (again). */
   claimedUntil: number;
   createdAt: number;
+  /** Of an open deletion of all conversations: its tenant and mode, of which there is one at most. */
+  sole?: string;
+  /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
+  turn?: string;
   completedAt?: number;
   /** Present until its webhook event has been raised. */
   untold?: boolean;
@@ -59,6 +66,7 @@ const jobSchema = new Schema<ComplianceJobRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     kind: required,
     scope: required,
     entityId: text,
@@ -67,6 +75,8 @@ const jobSchema = new Schema<ComplianceJobRow>(
     claim: count,
     claimedUntil: count,
     createdAt: count,
+    sole: text,
+    turn: text,
     completedAt: number,
     untold: flag,
     error: text,
@@ -79,6 +89,8 @@ const jobSchema = new Schema<ComplianceJobRow>(
 )
   .index({ tenantId: 1, kind: 1, createdAt: -1 })
   .index({ status: 1, claimedUntil: 1 })
+  .index({ sole: 1 }, { unique: true, partialFilterExpression: { sole: { $exists: true } } })
+  .index({ turn: 1 }, { unique: true, partialFilterExpression: { turn: { $exists: true } } })
   .index({ untold: 1 }, { partialFilterExpression: { untold: true } });
 
 export const complianceJobModel = collection<ComplianceJobRow>('ComplianceJob', 'compliance_jobs', jobSchema);
@@ -88,16 +100,26 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 
 /** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
 export interface ComplianceJobRepository {
-  insert(row: ComplianceJobRow): Promise<void>;
-  find(tenantId: string, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
+  /** False: the tenant has an open deletion of all its conversations already. */
+  insert(row: ComplianceJobRow): Promise<boolean>;
+  find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
-  list(tenantId: string, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
+  list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
+  /** Those that have not ended, the oldest first, at most `limit`. */
+  listOpen(space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
   /** How many have not ended. */
-  countOpen(tenantId: string, kind: ComplianceKind): Promise<number>;
-  /** Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, or it has ended. */
+  countOpen(space: Space, kind: ComplianceKind): Promise<number>;
+  /**
+   * Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, it has ended, or another one
+   * of its tenant and kind is in hand.
+   */
   claim(job: ComplianceJob, now: number, until: number): Promise<ComplianceJobRow | undefined>;
-  /** Holds it until then, or gives it up until then. */
+  /** Holds it until then. */
   renew(job: ClaimedJob, until: number): Promise<boolean>;
+  /** Gives it up until then; others of its tenant may run. */
+  release(job: ClaimedJob, until: number): Promise<boolean>;
+  /** The next one of this tenant and kind that may be taken. */
+  next(job: Pick<ComplianceJobRow, 'tenantId' | 'kind'>, now: number): Promise<ComplianceJob | undefined>;
   completeExport(job: ClaimedJob, archive: ExportArchive, now: number): Promise<boolean>;
   /** From here on the deletion says nothing of its entity any more but the pseudonym. */
   completeDeletion(job: ClaimedJob, reason: string | undefined, now: number): Promise<boolean>;
@@ -107,8 +129,20 @@ export interface ComplianceJobRepository {
   /** An ended job whose event has not been raised. */
   findUntold(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
   markTold(job: ClaimedJob): Promise<void>;
-  /** Jobs of all tenants that nobody has in hand, and those whose event has not been raised. */
+  /** One job of each tenant and kind of which nobody has any in hand, and those whose event has not been raised. */
   due(now: number, limit: number): Promise<ComplianceJob[]>;
+}
+
+/** What an ended deletion has no more. */
+const ENDED = { turn: 1, sole: 1 } as const;
+
+function soleOf({ tenantId, mode = 'live' }: ComplianceJobRow): string {
+  return `${tenantId} ${mode}`;
+}
+
+/** An id begins with its kind: `exp_`, `del_`. */
+function turnOf(tenantId: string, jobId: string): string {
+  return `${tenantId} ${jobId.slice(0, 3)}`;
 }
 
 const OPEN = { $in: ['queued', 'in_progress'] as const };
@@ -124,40 +158,68 @@ export function createComplianceJobRepository(connection: Connection): Complianc
 
   return {
     async insert(row) {
-      await jobs.create(row);
+      const isSole = row.kind === 'deletion' && row.scope === 'tenant';
+      try {
+        await jobs.create(isSole ? { ...row, sole: soleOf(row) } : row);
+        return true;
+      } catch (error) {
+        if (!isSole || !isDuplicateKey(error)) throw error;
+        // The answer to an insert can be lost, and the driver tries again.
+        return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) !== null;
+      }
     },
 
-    async find(tenantId, kind, id) {
-      return (await jobs.findOne({ _id: id, tenantId, kind }).lean()) ?? undefined;
+    async find(space, kind, id) {
+      return (await jobs.findOne({ _id: id, ...inSpace(space), kind }).lean()) ?? undefined;
     },
 
-    list: (tenantId, kind, query) => listRows(jobs, { tenantId, kind }, query),
+    list: (space, kind, query) => listRows(jobs, { ...inSpace(space), kind }, query),
 
-    countOpen: (tenantId, kind) => jobs.countDocuments({ tenantId, kind, status: OPEN }),
+    listOpen: (space, kind, limit) =>
+      jobs
+        .find({ ...inSpace(space), kind, status: OPEN })
+        .sort({ createdAt: 1, _id: 1 })
+        .limit(limit)
+        .lean(),
+
+    countOpen: (space, kind) => jobs.countDocuments({ ...inSpace(space), kind, status: OPEN }),
 
     async claim({ tenantId, jobId }, now, until) {
-      const taken = await jobs
-        .findOneAndUpdate(
-          { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
-          { $set: { status: 'in_progress', claimedUntil: until }, $inc: { claim: 1 } },
-          { returnDocument: 'after' },
-        )
-        .lean();
-      return taken ?? undefined;
+      try {
+        const taken = await jobs
+          .findOneAndUpdate(
+            { _id: jobId, tenantId, status: OPEN, claimedUntil: { $lte: now } },
+            { $set: { status: 'in_progress', claimedUntil: until, turn: turnOf(tenantId, jobId) }, $inc: { claim: 1 } },
+            { returnDocument: 'after' },
+          )
+          .lean();
+        return taken ?? undefined;
+      } catch (error) {
+        if (isDuplicateKey(error)) return undefined;
+        throw error;
+      }
     },
 
     renew: (job, until) => change(job, { $set: { claimedUntil: until } }),
 
+    release: (job, until) => change(job, { $set: { claimedUntil: until }, $unset: { turn: 1 } }),
+
+    async next({ tenantId, kind }, now) {
+      const open = jobs.findOne({ tenantId, kind, status: OPEN, claimedUntil: { $lte: now } }, { tenantId: 1 });
+      const row = await open.sort({ createdAt: 1, _id: 1 }).lean();
+      return row === null ? undefined : { tenantId, jobId: row._id };
+    },
+
     completeExport: (job, archive, now) =>
-      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true } }),
+      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: { turn: 1 } }),
 
     completeDeletion: (job, reason, now) =>
       change(job, {
         $set: { status: 'completed', completedAt: now, untold: true, ...(reason === undefined ? {} : { reason }) },
-        $unset: { entityId: 1 },
+        $unset: { entityId: 1, ...ENDED },
       }),
 
-    fail: (job, error, now) => change(job, { $set: { status: 'failed', completedAt: now, error } }),
+    fail: (job, error, now) => change(job, { $set: { status: 'failed', completedAt: now, error }, $unset: ENDED }),
 
     async addToReport(job, found) {
       const counts = Object.entries(found).filter(([, count]) => count > 0);
@@ -176,14 +238,19 @@ export function createComplianceJobRepository(connection: Connection): Complianc
     async due(now, limit) {
       const names = { tenantId: 1 } as const;
       const [open, untold] = await Promise.all([
-        jobs
-          .find({ status: OPEN, claimedUntil: { $lte: now } }, names)
-          .sort({ claimedUntil: 1 })
-          .limit(limit)
-          .lean(),
+        jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
+          { $match: { status: OPEN, claimedUntil: { $lte: now } } },
+          // One whose worker has died has the turn of its tenant: first of all it must go on.
+          { $sort: { turn: -1, createdAt: 1, _id: 1 } },
+          { $group: { _id: { tenantId: '$tenantId', kind: '$kind' }, jobId: { $first: '$_id' } } },
+          { $limit: limit },
+        ]),
         jobs.find({ untold: true }, names).limit(limit).lean(),
       ]);
-      return [...open, ...untold].map(({ _id, tenantId }) => ({ tenantId, jobId: _id }));
+      return [
+        ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
+        ...untold.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
+      ];
     },
   };
 }

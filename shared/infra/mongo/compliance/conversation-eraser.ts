@@ -7,6 +7,7 @@ import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineModel } from '../batches/batch-repository.ts';
 import type { BatchLineRow } from '../batches/batch-repository.ts';
 import { entityModel } from '../entities/entity-repository.ts';
+import { inSpace } from '../spaces.ts';
 import { answerModel } from '../requests/answer-repository.ts';
 import { requestIntentModel } from '../requests/request-intents.ts';
 import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages.ts';
@@ -25,16 +26,16 @@ export interface ConversationEraser {
 
 const LINE_ERROR: ErrorDetail = { code: 'gone', message: 'The entity of this line was deleted.' };
 
-function filterOf({ tenantId, entityId }: ComplianceSubject): { tenantId: string; entityId?: string } {
-  return { tenantId, ...(entityId === undefined ? {} : { entityId }) };
+function filterOf(subject: ComplianceSubject) {
+  const { entityId } = subject;
+  return { ...inSpace(subject), ...(entityId === undefined ? {} : { entityId }) };
 }
 
 /** Of a line that may be large. */
 const LINE_FIELDS = { tenantId: 1, state: 1, entityId: 1, customId: 1 } as const;
 
-type LineFilter = { tenantId: string; entityId?: string } & (
-  { entityId: string } | { $or: ({ state: 'waiting' } | { fields: object } | { requestJson: object })[] }
-);
+type LineFilter = ReturnType<typeof filterOf> &
+  ({ entityId: string } | { $or: ({ state: 'waiting' } | { fields: object } | { requestJson: object })[] });
 
 /** The caller's name for the line may be the entity's. */
 function withoutContent(
@@ -89,7 +90,7 @@ export function createConversationEraser(connection: Connection): ConversationEr
         yield page.map(({ _id, idempotencyName: name }) => ({ requestId: _id, name }));
       const { tenantId, entityId } = subject;
       const either = entityId === undefined ? {} : { entityId: { $in: [entityId, names.of(tenantId, entityId)] } };
-      for await (const page of pagesOf(batchLines, { tenantId, ...either }, { requestId: 1 }))
+      for await (const page of pagesOf(batchLines, { ...inSpace(subject), ...either }, { requestId: 1 }))
         yield page.map(({ requestId }) => ({ requestId }));
     },
 
@@ -99,13 +100,15 @@ export function createConversationEraser(connection: Connection): ConversationEr
       return { answers: await deleteInPages(answers, filterOf(subject), { _id: 1 }) };
     },
 
-    async batches({ tenantId, entityId }, names) {
-      if (entityId !== undefined) return { batches: await eraseLines({ tenantId, entityId }, names) };
+    async batches(subject, names) {
+      const { tenantId, entityId } = subject;
+      const space = inSpace(subject);
+      if (entityId !== undefined) return { batches: await eraseLines({ ...space, entityId }, names) };
       let found = 0;
-      for await (const one of entitiesIn(batchLines, tenantId))
-        if (!names.isOne(tenantId, one)) found += await eraseLines({ tenantId, entityId: one }, names);
+      for await (const one of entitiesIn(batchLines, subject))
+        if (!names.isOne(tenantId, one)) found += await eraseLines({ ...space, entityId: one }, names);
       const full = [{ state: 'waiting' as const }, { fields: { $exists: true } }, { requestJson: { $exists: true } }];
-      return { batches: found + (await eraseLines({ tenantId, $or: full }, names)) };
+      return { batches: found + (await eraseLines({ ...space, $or: full }, names)) };
     },
   };
 }

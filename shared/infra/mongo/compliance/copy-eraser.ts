@@ -3,6 +3,7 @@ import type { Connection, QueryFilter } from 'mongoose';
 import type { ComplianceSubject, DeletionReport } from '../../../contracts/compliance.ts';
 import { hideName } from '../../../domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../../domain/compliance/pseudonyms.ts';
+import { inSpace } from '../spaces.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
 import { webhookDeliveryModel, webhookEventModel } from '../webhooks/webhook-delivery-repository.ts';
@@ -31,7 +32,7 @@ const EXPORT_ERROR = 'The entity was deleted before the export was complete.';
 /** A running export of the tenant begins again after the deletion has got on. */
 const AGAIN_AFTER_MS = 10_000;
 
-type ExportFilter = Pick<ComplianceJobRow, 'tenantId' | 'kind' | 'scope'> & { entityHash?: string };
+type ExportFilter = ReturnType<typeof inSpace> & Pick<ComplianceJobRow, 'kind' | 'scope'> & { entityHash?: string };
 
 /** A deletion's own answer is given again without the entity. */
 function ownAnswer({ bodyJson = 'null' }: IdempotencyRow, hide: (text: string) => string): string | undefined {
@@ -86,12 +87,13 @@ export function createCopyEraser(connection: Connection): CopyEraser {
   }
 
   return {
-    async idempotency({ tenantId, entityId }, hide) {
+    async idempotency(subject, hide) {
+      const { tenantId, entityId } = subject;
       const about =
         entityId === undefined
           ? { $or: [{ entityId: { $exists: true } }, { location: ABOUT_CONVERSATIONS }] }
           : { entityId };
-      const filter = { tenantId, ...about };
+      const filter = { ...inSpace(subject), ...about };
       let rewritten = 0;
       const rewrite = async (page: IdempotencyRow[]) => {
         for (const row of page) {
@@ -105,31 +107,39 @@ export function createCopyEraser(connection: Connection): CopyEraser {
       return { idempotency_records: deleted + rewritten };
     },
 
-    async webhooks({ tenantId, entityId }) {
+    async webhooks(subject) {
+      const { tenantId, entityId } = subject;
       const about =
         entityId === undefined ? { $or: [{ type: CHAT_EVENTS }, { entityId: { $exists: true } }] } : { entityId };
-      const deleted = await deleteInPages(webhookEvents, { tenantId, ...about }, { _id: 1 }, async (page) => {
-        await webhookDeliveries.deleteMany({ tenantId, eventId: { $in: page.map(({ _id }) => _id) } });
-      });
+      const deleted = await deleteInPages(
+        webhookEvents,
+        { ...inSpace(subject), ...about },
+        { _id: 1 },
+        async (page) => {
+          await webhookDeliveries.deleteMany({ tenantId, eventId: { $in: page.map(({ _id }) => _id) } });
+        },
+      );
       return { webhook_payloads: deleted };
     },
 
-    async exports({ tenantId, entityId }, names, now) {
-      const ofTenant = { tenantId, kind: 'export', scope: 'tenant' } as const;
-      const ofEntities = { tenantId, kind: 'export', scope: 'entity' } as const;
+    async exports(subject, names, now) {
+      const { tenantId, entityId } = subject;
+      const space = inSpace(subject);
+      const ofTenant = { ...space, kind: 'export', scope: 'tenant' } as const;
+      const ofEntities = { ...space, kind: 'export', scope: 'entity' } as const;
       const ofEntity = { ...ofEntities, ...(entityId === undefined ? {} : { entityId }) };
       await jobs.updateMany(
         { ...ofTenant, status: 'in_progress' },
-        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $inc: { claim: 1 } },
+        { $set: { status: 'queued', claimedUntil: now + AGAIN_AFTER_MS }, $unset: { turn: 1 }, $inc: { claim: 1 } },
       );
       await jobs.updateMany(
         { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
-        { $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now }, $inc: { claim: 1 } },
+        { $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now }, $unset: { turn: 1 }, $inc: { claim: 1 } },
       );
       const named = { entityId: entityId ?? { $exists: true } };
       await hideNames({ ...ofEntity, ...named }, names);
       // A deletion that failed before needs its entity's id no more.
-      await hideNames({ tenantId, kind: 'deletion', status: 'failed', ...named }, names);
+      await hideNames({ ...space, kind: 'deletion', status: 'failed', ...named }, names);
       const erased = entityId === undefined ? ofEntities : { ...ofEntities, entityHash: names.of(tenantId, entityId) };
       return { exports: (await removeArchives(ofTenant)) + (await removeArchives(erased)) };
     },

@@ -1,5 +1,8 @@
 import type { Model, QueryFilter } from 'mongoose';
 
+import type { SearchedSpace } from '../../../contracts/space.ts';
+import { inSpace } from '../spaces.ts';
+
 /** How many rows one call takes: a call must end within the connection's time limit. */
 export const ERASE_AT_ONCE = 200;
 
@@ -46,10 +49,14 @@ export async function deleteInPages<Row>(
   }
 }
 
-/** The entities that rows of a tenant name, each once, by an index on tenant, the fields of `more`, and entity. */
-export async function* entitiesIn<Row>(rows: Model<Row>, tenantId: string, more: object = {}): AsyncGenerator<string> {
+/** The entities that rows of a space name, each once, by an index on tenant, the fields of `more`, and entity. */
+export async function* entitiesIn<Row>(
+  rows: Model<Row>,
+  space: SearchedSpace,
+  more: object = {},
+): AsyncGenerator<string> {
   for (let after = ''; ;) {
-    const filter = filterOf<Row>({ tenantId, ...more, entityId: { $gt: after } });
+    const filter = filterOf<Row>({ ...inSpace(space), ...more, entityId: { $gt: after } });
     const next: unknown = await rows.findOne(filter, { entityId: 1 }).sort({ entityId: 1 }).lean();
     if (next === null) return;
     // The filter is on this field: it is there, and a text.

@@ -1,6 +1,8 @@
 import type { Connection, Model, QueryFilter } from 'mongoose';
 
 import type { ComplianceSubject } from '../../../contracts/compliance.ts';
+import { overseenBy } from '../../../contracts/space.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { accountModel } from '../accounts/account-repository.ts';
 import type { AccountRow } from '../accounts/account-repository.ts';
 import { checkoutModel } from '../accounts/checkout-repository.ts';
@@ -19,6 +21,7 @@ import { answerModel } from '../requests/answer-repository.ts';
 import type { AnswerRow } from '../requests/answer-repository.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
+import { inSpace } from '../spaces.ts';
 import { actsOn, auditModel } from '../tenants/audit-repository.ts';
 import type { AuditRow } from '../tenants/audit-repository.ts';
 import { keyModel } from '../tenants/key-repository.ts';
@@ -58,6 +61,9 @@ export interface ExportRows {
   complianceJobs(): AsyncIterable<ComplianceJobRow>;
 }
 
+/** An export is of one mode. */
+export type ExportSubject = Space & Pick<ComplianceSubject, 'entityId'>;
+
 /** Some rows have megabytes. */
 const ROWS_AT_ONCE = 10;
 
@@ -67,23 +73,30 @@ function read<Row>(rows: Model<Row>, filter: object, order: Record<string, 1> = 
   return query.lean().cursor({ batchSize: ROWS_AT_ONCE });
 }
 
-export function createExportRows(connection: Connection, { tenantId, entityId }: ComplianceSubject): ExportRows {
-  const ofTenant = { tenantId };
-  const ofEntity = { tenantId, ...(entityId === undefined ? {} : { entityId }) };
+async function* none(): AsyncGenerator<never> {
+  // Nothing: what a tenant is and what it pays is not of its test data.
+}
+
+/** What keys of the subject's mode see. */
+export function createExportRows(connection: Connection, subject: ExportSubject): ExportRows {
+  const { tenantId, mode, entityId } = subject;
+  const isLive = mode === 'live';
+  const ofTenant = inSpace(subject);
+  const ofEntity = { ...ofTenant, ...(entityId === undefined ? {} : { entityId }) };
   const byTime = { createdAt: 1 } as const;
   const acts = entityId === undefined ? {} : actsOn(entityId);
   const tenantItself = { _id: tenantId };
 
   return {
     tenant: {
-      tenants: () => read(tenantModel(connection), tenantItself),
-      accounts: () => read(accountModel(connection), tenantItself),
-      keys: () => read(keyModel(connection), ofTenant, byTime),
+      tenants: () => (isLive ? read(tenantModel(connection), tenantItself) : none()),
+      accounts: () => (isLive ? read(accountModel(connection), tenantItself) : none()),
+      keys: () => read(keyModel(connection), inSpace(overseenBy(subject)), byTime),
       batches: () => read(batchModel(connection), ofTenant, byTime),
       webhooks: () => read(webhookModel(connection), ofTenant, byTime),
       webhookDeliveries: () => read(webhookDeliveryModel(connection), ofTenant),
-      checkouts: () => read(checkoutModel(connection), ofTenant, byTime),
-      purchases: () => read(purchaseModel(connection), ofTenant, byTime),
+      checkouts: () => (isLive ? read(checkoutModel(connection), { tenantId }, byTime) : none()),
+      purchases: () => (isLive ? read(purchaseModel(connection), { tenantId }, byTime) : none()),
     },
     entities: () => read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
     answers: () => read(answerModel(connection), ofEntity),

@@ -7,6 +7,7 @@ import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
 import { ledgerModel } from '../accounts/ledger-repository.ts';
 import { usageRollUpModel } from '../accounts/usage-repository.ts';
 import type { UsageRollUpRow } from '../accounts/usage-repository.ts';
+import { inSpace } from '../spaces.ts';
 import { actsOn, auditModel, ENTITY_ACTION } from '../tenants/audit-repository.ts';
 import type { AuditRow } from '../tenants/audit-repository.ts';
 import { entitiesIn, ERASE_AT_ONCE } from './erase-pages.ts';
@@ -49,41 +50,47 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms): R
 
   async function* entitiesOf<Row>(
     rows: Model<Row>,
-    { tenantId, entityId }: ComplianceSubject,
+    subject: ComplianceSubject,
     more: object = {},
   ): AsyncGenerator<string> {
+    const { tenantId, entityId } = subject;
     if (entityId !== undefined) yield entityId;
-    else for await (const one of entitiesIn(rows, tenantId, more)) if (!names.isOne(tenantId, one)) yield one;
+    else for await (const one of entitiesIn(rows, subject, more)) if (!names.isOne(tenantId, one)) yield one;
   }
 
-  async function hideInLedger(tenantId: string, entityId: string): Promise<number> {
+  async function hideInLedger(subject: ComplianceSubject, entityId: string): Promise<number> {
+    const space = inSpace(subject);
+    const pseudonym = names.of(subject.tenantId, entityId);
     for (let changed = 0; ;) {
-      const page = await ledger.find({ tenantId, entityId }, { _id: 1 }).limit(ERASE_AT_ONCE).lean();
+      const page = await ledger
+        .find({ ...space, entityId }, { _id: 1 })
+        .limit(ERASE_AT_ONCE)
+        .lean();
       if (page.length === 0) return changed;
       const _id = { $in: page.map((row) => row._id) };
-      await ledger.updateMany({ _id, tenantId, entityId }, { $set: { entityId: names.of(tenantId, entityId) } });
+      await ledger.updateMany({ _id, ...space, entityId }, { $set: { entityId: pseudonym } });
       changed += page.length;
     }
   }
 
   /** The entity is part of a sum's id, so a sum moves: what settlement adds meanwhile makes the transaction run again. */
-  function moveSums(tenantId: string, entityId: string): Promise<number> {
+  function moveSums(subject: ComplianceSubject, entityId: string): Promise<number> {
     return connection.transaction(async (session) => {
       const page = await usageRollUps
-        .find({ tenantId, width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
+        .find({ ...inSpace(subject), width: { $in: WIDTHS }, scope: 'entity', entityId }, null, { session })
         .limit(ERASE_AT_ONCE)
         .lean();
       if (page.length === 0) return 0;
-      const moves = page.map((row) => toMove(row, names.of(tenantId, entityId)));
+      const moves = page.map((row) => toMove(row, names.of(row.tenantId, entityId)));
       await usageRollUps.bulkWrite(moves, { session, ordered: false });
       await usageRollUps.deleteMany({ _id: { $in: page.map((row) => row._id) } }, { session });
       return page.length;
     });
   }
 
-  async function hideInUsage(tenantId: string, entityId: string): Promise<number> {
+  async function hideInUsage(subject: ComplianceSubject, entityId: string): Promise<number> {
     for (let changed = 0; ;) {
-      const moved = await moveSums(tenantId, entityId);
+      const moved = await moveSums(subject, entityId);
       if (moved === 0) return changed;
       changed += moved;
     }
@@ -103,14 +110,14 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms): R
   return {
     async ledger(subject) {
       let found = 0;
-      for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject.tenantId, entityId);
+      for await (const entityId of entitiesOf(ledger, subject)) found += await hideInLedger(subject, entityId);
       return { ledger_lines: found };
     },
 
     async usage(subject) {
       let found = 0;
       for await (const entityId of entitiesOf(usageRollUps, subject, { width: '1d' }))
-        found += await hideInUsage(subject.tenantId, entityId);
+        found += await hideInUsage(subject, entityId);
       return { usage_rollups: found };
     },
 
@@ -118,7 +125,7 @@ export function createRecordEraser(connection: Connection, names: Pseudonyms): R
       const { tenantId, entityId } = subject;
       let found = 0;
       for await (const row of audit
-        .find({ tenantId, ...actsOn(entityId) })
+        .find({ ...inSpace(subject), ...actsOn(entityId) })
         .lean()
         .cursor({ batchSize: ERASE_AT_ONCE })) {
         const change = withoutEntity(row, subject);

@@ -1,8 +1,10 @@
 import type { Connection } from 'mongoose';
 
 import type { ChatMessage } from '../../../contracts/chat-request.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { HISTORY_MESSAGES_MAX } from '../../../domain/conversation/history.ts';
 import { isDuplicateKey } from '../connection.ts';
+import { inSpace } from '../spaces.ts';
 import { entityModel } from './entity-repository.ts';
 import type { StoredMessage } from './entity-repository.ts';
 
@@ -22,21 +24,21 @@ export interface StoredEntity {
   history: ChatMessage[];
 }
 
-/** Every call takes the tenant first and puts it into its filter. Plain objects only: no document leaves this file. */
+/** Every call takes the space first and puts it into its filter. Plain objects only: no document leaves this file. */
 export interface ConversationRepository {
   /** Undefined: the entity is unknown. */
-  find(tenantId: string, entityId: string): Promise<StoredEntity | undefined>;
+  find(space: Space, entityId: string): Promise<StoredEntity | undefined>;
   /**
    * One atomic update: a turn written again for the same request replaces the first, and turns keep the order of
    * acceptance. `create` makes an unknown entity. Nothing is stored of a request that was accepted before the entity
    * or its history was deleted.
    */
-  remember(tenantId: string, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
+  remember(space: Space, entityId: string, turn: Turn, options: { create: boolean; now: number }): Promise<void>;
   /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
-  forget(tenantId: string, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
+  forget(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
   /** Takes back what `remember` has just stored, the entity that it made included. `now`: as it was given then. */
   takeBack(
-    tenantId: string,
+    space: Space,
     entityId: string,
     turn: Pick<Turn, 'requestId' | 'attempt'>,
     options: { now: number },
@@ -69,41 +71,43 @@ function replaceTurn(turn: Turn) {
 }
 
 /** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
-const LIVE = { deletedAt: { $exists: false } } as const;
+const LIVE = { deletedAt: null } as const;
 
 export function createConversationRepository(connection: Connection): ConversationRepository {
   const entities = entityModel(connection);
 
   /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
-  async function make(tenantId: string, entityId: string, seq: number, now: number): Promise<void> {
+  async function make(space: Space, entityId: string, seq: number, now: number): Promise<void> {
     const fresh = { messages: [], createdAt: now };
     try {
-      const made = await entities.updateOne({ tenantId, entityId }, { $setOnInsert: fresh }, { upsert: true });
+      const made = await entities.updateOne({ ...inSpace(space), entityId }, { $setOnInsert: fresh }, { upsert: true });
       if (made.upsertedCount === 1) return;
     } catch (error) {
       // Two first requests of one entity at once: the other one made it.
       if (!isDuplicateKey(error)) throw error;
     }
     await entities.updateOne(
-      { tenantId, entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
+      { ...inSpace(space), entityId, deletedAt: { $exists: true }, forgottenSeq: { $lt: seq } },
       { $set: fresh, $unset: { deletedAt: 1, expiresAt: 1 } },
     );
   }
 
   async function forget(
-    tenantId: string,
+    space: Space,
     entityId: string,
     { requestId, attempt }: Pick<Turn, 'requestId' | 'attempt'>,
   ): Promise<void> {
     await entities.updateOne(
-      { tenantId, entityId },
+      { ...inSpace(space), entityId },
       { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
     );
   }
 
   return {
-    async find(tenantId, entityId) {
-      const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1, subject: 1, grade: 1 }).lean();
+    async find(space, entityId) {
+      const row = await entities
+        .findOne({ ...inSpace(space), entityId, ...LIVE }, { messages: 1, subject: 1, grade: 1 })
+        .lean();
       if (row === null) return undefined;
       return {
         history: row.messages.map(({ role, content }) => ({ role, content })),
@@ -112,10 +116,10 @@ export function createConversationRepository(connection: Connection): Conversati
       };
     },
 
-    async remember(tenantId, entityId, turn, { create, now }) {
-      if (create) await make(tenantId, entityId, turn.seq, now);
+    async remember(space, entityId, turn, { create, now }) {
+      if (create) await make(space, entityId, turn.seq, now);
       await entities.updateOne(
-        { tenantId, entityId, ...LIVE, forgottenSeq: { $not: { $gte: turn.seq } } },
+        { ...inSpace(space), entityId, ...LIVE, forgottenSeq: { $not: { $gte: turn.seq } } },
         [{ $set: { messages: replaceTurn(turn) } }],
         { updatePipeline: true },
       );
@@ -123,11 +127,11 @@ export function createConversationRepository(connection: Connection): Conversati
 
     forget,
 
-    async takeBack(tenantId, entityId, turn, { now }) {
-      await forget(tenantId, entityId, turn);
+    async takeBack(space, entityId, turn, { now }) {
+      await forget(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       await entities.deleteOne({
-        ...{ tenantId, entityId, messages: { $size: 0 }, createdAt: now },
+        ...{ ...inSpace(space), entityId, messages: { $size: 0 }, createdAt: now },
         ...{ subject: { $exists: false }, grade: { $exists: false } },
       });
     },

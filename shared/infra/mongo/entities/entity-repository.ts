@@ -3,9 +3,12 @@ import type { Connection } from 'mongoose';
 
 import type { Role } from '../../../contracts/chat-request.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { Space } from '../../../contracts/space.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace, spaceFields } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 export interface StoredMessage {
   role: Role;
@@ -17,8 +20,7 @@ export interface StoredMessage {
   attempt: number;
 }
 
-export interface EntityRow {
-  tenantId: string;
+export interface EntityRow extends RowOfSpace {
   entityId: string;
   subject?: string;
   grade?: string;
@@ -42,6 +44,7 @@ const storedMessage = new Schema<StoredMessage>(
 const entitySchema = new Schema<EntityRow>(
   {
     tenantId: required,
+    mode: text,
     entityId: required,
     subject: text,
     grade: text,
@@ -55,7 +58,8 @@ const entitySchema = new Schema<EntityRow>(
   },
   options,
 )
-  .index({ tenantId: 1, entityId: 1 }, { unique: true })
+  // The mode comes last, so that whoever works for the tenant as a whole finds an entity of both by one index.
+  .index({ tenantId: 1, entityId: 1, mode: 1 }, { unique: true })
   .index({ tenantId: 1, createdAt: -1 })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
@@ -82,27 +86,27 @@ interface Moment {
  */
 export interface EntityRepository {
   /** False: there is one already. */
-  insert(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean>;
+  insert(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean>;
   /** Gives the entity exactly these fields; its conversation stays. */
-  put(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
-  find(tenantId: string, entityId: string): Promise<Entity | undefined>;
+  put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
+  find(space: Space, entityId: string): Promise<Entity | undefined>;
   /** Undefined: unknown. */
-  update(tenantId: string, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
+  update(space: Space, entityId: string, changes: EntityChanges): Promise<Entity | undefined>;
   /** One row more than the limit; the cursor is an entity's own id. */
-  list(tenantId: string, query: ListQuery): Promise<Entity[]>;
+  list(space: Space, query: ListQuery): Promise<Entity[]>;
   /** Deletes the entity and its conversation; false: there was none, and none comes of a request in flight either. */
-  remove(tenantId: string, entityId: string, moment: Moment): Promise<boolean>;
+  remove(space: Space, entityId: string, moment: Moment): Promise<boolean>;
   /** Oldest first; undefined: unknown. */
-  history(tenantId: string, entityId: string): Promise<StoredMessage[] | undefined>;
+  history(space: Space, entityId: string): Promise<StoredMessage[] | undefined>;
   /** False: unknown. */
-  removeHistory(tenantId: string, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
+  removeHistory(space: Space, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
 }
 
 const TOMBSTONE_MS = 48 * 3_600_000;
 
 const FIELDS = ['subject', 'grade', 'name', 'metadataJson'] as const;
 const WITHOUT_MESSAGES = { messages: 0 } as const;
-const LIVE = { deletedAt: { $exists: false } } as const;
+const LIVE = { deletedAt: null } as const;
 const DEAD = { deletedAt: { $exists: true } } as const;
 
 /** Sets what is there and takes away what is not. */
@@ -125,40 +129,40 @@ export function createEntityRepository(connection: Connection): EntityRepository
   const entities = entityModel(connection);
 
   /** Makes an entity of a tombstone, which keeps what it refuses. */
-  async function revive(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+  async function revive(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
-      { tenantId, entityId, ...DEAD },
+      { ...inSpace(space), entityId, ...DEAD },
       { $set: { ...$set, messages: [], createdAt: now }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
     );
     return matchedCount === 1;
   }
 
-  async function insert(tenantId: string, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+  async function insert(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
     try {
-      await entities.create({ tenantId, entityId, ...fields, messages: [], createdAt: now });
+      await entities.create({ ...spaceFields(space), entityId, ...fields, messages: [], createdAt: now });
       return true;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      return revive(tenantId, entityId, fields, now);
+      return revive(space, entityId, fields, now);
     }
   }
 
-  async function find(tenantId: string, entityId: string): Promise<Entity | undefined> {
-    return (await entities.findOne({ tenantId, entityId, ...LIVE }, WITHOUT_MESSAGES).lean()) ?? undefined;
+  async function find(space: Space, entityId: string): Promise<Entity | undefined> {
+    return (await entities.findOne({ ...inSpace(space), entityId, ...LIVE }, WITHOUT_MESSAGES).lean()) ?? undefined;
   }
 
-  async function remove(tenantId: string, entityId: string, { seq, now }: Moment): Promise<boolean> {
+  async function remove(space: Space, entityId: string, { seq, now }: Moment): Promise<boolean> {
     const tombstone = {
       $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
       $max: { forgottenSeq: seq },
       $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
     };
-    const { modifiedCount } = await entities.updateOne({ tenantId, entityId, ...LIVE }, tombstone);
+    const { modifiedCount } = await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, tombstone);
     if (modifiedCount === 1) return true;
     // It was deleted before, or never was: what is refused from now on is noted all the same.
     const update = { ...tombstone, $setOnInsert: { createdAt: now } };
-    await entities.updateOne({ tenantId, entityId }, update, { upsert: true });
+    await entities.updateOne({ ...inSpace(space), entityId }, update, { upsert: true });
     return false;
   }
 
@@ -166,41 +170,41 @@ export function createEntityRepository(connection: Connection): EntityRepository
     insert,
     find,
 
-    async put(tenantId, entityId, fields, now) {
+    async put(space, entityId, fields, now) {
       for (;;) {
-        const filter = { tenantId, entityId, ...LIVE };
+        const filter = { ...inSpace(space), entityId, ...LIVE };
         const { matchedCount } = await entities.updateOne(filter, replaceFields(fields));
         if (matchedCount === 1) return 'replaced';
         // Another call may make it in between: then there is one to replace.
-        if (await insert(tenantId, entityId, fields, now)) return 'created';
+        if (await insert(space, entityId, fields, now)) return 'created';
       }
     },
 
-    async update(tenantId, entityId, changes) {
-      await entities.updateOne({ tenantId, entityId, ...LIVE }, toUpdate(changes));
-      return find(tenantId, entityId);
+    async update(space, entityId, changes) {
+      await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, toUpdate(changes));
+      return find(space, entityId);
     },
 
-    list: (tenantId, query) => listRows(entities, { tenantId, ...LIVE }, query, 'entityId', WITHOUT_MESSAGES),
+    list: (space, query) => listRows(entities, { ...inSpace(space), ...LIVE }, query, 'entityId', WITHOUT_MESSAGES),
 
-    async remove(tenantId, entityId, moment) {
+    async remove(space, entityId, moment) {
       try {
-        return await remove(tenantId, entityId, moment);
+        return await remove(space, entityId, moment);
       } catch (error) {
         // Two upserts at once: there is a row now.
         if (!isDuplicateKey(error)) throw error;
-        return remove(tenantId, entityId, moment);
+        return remove(space, entityId, moment);
       }
     },
 
-    async history(tenantId, entityId) {
-      const row = await entities.findOne({ tenantId, entityId, ...LIVE }, { messages: 1 }).lean();
+    async history(space, entityId) {
+      const row = await entities.findOne({ ...inSpace(space), entityId, ...LIVE }, { messages: 1 }).lean();
       return row?.messages;
     },
 
-    async removeHistory(tenantId, entityId, { seq }) {
+    async removeHistory(space, entityId, { seq }) {
       const { matchedCount } = await entities.updateOne(
-        { tenantId, entityId, ...LIVE },
+        { ...inSpace(space), entityId, ...LIVE },
         { $set: { messages: [] }, $max: { forgottenSeq: seq } },
       );
       return matchedCount === 1;

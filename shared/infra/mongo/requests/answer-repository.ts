@@ -2,12 +2,14 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { KeptAnswer } from '../../../contracts/kept-answer.ts';
+import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import { collection, count, options, required, text } from '../collection.ts';
+import { inSpace, spaceFields } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** An answer that is kept for a day; `_id` is its request's id. */
-export interface AnswerRow {
+export interface AnswerRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   entityId?: string;
   idempotencyName?: string;
   fingerprint?: string;
@@ -21,6 +23,7 @@ const answerSchema = new Schema<AnswerRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     entityId: text,
     idempotencyName: text,
     fingerprint: text,
@@ -36,20 +39,30 @@ const answerSchema = new Schema<AnswerRow>(
 
 export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
 
-/** Answers that are kept longer than Redis keeps them. Every call takes the tenant first. */
+/** Answers that are kept longer than Redis keeps them. Every call that looks for one takes the space first. */
 export interface AnswerRepository {
   /** Safe to repeat. */
   keep(answer: KeptAnswer): Promise<void>;
   /** Undefined: unknown, or its time is over. */
-  find(tenantId: string, requestId: string, now: number): Promise<KeptAnswer | undefined>;
+  find(space: SearchedSpace, requestId: string, now: number): Promise<KeptAnswer | undefined>;
   /** The one under an Idempotency-Key. */
-  findNamed(tenantId: string, name: string, now: number): Promise<KeptAnswer | undefined>;
+  findNamed(space: Space, name: string, now: number): Promise<KeptAnswer | undefined>;
 }
 
 function toAnswer(row: AnswerRow): KeptAnswer {
-  const { _id: requestId, tenantId, entityId, idempotencyName: name, fingerprint, fields, entries, expiresAt } = row;
+  const {
+    _id: requestId,
+    tenantId,
+    mode = 'live',
+    entityId,
+    idempotencyName: name,
+    fingerprint,
+    fields,
+    entries,
+    expiresAt,
+  } = row;
   return {
-    ...{ requestId, tenantId, fields },
+    ...{ requestId, tenantId, mode, fields },
     entries: entries.map(({ lastSeq, payload }) => ({ lastSeq, payload })),
     expiresAt: expiresAt.getTime(),
     ...(entityId === undefined ? {} : { entityId }),
@@ -62,9 +75,9 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
   /** MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
-    async keep({ requestId, tenantId, entityId, idempotency, fields, entries, expiresAt }) {
+    async keep({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
       const row = {
-        ...{ tenantId, fields, entries },
+        ...{ ...spaceFields({ tenantId, mode }), fields, entries },
         expiresAt: new Date(expiresAt),
         ...(entityId === undefined ? {} : { entityId }),
         ...(idempotency === undefined
@@ -74,13 +87,13 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
       await answers.updateOne({ _id: requestId }, { $set: row }, { upsert: true });
     },
 
-    async find(tenantId, requestId, now) {
-      const row = await answers.findOne({ tenantId, _id: requestId, ...alive(now) }).lean();
+    async find(space, requestId, now) {
+      const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
     },
 
-    async findNamed(tenantId, name, now) {
-      const row = await answers.findOne({ tenantId, idempotencyName: name, ...alive(now) }).lean();
+    async findNamed(space, name, now) {
+      const row = await answers.findOne({ ...inSpace(space), idempotencyName: name, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
     },
   };

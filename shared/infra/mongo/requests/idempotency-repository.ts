@@ -1,14 +1,16 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import type { Space } from '../../../contracts/space.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
+import { spaceFields } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** What an `Idempotency-Key` outside the chat routes stands for. */
-export interface IdempotencyRow {
+export interface IdempotencyRow extends RowOfSpace {
   /** Hash of tenant, mode, route family and key. */
   _id: string;
-  tenantId: string;
   /** The request that runs or ran under the key. */
   owner: string;
   /** The first request under the key, which may have left its effect: what a later run creates has the same ids. */
@@ -31,6 +33,7 @@ const idempotencySchema = new Schema<IdempotencyRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     owner: required,
     firstOwner: text,
     fingerprint: required,
@@ -79,7 +82,7 @@ export type ClaimVerdict =
 
 export interface IdempotencyRepository {
   /** Whether the request may run, or which one has run under this key. Exactly one of many gets `mine`. */
-  claim(tenantId: string, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
+  claim(space: Space, claim: IdempotencyClaim, now: number): Promise<ClaimVerdict>;
   /** Says that the request still runs. */
   renew(tenantId: string, claim: IdempotencyClaim, now: number): Promise<void>;
   /** Keeps the answer of the request that has claimed the key. */
@@ -125,10 +128,11 @@ export function createIdempotencyRepository(connection: Connection): Idempotency
   }
 
   return {
-    async claim(tenantId, claim, now) {
+    async claim(space, claim, now) {
+      const { tenantId } = space;
       const { name: _id, fingerprint, owner } = claim;
       const expiresAt = new Date(now + KEPT_MS);
-      const row = { _id, tenantId, owner, firstOwner: owner, fingerprint, claimedAt: now, expiresAt };
+      const row = { _id, ...spaceFields(space), owner, firstOwner: owner, fingerprint, claimedAt: now, expiresAt };
       for (;;) {
         if (await insert(row)) return { kind: 'mine', firstOwner: owner };
         const existing = await idempotency.findOne({ _id, tenantId }).lean();

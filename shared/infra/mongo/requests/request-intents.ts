@@ -3,14 +3,16 @@ import type { Connection } from 'mongoose';
 
 import type { RequestEnvelope } from '../../../contracts/jobs.ts';
 import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { groupWrites } from '../group-writes.ts';
+import { inSpace, spaceFields } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** A request that was accepted and may not be lost with Redis's last second; `_id` is its id. */
-export interface RequestIntentRow {
+export interface RequestIntentRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   entityId?: string;
   idempotencyName?: string;
   shard: number;
@@ -27,6 +29,7 @@ const intentSchema = new Schema<RequestIntentRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     entityId: text,
     idempotencyName: text,
     shard: count,
@@ -69,9 +72,9 @@ export interface DueIntent {
 export interface RequestIntents {
   /** Safe to repeat. False: the request is too large to be kept here. */
   keep(shard: number, envelope: RequestEnvelope, now: number): Promise<boolean>;
-  find(tenantId: string, requestId: string, now: number): Promise<RequestIntent | undefined>;
+  find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
   /** The latest one under an Idempotency-Key. */
-  findNamed(tenantId: string, name: string, now: number): Promise<RequestIntent | undefined>;
+  findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
   /** Those of a shard that somebody has to look after, the oldest first. */
   due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
   postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
@@ -97,12 +100,12 @@ export function createRequestIntents(connection: Connection): RequestIntents {
   }, ROWS_MAX);
   return {
     async keep(shard, envelope, now) {
-      const { requestId, tenantId, acceptedAt, kept, request } = envelope;
+      const { requestId, acceptedAt, kept, request } = envelope;
       const envelopeJson = JSON.stringify(envelope);
       if (Buffer.byteLength(envelopeJson) > BYTES_MAX) return false;
       const name = kept?.idempotency?.name;
       const row = {
-        ...{ _id: requestId, tenantId, shard, envelopeJson, acceptedAt },
+        ...{ _id: requestId, ...spaceFields(envelope), shard, envelopeJson, acceptedAt },
         lookAt: now + FIRST_LOOK_MS,
         expiresAt: new Date(acceptedAt + KEPT_MS),
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
@@ -112,10 +115,14 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       return true;
     },
 
-    find: async (tenantId, requestId, now) => toIntent(await intents.findOne({ tenantId, _id: requestId }).lean(), now),
+    find: async (space, requestId, now) =>
+      toIntent(await intents.findOne({ ...inSpace(space), _id: requestId }).lean(), now),
 
-    async findNamed(tenantId, name, now) {
-      const row = await intents.findOne({ tenantId, idempotencyName: name }).sort({ acceptedAt: -1 }).lean();
+    async findNamed(space, name, now) {
+      const row = await intents
+        .findOne({ ...inSpace(space), idempotencyName: name })
+        .sort({ acceptedAt: -1 })
+        .lean();
       return toIntent(row, now);
     },
 

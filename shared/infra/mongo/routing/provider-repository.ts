@@ -3,6 +3,7 @@ import type { Connection } from 'mongoose';
 
 import type { BreakerSettings } from '../../../domain/routing/breaker.ts';
 import type { ProviderKind } from '../../../domain/routing/routing.ts';
+import { ServiceError } from '../../../errors/service-error.ts';
 import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
@@ -55,30 +56,61 @@ export interface ProviderRepository {
   find(name: string): Promise<ProviderRow | undefined>;
   /** Every provider, by name. */
   all(): Promise<ProviderRow[]>;
-  /** Creates the provider or replaces all of it but the credential that is not given anew. */
+  /**
+   * Creates the provider or replaces all of it but the credential that is not given anew. Throws `invalid_request` where
+   * that credential would go to another server than it was given for.
+   */
   put(name: string, settings: ProviderSettings, now: number): Promise<{ created: boolean; provider: ProviderRow }>;
   /** False: there was none. */
   remove(name: string): Promise<boolean>;
 }
 
+const originOf = (url: string) => URL.parse(url)?.origin ?? url;
+
+/** A stored key goes where it was given for, and nowhere else: whoever may not read it must not have it sent either. */
+function assertKeyStays(before: ProviderRow, { kind, baseUrl, apiKey }: ProviderSettings): void {
+  if (apiKey !== undefined || before.encryptedApiKey === undefined) return;
+  if (kind === before.kind && originOf(baseUrl) === originOf(before.baseUrl)) return;
+  throw new ServiceError(
+    'invalid_request',
+    '`api_key` must be given again, or as null, where `kind` or the origin of `base_url` changes: the stored key is for the provider as it was.',
+    { param: 'api_key' },
+  );
+}
+
 export function createProviderRepository(connection: Connection, cipher: CredentialCipher): ProviderRepository {
   const providers = providerModel(connection);
 
-  async function upsert(name: string, { apiKey, ...settings }: ProviderSettings, now: number): Promise<boolean> {
-    const result = await providers.updateOne(
-      { _id: name },
-      {
-        $set: {
-          ...settings,
-          updatedAt: now,
-          ...(typeof apiKey === 'string' ? { encryptedApiKey: cipher.encrypt(apiKey) } : {}),
-        },
-        $setOnInsert: { createdAt: now },
-        ...(apiKey === null ? { $unset: { encryptedApiKey: 1 as const } } : {}),
-      },
-      { upsert: true },
+  /**
+   * Writes only over the row that `before` was read from: between the two, another call may have given the provider
+   * another address, or another key. Undefined: it has.
+   */
+  async function write(
+    name: string,
+    { apiKey, ...settings }: ProviderSettings,
+    before: ProviderRow | undefined,
+    now: number,
+  ): Promise<{ created: boolean } | undefined> {
+    const $set = {
+      ...settings,
+      updatedAt: now,
+      ...(typeof apiKey === 'string' ? { encryptedApiKey: cipher.encrypt(apiKey, `providers/${name}`) } : {}),
+    };
+    if (before === undefined) {
+      try {
+        await providers.create({ _id: name, ...$set, createdAt: now });
+        return { created: true };
+      } catch (error) {
+        if (isDuplicateKey(error)) return undefined;
+        throw error;
+      }
+    }
+    const { kind, baseUrl, encryptedApiKey = { $exists: false } } = before;
+    const { matchedCount } = await providers.updateOne(
+      { _id: name, kind, baseUrl, encryptedApiKey },
+      { $set, ...(apiKey === null ? { $unset: { encryptedApiKey: 1 as const } } : {}) },
     );
-    return result.upsertedCount > 0;
+    return matchedCount === 1 ? { created: false } : undefined;
   }
 
   return {
@@ -89,14 +121,15 @@ export function createProviderRepository(connection: Connection, cipher: Credent
     all: () => providers.find().sort({ _id: 1 }).lean(),
 
     async put(name, settings, now) {
-      // Two upserts at once may both try to insert; the loser finds the row of the winner and replaces it.
-      const created = await upsert(name, settings, now).catch((error: unknown) => {
-        if (!isDuplicateKey(error)) throw error;
-        return upsert(name, settings, now);
-      });
-      const provider = await providers.findById(name).lean();
-      if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);
-      return { created, provider };
+      for (;;) {
+        const before = (await providers.findById(name).lean()) ?? undefined;
+        if (before !== undefined) assertKeyStays(before, settings);
+        const written = await write(name, settings, before, now);
+        if (written === undefined) continue;
+        const provider = await providers.findById(name).lean();
+        if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);
+        return { ...written, provider };
+      }
     },
 
     async remove(name) {

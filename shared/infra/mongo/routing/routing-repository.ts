@@ -20,7 +20,9 @@ function toProvider(row: ProviderRow, cipher: CredentialCipher): Provider {
     firstTokenTimeoutMs: row.firstTokenTimeoutMs,
     maxRetries: row.maxRetries,
     ...(row.breaker === undefined ? {} : { breaker: row.breaker }),
-    ...(row.encryptedApiKey === undefined ? {} : { apiKey: cipher.decrypt(row.encryptedApiKey) }),
+    ...(row.encryptedApiKey === undefined
+      ? {}
+      : { apiKey: cipher.decrypt(row.encryptedApiKey, `providers/${row._id}`) }),
   };
 }
 

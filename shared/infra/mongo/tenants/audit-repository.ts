@@ -2,15 +2,17 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import { newId } from '../../../lifecycle/ids.ts';
-import { collection, count, options, required } from '../collection.ts';
+import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** One line of a tenant's audit log; never changed and never deleted. */
-export interface AuditRow {
+export interface AuditRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   createdAt: number;
   /** An API key's id, or `administrator`. */
   actor: string;
@@ -26,6 +28,7 @@ const auditSchema = new Schema<AuditRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     createdAt: count,
     actor: required,
     action: required,
@@ -46,7 +49,7 @@ export interface AuditRepository {
   /** An entry with an id of its own is written once. */
   append(entry: AuditEntry): Promise<void>;
   /** One row more than the limit. */
-  list(tenantId: string, query: ListQuery): Promise<AuditRow[]>;
+  list(space: SearchedSpace, query: ListQuery): Promise<AuditRow[]>;
 }
 
 export function createAuditRepository(connection: Connection): AuditRepository {
@@ -60,7 +63,7 @@ export function createAuditRepository(connection: Connection): AuditRepository {
       }
     },
 
-    list: (tenantId, query) => listRows(audit, { tenantId }, query),
+    list: (space, query) => listRows(audit, inSpace(space), query),
   };
 }
 

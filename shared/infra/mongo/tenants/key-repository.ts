@@ -1,14 +1,16 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
-import type { KeyMode } from '../../../contracts/jobs.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import { createApiKey } from '../../../domain/keys/api-key.ts';
 import type { Scope } from '../../../domain/keys/api-key.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
 import { tenantModel } from './tenant-repository.ts';
 
 /** A value that a rotated key had before. */
@@ -73,9 +75,9 @@ export const ACTIVE_KEYS_MAX = 100;
 export interface KeyRepository {
   /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
   insert(row: KeyRow, now: number): Promise<void>;
-  find(tenantId: string, keyId: string): Promise<KeyRow | undefined>;
+  find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined>;
   /** One row more than the limit. */
-  list(tenantId: string, query: ListQuery): Promise<KeyRow[]>;
+  list(space: SearchedSpace, query: ListQuery): Promise<KeyRow[]>;
   /**
    * Changes a key in turn with every other change of the tenant's keys: `decide` sees the key as it is and returns what
    * to change, or throws; it may be called more than once. Undefined: the tenant has no such key.
@@ -165,11 +167,11 @@ export function createKeyRepository(connection: Connection): KeyRepository {
       });
     },
 
-    async find(tenantId, keyId) {
-      return (await keys.findOne({ _id: keyId, tenantId }).lean()) ?? undefined;
+    async find(space, keyId) {
+      return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;
     },
 
-    list: (tenantId, query) => listRows(keys, { tenantId }, query),
+    list: (space, query) => listRows(keys, inSpace(space), query),
 
     async revoke(tenantId, keyId) {
       await keys.updateOne({ _id: keyId, tenantId }, { $set: { status: 'revoked' } });

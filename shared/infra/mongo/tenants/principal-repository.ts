@@ -1,6 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import type { Principal } from '../../../domain/keys/principal.ts';
+import { ceilingsOf, DEFAULT_WEIGHT } from '../../../domain/limits/defaults.ts';
 import { keyModel } from './key-repository.ts';
 import type { KeyRow } from './key-repository.ts';
 import { tenantModel } from './tenant-repository.ts';
@@ -16,6 +17,7 @@ export interface PrincipalRepository {
 }
 
 function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
+  const { tenantRpm: rpm, tenantTpm: tpm, maxInFlight: inFlight } = ceilingsOf(tenant);
   return {
     keyId: key._id,
     tenantId: tenant._id,
@@ -31,10 +33,13 @@ function toPrincipal(key: KeyRow, tenant: TenantRow): Principal {
       chatRpm: tenant.chatRpm,
       streamRpm: tenant.streamRpm,
     },
+    ceilings: { rpm, tpm, inFlight },
+    weight: tenant.weight ?? DEFAULT_WEIGHT,
     monthlyTokenBudget: tenant.monthlyTokenBudget,
     testDailyTokens: tenant.testDailyTokens,
     defaultModel: tenant.defaultModel,
     onDisconnect: tenant.onDisconnect,
+    ...(tenant.retentionSeconds === undefined ? {} : { retentionSeconds: tenant.retentionSeconds }),
     ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
     ...(tenant.subject === undefined ? {} : { subject: tenant.subject }),
     ...(tenant.grade === undefined ? {} : { grade: tenant.grade }),
@@ -48,12 +53,12 @@ export function createPrincipalRepository(connection: Connection): PrincipalRepo
 
   /** The key whose value this is, or was before a rotation: then it ends with the grace of that value. */
   async function findKey(hash: string): Promise<KeyRow | undefined> {
-    const current = await keys.findOne({ hash }).lean();
-    if (current !== null) return current;
-    const rotated = await keys.findOne({ 'previous.hash': hash }).lean();
-    const value = rotated?.previous?.find((each) => each.hash === hash);
-    if (rotated === null || value === undefined) return undefined;
-    return { ...rotated, expiresAt: Math.min(rotated.expiresAt ?? Infinity, value.expiresAt) };
+    // One query, because most unknown hashes are invented ones.
+    const key = await keys.findOne({ $or: [{ hash }, { 'previous.hash': hash }] }).lean();
+    if (key === null || key.hash === hash) return key ?? undefined;
+    const value = key.previous?.find((each) => each.hash === hash);
+    if (value === undefined) return undefined;
+    return { ...key, expiresAt: Math.min(key.expiresAt ?? Infinity, value.expiresAt) };
   }
 
   return {

@@ -20,6 +20,12 @@ export interface TenantRow {
   dailyRequests: number;
   chatRpm: number;
   streamRpm: number;
+  /** Requests and tokens a minute, and requests in flight, of all keys together; null: no ceiling; absent: the default. */
+  tenantRpm?: number | null;
+  tenantTpm?: number | null;
+  maxInFlight?: number | null;
+  /** Of the tenant's turns in the interactive queue. */
+  weight?: number;
   /** Tokens a calendar month (UTC); null: no budget. */
   monthlyTokenBudget: number | null;
   /** Tokens a day that all test keys of the tenant share. */
@@ -27,6 +33,8 @@ export interface TenantRow {
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
+  /** How long answers stay after their end; absent: the settings of the service. */
+  retentionSeconds?: number;
   moderation?: ModerationSettings;
   /** Rises with every new or changed key; writing it makes concurrent changes of the tenant's keys take turns. */
   keysIssued?: number;
@@ -47,11 +55,16 @@ const tenantSchema = new Schema<TenantRow>(
     dailyRequests: count,
     chatRpm: count,
     streamRpm: count,
+    tenantRpm: number,
+    tenantTpm: number,
+    maxInFlight: number,
+    weight: number,
     monthlyTokenBudget: { type: Number, default: null },
     testDailyTokens: count,
     subject: text,
     grade: text,
     onDisconnect: required,
+    retentionSeconds: number,
     moderation: { type: Schema.Types.Mixed },
     keysIssued: number,
     webhooksMade: number,
@@ -78,12 +91,12 @@ export interface TenantRepository {
   update(tenantId: string, changes: TenantChanges): Promise<TenantRow | undefined>;
 }
 
-/** The one setting for which null is a value, "no budget", and not the absence of one. */
-const NULL_IS_A_VALUE = 'monthlyTokenBudget';
+/** Settings for which null is a value, "no bound", and not the absence of one. */
+const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['monthlyTokenBudget', 'tenantRpm', 'tenantTpm', 'maxInFlight']);
 
 function toUpdate(changes: TenantChanges): { $set?: object; $unset?: object } {
   const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  const removed = entries.filter(([name, value]) => value === null && name !== NULL_IS_A_VALUE);
+  const removed = entries.filter(([name, value]) => value === null && !NULL_IS_A_VALUE.has(name));
   const set = entries.filter((entry) => !removed.includes(entry));
   return {
     ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),

@@ -6,11 +6,11 @@ import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
+import type { RowOfSpace } from '../spaces.ts';
 
 /** What receivers are sent; `_id` is made of tenant, type and cause, so a cause has one event. */
-export interface WebhookEventRow {
+export interface WebhookEventRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   type: WebhookEventType;
   /** The body as it is signed and sent, the same with every attempt. */
   bodyJson: string;
@@ -29,10 +29,9 @@ export interface DeliveryAttempt {
   error?: string;
 }
 
-/** One event for one webhook. */
-export interface WebhookDeliveryRow {
+/** One event for one webhook, whose mode it has: the webhook is looked for first, in its space. */
+export interface WebhookDeliveryRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   webhookId: string;
   eventId: string;
   type: WebhookEventType;
@@ -56,6 +55,7 @@ const webhookEventSchema = new Schema<WebhookEventRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     type: required,
     bodyJson: required,
     entityId: text,
@@ -76,6 +76,7 @@ const webhookDeliverySchema = new Schema<WebhookDeliveryRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     webhookId: required,
     eventId: required,
     type: required,

@@ -1,11 +1,15 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import type { KeyMode } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
+import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
+import { inSpace } from '../spaces.ts';
+import type { RowOfSpace } from '../spaces.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { webhookDeliveryModel } from './webhook-delivery-repository.ts';
 
@@ -16,9 +20,8 @@ interface PreviousSecret {
   expiresAt: number;
 }
 
-export interface WebhookRow {
+export interface WebhookRow extends RowOfSpace {
   _id: string;
-  tenantId: string;
   url: string;
   events: WebhookEventType[];
   description: string;
@@ -44,6 +47,7 @@ const webhookSchema = new Schema<WebhookRow>(
   {
     _id: required,
     tenantId: required,
+    mode: text,
     url: required,
     events: [String],
     description: text,
@@ -76,22 +80,28 @@ export type WebhookChanges = {
     WebhookRow[Name] | null | undefined;
 };
 
+/** A webhook that listens for a type of event. */
+export interface Subscriber {
+  webhookId: string;
+  mode: KeyMode;
+}
+
 export interface WebhookRepository {
-  /** Throws `conflict` when the tenant has 20; exact under concurrent calls. */
+  /** Throws `conflict` when the tenant has 20 of this mode; exact under concurrent calls. */
   insert(row: WebhookRow): Promise<void>;
-  find(tenantId: string, webhookId: string): Promise<WebhookRow | undefined>;
+  find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined>;
   /** One row more than the limit. */
-  list(tenantId: string, query: ListQuery): Promise<WebhookRow[]>;
-  /** Undefined: the tenant has no such webhook. */
-  change(tenantId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
+  list(space: Space, query: ListQuery): Promise<WebhookRow[]>;
+  /** Undefined: the space has no such webhook. */
+  change(space: SearchedSpace, webhookId: string, changes: WebhookChanges): Promise<WebhookRow | undefined>;
   /** Changes it only where it still has this secret; false: another call has rotated it. */
   replaceSecret(row: WebhookRow, changes: WebhookChanges): Promise<boolean>;
   /** Disables it for its receiver's sake; false: it was not active any more. */
   disable(tenantId: string, webhookId: string, reason: 'gone' | 'failing'): Promise<boolean>;
   /** With its deliveries. False: there was none. */
-  remove(tenantId: string, webhookId: string): Promise<boolean>;
+  remove(space: Space, webhookId: string): Promise<boolean>;
   /** The active webhooks of a tenant by event type. */
-  subscriptions(tenantId: string): Promise<Map<WebhookEventType, string[]>>;
+  subscriptions(tenantId: string): Promise<Map<WebhookEventType, Subscriber[]>>;
   /** The tenants that have an active webhook for a type of event. */
   tenantsWith(type: WebhookEventType): Promise<string[]>;
 }
@@ -111,34 +121,34 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
   const webhooks = webhookModel(connection);
   const webhookDeliveries = webhookDeliveryModel(connection);
 
-  async function find(tenantId: string, webhookId: string): Promise<WebhookRow | undefined> {
-    return (await webhooks.findOne({ _id: webhookId, tenantId }).lean()) ?? undefined;
+  async function find(space: SearchedSpace, webhookId: string): Promise<WebhookRow | undefined> {
+    return (await webhooks.findOne({ _id: webhookId, ...inSpace(space) }).lean()) ?? undefined;
   }
 
   return {
     find,
 
     async insert(row) {
-      const { tenantId } = row;
+      const { tenantId, mode = 'live' } = row;
       await connection.transaction(async (session) => {
         // Writing the tenant makes concurrent calls take turns.
         await tenants.updateOne({ _id: tenantId }, { $inc: { webhooksMade: 1 } }, { session });
-        const count = await webhooks.countDocuments({ tenantId }, { session });
+        const count = await webhooks.countDocuments(inSpace({ tenantId, mode }), { session });
         if (count >= WEBHOOKS_MAX) {
           throw new ServiceError(
             'conflict',
-            `The tenant has ${WEBHOOKS_MAX} webhooks, which is the most it may have; delete one first.`,
+            `The tenant has ${WEBHOOKS_MAX} ${mode} webhooks, which is the most it may have; delete one first.`,
           );
         }
         await webhooks.create([row], { session });
       });
     },
 
-    list: (tenantId, query) => listRows(webhooks, { tenantId }, query),
+    list: (space, query) => listRows(webhooks, inSpace(space), query),
 
-    async change(tenantId, webhookId, changes) {
-      await webhooks.updateOne({ _id: webhookId, tenantId }, toUpdate(changes));
-      return find(tenantId, webhookId);
+    async change(space, webhookId, changes) {
+      await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toUpdate(changes));
+      return find(space, webhookId);
     },
 
     async replaceSecret({ _id, tenantId, encryptedSecret }, changes) {
@@ -154,17 +164,17 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
       return matchedCount === 1;
     },
 
-    async remove(tenantId, webhookId) {
-      const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, tenantId });
-      if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId, webhookId });
+    async remove(space, webhookId) {
+      const { deletedCount } = await webhooks.deleteOne({ _id: webhookId, ...inSpace(space) });
+      if (deletedCount === 1) await webhookDeliveries.deleteMany({ tenantId: space.tenantId, webhookId });
       return deletedCount === 1;
     },
 
     async subscriptions(tenantId) {
-      const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1 }).lean();
-      const byType = new Map<WebhookEventType, string[]>();
-      for (const { _id, events } of rows)
-        for (const type of events) byType.set(type, [...(byType.get(type) ?? []), _id]);
+      const rows = await webhooks.find({ tenantId, status: 'active' }, { events: 1, mode: 1 }).lean();
+      const byType = new Map<WebhookEventType, Subscriber[]>();
+      for (const { _id: webhookId, mode = 'live', events } of rows)
+        for (const type of events) byType.set(type, [...(byType.get(type) ?? []), { webhookId, mode }]);
       return byType;
     },
 

@@ -5,56 +5,21 @@ import { encodeEntry } from '../../../contracts/events.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { Tier } from '../../../contracts/chat-request.ts';
 import type { Endpoint, QueueName } from '../../../contracts/jobs.ts';
-import type { IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { IdempotencyName } from '../../../contracts/jobs.ts';
 import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain/limits/defaults.ts';
 import { dayOf, monthOf } from '../../../domain/pricing/pricing.ts';
+import { storedChatJob } from '../../queue/chat-job.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-import type { Script, ScriptReply } from '../scripts.ts';
+import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
+import { numbersOf, toAdmission } from './admission-reply.ts';
+import type { Admission } from './admission-reply.ts';
+import { bodyLifeMs } from './line-store.ts';
 
-/** Why the script let a request in or not; `load` asks for the tenant's book before another try,
- * `joined` found the request of an earlier call with the same Idempotency-Key. */
-export type Verdict =
-  | 'admitted'
-  | 'void'
-  | 'joined'
-  | 'revoked'
-  | 'suspended'
-  | 'rpm'
-  | 'throttle'
-  | 'daily'
-  | 'tpm'
-  | 'test_tokens'
-  | 'credits'
-  | 'credits_in_flight'
-  | 'budget'
-  | 'budget_in_flight'
-  | 'lane'
-  | 'load';
-
-/** The figures behind the rate-limit headers, as they are after the call. */
-export interface WindowFigures {
-  requests: number;
-  requestsResetMs: number;
-  tokens: number;
-  tokensResetMs: number;
-}
-
-export interface Admission extends WindowFigures {
-  verdict: Verdict;
-  retryAfterMs: number;
-  /** Tokens held for the request. */
-  estimateTokens: number;
-  /** Place in the order of acceptance within the shard. */
-  seq: number;
-  /** The server's clock, milliseconds since the epoch. */
-  now: number;
-  /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
-  joined?: { requestId: string; fingerprint: string };
-}
+export type { Admission, Verdict, WindowFigures } from './admission-reply.ts';
 
 /** What admission itself finds out about a call: its tier, what it may cost, where it waits. */
 export interface AdmissionTerms {
@@ -68,6 +33,8 @@ export interface AdmissionTerms {
   metadataJson: string | undefined;
   /** The pseudonym of its entity, under which a deletion finds the request. */
   entityHash: string | undefined;
+  /** The envelope as JSON, but for `acceptedAt`: with it the request is in line at once, without it `enqueue` puts it there. */
+  body?: string;
 }
 
 export interface AdmissionRequest extends AdmissionTerms {
@@ -99,14 +66,28 @@ export interface AdmissionStore {
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
    * reads it. Safe to repeat.
    */
-  void(requestId: string, owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, last?: Terminal): Promise<string>;
-  /** Counts one request that is not a chat request; `take: false` only looks. */
-  count(requestId: string, principal: Principal, take: boolean): Promise<Admission>;
+  void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
+  /**
+   * The same for one whose caller was told that it was not accepted: where a worker has it already it stops, and nobody
+   * pays.
+   */
+  disown(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
+  /** Counts one request that is not a chat request; `take: false` only looks whether it would be refused. */
+  count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
   countLookup(requestId: string, principal: Principal): Promise<Admission>;
   /** Counts one failed authentication of an address; `take: false` only looks. */
   countAddress(requestId: string, address: string, take: boolean): Promise<AddressCount>;
 }
+
+/** A limit of one endpoint beside the key's rpm; it refuses as `throttle`. */
+interface SecondWindow {
+  /** Names the window. */
+  name: string;
+  limit: number;
+}
+
+type RequestOwner = Pick<Principal, 'shard' | 'keyId' | 'tenantId'>;
 
 interface AddressCount {
   allowed: boolean;
@@ -115,34 +96,14 @@ interface AddressCount {
   retryAfterMs: number;
 }
 
+/** Of a lane one tenant's interactive requests fill at most so much (docs/spec/contract.md section 8, Tenant ceilings). */
+const LANE_SHARE = 0.5;
+
+/** As Lua reads a ceiling. */
+const NONE = -1;
+
 /** A tombstone outlives any command that could still be under way. */
 const TOMBSTONE_MS = 3_600_000;
-
-function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
-  if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
-  return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
-}
-
-function toAdmission(reply: ScriptReply): Admission {
-  const { verdict, numbers } = numbersOf(reply);
-  const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
-  const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
-  const admission: Admission = {
-    // The scripts admit.lua and count.lua know no other verdicts.
-    verdict: verdict as Verdict,
-    requests,
-    requestsResetMs,
-    tokens,
-    tokensResetMs,
-    retryAfterMs,
-    estimateTokens,
-    seq,
-    now,
-  };
-  if (verdict !== 'joined' || !Array.isArray(reply)) return admission;
-  const [requestId = '', fingerprint = ''] = String(reply[9]).split(' ');
-  return { ...admission, joined: { requestId, fingerprint } };
-}
 
 export function createAdmissionStore(
   client: RedisClient,
@@ -153,10 +114,10 @@ export function createAdmissionStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const admit = define('admit', ['window', 'account']);
+  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
   const take = define('count', ['window']);
   const takeAddress = define('count-address', ['window']);
-  const takeBack = defineScript(client, 'void', ['window', 'account', 'emit', 'forget', 'drop']);
+  const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
 
   async function countIn(
@@ -164,9 +125,11 @@ export function createAdmissionStore(
     principal: Principal,
     log: 'rpm' | 'lookup',
     takeOne: boolean,
+    besides?: SecondWindow,
   ): Promise<Admission> {
     const { shard, keyId, tenantId, limits } = principal;
     const keys = keyspace.shard(shard);
+    const own = log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId);
     const reply = await take(
       [
         keys.keyRpm(keyId),
@@ -174,11 +137,21 @@ export function createAdmissionStore(
         keys.tpmWeights(keyId),
         keys.blocked(keyId),
         keys.blocked(tenantId),
-        log === 'rpm' ? keys.keyRpm(keyId) : keys.lookups(keyId),
+        own,
+        besides === undefined ? own : keys.throttle(besides.name, keyId),
       ],
-      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0],
+      [requestId, log === 'rpm' ? limits.rpm : LOOKUPS_PER_MINUTE, takeOne ? 1 : 0, besides?.limit ?? ''],
     );
     return toAdmission(reply);
+  }
+
+  async function voidAs(requestId: string, owner: RequestOwner, last: Terminal | undefined, isUnheard: boolean) {
+    const { cancelled } = keyspace.shard(owner.shard);
+    const state = await takeBack(
+      [...acceptedKeys(keyspace, requestId, owner), cancelled],
+      [requestId, TOMBSTONE_MS, last === undefined ? '' : encodeEntry([], last), isUnheard ? 1 : 0],
+    );
+    return String(state);
   }
 
   return {
@@ -186,7 +159,10 @@ export function createAdmissionStore(
       const { requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel, idempotency } = request;
       const { entityHash, batch } = request;
       const keys = keyspace.shard(principal.shard);
-      const { keyId, tenantId, limits, mode } = principal;
+      const { keyId, tenantId, limits, mode, ceilings } = principal;
+      const shareOf = (limit: number) =>
+        queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit;
+      const job = storedChatJob(queue, requestId, { tenantId });
       const live = mode === 'live';
       const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
       const reply = await admit(
@@ -209,12 +185,22 @@ export function createAdmissionStore(
           entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
           batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
           batch === undefined ? keys.record(requestId) : keys.closedBatch(batch.batchId),
+          keys.use(tenantId),
+          keys.open(tenantId),
+          keys.line(queue),
+          keys.job(queue, requestId),
+          keys.marker(queue),
+          keys.queueMeta(queue),
+          keys.body(requestId),
+          keys.promises(queue, tenantId),
+          keys.promises(queue, 'all'),
+          keys.promises('share', tenantId),
         ],
         [
           requestId,
           limits.rpm,
           throttle,
-          queue === 'batch' ? Math.max(1, Math.floor(limits.tpm * BATCH_LIMITS.tpmShare)) : limits.tpm,
+          shareOf(limits.tpm),
           limits.dailyRequests,
           promptTokens,
           maxTokens,
@@ -236,21 +222,25 @@ export function createAdmissionStore(
           queue,
           request.promptMostTokens ?? promptTokens,
           batch?.leaderId ?? '',
+          principal.weight,
+          ceilings.rpm ?? NONE,
+          ceilings.tpm === null ? NONE : shareOf(ceilings.tpm),
+          ceilings.inFlight ?? NONE,
+          Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE)),
+          request.body ?? '',
+          bodyLifeMs(settings.requestTimeoutMs),
+          job.name,
+          job.data,
+          job.opts,
         ],
       );
       return toAdmission(reply);
     },
 
-    async void(requestId, owner, last) {
-      const state = await takeBack(acceptedKeys(keyspace, requestId, owner), [
-        requestId,
-        TOMBSTONE_MS,
-        last === undefined ? '' : encodeEntry([], last),
-      ]);
-      return String(state);
-    },
+    void: (requestId, owner, last) => voidAs(requestId, owner, last, false),
+    disown: (requestId, owner, last) => voidAs(requestId, owner, last, true),
 
-    count: (requestId, principal, takeOne) => countIn(requestId, principal, 'rpm', takeOne),
+    count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),
 
     async countAddress(requestId, address, takeOne) {

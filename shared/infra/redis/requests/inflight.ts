@@ -66,7 +66,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
 
   return {
     async overdue(shard, limit) {
-      const at = await serverTimeMs(client);
+      const at = await serverTimeMs(client, keyspace.shard(shard).inflight);
       const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
       return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
     },

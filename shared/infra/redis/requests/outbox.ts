@@ -14,7 +14,7 @@ export interface OutboxEntry {
 
 /** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
 export interface Outbox {
-  /** `redelivered`: what was read before and never acknowledged; else what is new. */
+  /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
   read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
   /** Safe to repeat. */
   acknowledge(shard: number, ids: readonly string[]): Promise<void>;
@@ -41,49 +41,36 @@ export interface Backlog {
   lagSeconds: number;
 }
 
+/** In which workers of an earlier version read: what they have read must not come to them again. */
 const GROUP = 'settlement';
-/** One name for every leader: what the last one left unacknowledged belongs to the next one at once. */
-const CONSUMER = 'leader';
 const PAGE = 500;
 
-type StreamRow = [id: string, fields: string[] | null];
+type StreamRow = [id: string, fields: string[]];
 
 function toEntry([id, fields]: StreamRow): OutboxEntry {
-  const raw = fields?.[1] ?? '';
+  const raw = fields[1] ?? '';
   return { id, raw, record: parseSettlement(raw) };
-}
-
-function isMissingGroup(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOGROUP');
 }
 
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
   const acknowledge = defineScript(client, 'acknowledge');
   const moveToDeadLetters = defineScript(client, 'dead-letter');
 
-  async function ensureGroup(stream: string): Promise<void> {
-    await client.xgroup('CREATE', stream, GROUP, '0', 'MKSTREAM').catch((error: unknown) => {
-      if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error;
-    });
-  }
-
-  async function readGroup(stream: string, from: string, count: number): Promise<StreamRow[]> {
-    const reply = await client.xreadgroup('GROUP', GROUP, CONSUMER, 'COUNT', count, 'STREAMS', stream, from);
-    return reply?.[0]?.[1] ?? [];
-  }
+  /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
+  const readUpTo = new Map<number, string>();
 
   return {
     async read(shard, from, count) {
       const stream = keyspace.shard(shard).outbox;
-      const position = from === 'new' ? '>' : '0';
-      try {
-        return (await readGroup(stream, position, count)).map(toEntry);
-      } catch (error) {
-        // A new shard, or a Redis that came back empty.
-        if (!isMissingGroup(error)) throw error;
-        await ensureGroup(stream);
-        return (await readGroup(stream, position, count)).map(toEntry);
+      const last = readUpTo.get(shard);
+      if (from === 'redelivered') {
+        const rows = last === undefined ? [] : await client.xrange(stream, '-', last, 'COUNT', count);
+        return rows.map(toEntry);
       }
+      const rows = await client.xrange(stream, last === undefined ? '-' : `(${last}`, '+', 'COUNT', count);
+      const newest = rows.at(-1)?.[0];
+      if (newest !== undefined) readUpTo.set(shard, newest);
+      return rows.map(toEntry);
     },
 
     async acknowledge(shard, ids) {
@@ -128,7 +115,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
         client.xlen(keys.outbox),
         client.xlen(keys.deadLetters),
         client.xrange(keys.outbox, '-', '+', 'COUNT', 1),
-        serverTimeMs(client),
+        serverTimeMs(client, keys.outbox),
       ]);
       // The id begins with the time of Redis at which the record came.
       const waitingSince = oldest === undefined ? now : parseInt(oldest[0], 10);

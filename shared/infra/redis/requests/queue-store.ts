@@ -6,14 +6,33 @@ import type { Keyspace } from '../keyspace.ts';
 export interface QueueStatistics {
   /** Requests a second; 0 when none has ended within the last minute. */
   drainRatePerSecond(shard: number, queue: string, now: number): Promise<number>;
+  /** Who has most requests in line, most first; where very many wait, scaled up from a sample. */
+  largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]>;
 }
 
 const LATELY_MS = 60_000;
+const SAMPLE = 2_000;
+const LARGEST = 10;
 
 export function createQueueStatistics(client: RedisClient, keyspace: Keyspace): QueueStatistics {
   return {
+    async largestWaiting(shard, queue) {
+      const keys = keyspace.shard(shard);
+      const [all, ids] = await Promise.all([
+        client.zcard(keys.line(queue)),
+        client.zrandmember(keys.line(queue), SAMPLE),
+      ]);
+      const tenants = await Promise.all(ids.map((requestId) => client.hget(keys.record(requestId), 'tenant')));
+      const counts = new Map<string, number>();
+      for (const tenantId of tenants) if (tenantId !== null) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1);
+      const scale = all / Math.max(1, ids.length);
+      return [...counts]
+        .map(([tenantId, count]) => ({ tenantId, waiting: Math.round(count * scale) }))
+        .sort((one, other) => other.waiting - one.waiting)
+        .slice(0, LARGEST);
+    },
     async drainRatePerSecond(shard, queue, now) {
-      const [last, gapMs] = await client.hmget(keyspace.shard(shard).queueStatistics(queue), 'last', 'gap');
+      const [last, gapMs] = await client.hmget(keyspace.shard(shard).queueStatistics(queue), 'since:lane', 'gap:lane');
       const gap = Number(gapMs ?? 0);
       if (gap <= 0 || now - Number(last ?? 0) > LATELY_MS) return 0;
       return Math.round((1_000 / gap) * 1_000) / 1_000;
@@ -36,7 +55,11 @@ const CLOSED_MS = 2 * BATCH_LIMITS.lifeMs;
 
 export function createBatchQueue(client: RedisClient, keyspace: Keyspace): BatchQueue {
   return {
-    waiting: (shard) => client.llen(keyspace.shard(shard).waiting('batch')),
+    async waiting(shard) {
+      const keys = keyspace.shard(shard);
+      const counts = await Promise.all([client.llen(keys.waiting('batch')), client.zcard(keys.line('batch'))]);
+      return counts[0] + counts[1];
+    },
     async states(shard, requestIds) {
       const { record } = keyspace.shard(shard);
       const states = await Promise.all(requestIds.map((requestId) => client.hget(record(requestId), 'state')));

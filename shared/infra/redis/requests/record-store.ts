@@ -1,6 +1,8 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { Terminal } from '../../../contracts/events.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
@@ -9,21 +11,8 @@ import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Request bodies while a request lives: the one place in Redis where conversation text waits (docs/spec/contract.md section 7). */
-export interface BodyStore {
-  put(shard: number, requestId: string, body: string): Promise<void>;
-}
-
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
-const MARGIN_MS = 24 * 3_600_000;
-
-export function createBodyStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): BodyStore {
-  return {
-    async put(shard, requestId, body) {
-      await client.set(keyspace.shard(shard).body(requestId), body, 'PX', requestTimeoutMs + MARGIN_MS);
-    },
-  };
-}
+/** Takes the place of a body's fingerprint once nothing of the request is kept (finish.lua). */
+export const FORGOTTEN = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
 
@@ -41,21 +30,44 @@ export interface RequestRecord {
   startedAt?: number;
   firstTokenAt?: number;
   finishedAt?: number;
+  /** It has ended, and nothing of its answer is kept. */
+  isGone: boolean;
+}
+
+/** Where a request waits for a worker. */
+export interface QueuePlace {
+  /** Among its tenant's own, from 1. */
+  position: number;
+  /** Until a worker has it, as things are. */
+  waitMs: number;
 }
 
 /** Reads a request's record for the ingress: look-ups, attaching readers, cancelling. Never writes events of a worker. */
 export interface RecordStore {
-  /** Undefined: unknown, another tenant's, or past its retention. */
+  /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
   /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
+  /** Undefined: it does not wait in line. */
+  place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
   /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
   renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
+  /**
+   * Deletes what Redis has of the answer of a request whose tenant keeps nothing, once this ingress alone reads it and has
+   * its end. Safe to repeat.
+   */
+  wipe(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
-  cancel(owner: Pick<Principal, 'shard' | 'keyId' | 'tenantId'>, requestId: string): Promise<boolean>;
+  cancel(
+    owner: Pick<Principal, 'shard' | 'keyId' | 'retentionSeconds'> & SearchedSpace,
+    requestId: string,
+  ): Promise<boolean>;
 }
+
+/** How a record says the mode of its key; one without it is live. Empty: either. */
+export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */
 const READER_LEASE_MS = 15_000;
@@ -71,7 +83,7 @@ function optional<K extends string, V>(name: K, value: V | undefined): { [key in
 }
 
 function toRecord(requestId: string, values: readonly string[]): RequestRecord {
-  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished] = values;
+  const [, state, status, tier, metadata, sent, accepted, started, firstToken, finished, , gone] = values;
   return {
     requestId,
     // Written by the scripts of this folder, which know no other values.
@@ -80,6 +92,7 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
     tier: tier as Tier,
     sentSeq: Number(sent),
     acceptedAt: Number(accepted),
+    isGone: gone === '1',
     ...(metadata === undefined || metadata === '' ? {} : { metadataJson: metadata }),
     ...optional('startedAt', timeOf(started)),
     ...optional('firstTokenAt', timeOf(firstToken)),
@@ -96,22 +109,40 @@ export function createRecordStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const attach = define('attach', ['window']);
+  const attach = define('attach', ['window', 'mode']);
   const reader = define('reader', ['window']);
-  const cancel = define('cancel', ['window', 'account', 'emit', 'forget', 'drop']);
+  const place = define('place', ['window', 'account', 'line']);
+  const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
+  const cancel = define('cancel', parts);
 
   async function look(
-    { shard, tenantId }: Principal,
+    { shard, tenantId, mode }: Principal,
     requestId: string,
     channel: string,
   ): Promise<RequestRecord | undefined> {
-    const reply = await attach([keyspace.shard(shard).record(requestId)], [tenantId, channel, READER_LEASE_MS]);
+    const reply = await attach(
+      [keyspace.shard(shard).record(requestId)],
+      [tenantId, channel, READER_LEASE_MS, BILLED[mode]],
+    );
     return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
   }
 
   return {
     find: (principal, requestId) => look(principal, requestId, ''),
     attach: look,
+    async place({ shard, tenantId }, requestId) {
+      const keys = keyspace.shard(shard);
+      const lanes = QUEUE_NAMES.flatMap((queue) => [
+        keys.line(queue),
+        keys.waiting(queue),
+        keys.queueStatistics(queue),
+      ]);
+      const reply = await place(
+        [keys.record(requestId), keys.open(tenantId), keys.use(tenantId), ...lanes],
+        [requestId],
+      );
+      return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
+    },
     async renewReader(shard, requestId, channel) {
       const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
       return state !== 'missing' && state !== 'void';
@@ -119,11 +150,21 @@ export function createRecordStore(
     async detach(shard, requestId, channel) {
       await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
     },
+    async wipe(shard, requestId, channel) {
+      const keys = keyspace.shard(shard);
+      const [gone, channels] = await inTime(client.hmget(keys.record(requestId), 'gone', 'channels'));
+      if (gone !== '1' || channels !== channel) return;
+      await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
+    },
     async cancel(principal, requestId) {
+      const endMs = principal.retentionSeconds === 0 ? 0 : retentionMs;
       const { cancelled } = keyspace.shard(principal.shard);
       const found = await cancel(
         [...acceptedKeys(keyspace, requestId, principal), cancelled],
-        [requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), retentionMs],
+        [
+          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), endMs],
+          BILLED[principal.mode],
+        ],
       );
       return found !== '';
     },

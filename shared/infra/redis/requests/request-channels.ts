@@ -1,5 +1,6 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { onResubscribed } from '../outages.ts';
 import { inTime } from '../timing.ts';
 
 /** Delivers cancellations to workers, so that a request stops at once and not with its next write or renewal. */
@@ -29,6 +30,9 @@ export function createCancelChannel(
   };
 }
 
+/** Ahead of the messages of several requests and between them (append.lua). */
+const SEPARATOR = '\x1e';
+
 /** `head`: see decodeMessage of contracts/events.ts. */
 type EntryListener = (requestId: string, head: string, payload: string) => void;
 
@@ -37,6 +41,8 @@ export interface ChunkChannel {
   nameOf(shard: number): string;
   /** Resolves once Redis has confirmed the subscription, rejects where it does not in time; safe to repeat. */
   subscribe(shard: number): Promise<void>;
+  /** Redis has confirmed the subscription; ioredis repeats it after a reconnect. */
+  isSubscribed(shard: number): boolean;
   onEntry(listener: EntryListener): void;
   /** Called after every reconnect, when messages may have been missed. */
   onReady(listener: () => void): void;
@@ -46,6 +52,7 @@ export interface ChunkChannel {
 export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingressId: string): ChunkChannel {
   const names = new Set<string>();
   const subscriptions = new Map<number, Promise<unknown>>();
+  const subscribed = new Set<number>();
   const nameOf = (shard: number) => keyspace.shard(shard).channel(ingressId);
 
   return {
@@ -57,25 +64,34 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
         names.add(nameOf(shard));
         pending = client.isCluster ? client.ssubscribe(nameOf(shard)) : client.subscribe(nameOf(shard));
         subscriptions.set(shard, pending);
-        pending.catch(() => subscriptions.delete(shard));
+        pending.then(
+          () => subscribed.add(shard),
+          () => subscriptions.delete(shard),
+        );
       }
       // A caller waits for it; the subscription itself goes on, for the next caller.
       await inTime(pending);
     },
 
+    isSubscribed: (shard) => subscribed.has(shard),
+
     onEntry(listener) {
-      const receive = (channel: string, message: string) => {
-        if (!names.has(channel)) return;
+      const hear = (message: string) => {
         const headEnd = message.indexOf('\n');
         const space = message.indexOf(' ');
         listener(message.slice(0, space), message.slice(space + 1, headEnd), message.slice(headEnd + 1));
+      };
+      const receive = (channel: string, message: string) => {
+        if (!names.has(channel)) return;
+        if (!message.startsWith(SEPARATOR)) hear(message);
+        else for (const each of message.slice(`${SEPARATOR} `.length).split(SEPARATOR)) hear(each);
       };
       client.on('message', receive);
       client.on('smessage', receive);
     },
 
     onReady(listener) {
-      client.on('ready', listener);
+      onResubscribed(client, listener);
     },
   };
 }

@@ -1,10 +1,13 @@
 import { Cluster } from 'ioredis';
 
 import type { KnownRequest } from '../../../contracts/compliance.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
+import type { SearchedSpace } from '../../../contracts/space.ts';
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
+import { BILLED } from './record-store.ts';
 
 /** The fields of a request's record that a deletion reads. */
 export interface ErasableRequest {
@@ -12,23 +15,29 @@ export interface ErasableRequest {
   state: string;
   tenantId: string;
   keyId: string;
+  mode: KeyMode;
   /** Place in the order of acceptance; 0 where it is not known. */
   seq: number;
 }
 
-/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's. */
+/** `later`: accepted after the given place; `busy`: it has not ended; `foreign`: another tenant's, or of the other mode. */
 type Erased = 'erased' | 'nothing' | 'later' | 'busy' | 'foreign';
 
 /** Finds and erases what requests have left in Redis, for deletions. */
 export interface RequestEraser {
   ofEntity(shard: number, tenantId: string, pseudonym: string): Promise<string[]>;
-  /** Ids of all requests of a shard that Redis knows, in batches; one may come twice. */
-  all(shard: number): AsyncIterable<string[]>;
+  /** Ids of all requests of a shard that have not ended, of all tenants, in batches. */
+  open(shard: number): AsyncIterable<string[]>;
+  /**
+   * Ids of a tenant's requests that Redis knows, in batches; one may come twice. Those of which nobody knows whose they are
+   * are among them. Reads a field of every record of the shard.
+   */
+  all(shard: number, tenantId: string): AsyncIterable<string[]>;
   look(shard: number, requestIds: readonly string[]): Promise<ErasableRequest[]>;
   /**
    * Record, body, answer and Idempotency-Key of a request that has ended and was accepted up to `upToSeq`. Safe to repeat.
    */
-  erase(shard: number, tenantId: string, request: KnownRequest, upToSeq: number): Promise<Erased>;
+  erase(shard: number, space: SearchedSpace, request: KnownRequest, upToSeq: number): Promise<Erased>;
   /** Takes requests out of their entity's list. */
   unlist(shard: number, tenantId: string, pseudonym: string, requestIds: readonly string[]): Promise<void>;
 }
@@ -39,17 +48,19 @@ const SCAN_COUNT = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
-  const erase = defineScript(client, 'erase', ['window', 'account', 'forget']);
+  const erase = defineScript(client, 'erase', ['window', 'account', 'forget', 'mode']);
+  const ofTenant = defineScript(client, 'of-tenant');
 
   async function lookAt(shard: number, requestId: string): Promise<ErasableRequest> {
     const record = keyspace.shard(shard).record(requestId);
-    const values = await client.hmget(record, 'state', 'tenant', 'key', 'seq', 'acceptedAt');
-    const [state, tenantId, keyId, seq, acceptedAt] = values;
+    const values = await client.hmget(record, 'state', 'tenant', 'key', 'billed', 'seq', 'acceptedAt');
+    const [state, tenantId, keyId, billed, seq, acceptedAt] = values;
     return {
       requestId,
       state: state ?? 'missing',
       tenantId: tenantId ?? '',
       keyId: keyId ?? '',
+      mode: billed === BILLED.test ? 'test' : 'live',
       seq: Number(seq ?? seqAt(Number(acceptedAt ?? 0))),
     };
   }
@@ -58,21 +69,29 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
     ofEntity: (shard, tenantId, pseudonym) =>
       client.zrange(keyspace.shard(shard).entityRequests(tenantId, pseudonym), '0', '-1'),
 
-    async *all(shard) {
+    async *open(shard) {
+      const ids = await client.zrange(keyspace.shard(shard).inflight, '0', '-1');
+      for (let from = 0; from < ids.length; from += SCAN_COUNT) yield ids.slice(from, from + SCAN_COUNT);
+    },
+
+    async *all(shard, tenantId) {
       const prefix = keyspace.shard(shard).record('');
       const nodes = client instanceof Cluster ? client.nodes('master') : [client];
       for (const node of nodes) {
         for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
           // ioredis types a stream's parts as any; SCAN gives names.
           const names = found as string[];
-          if (names.length > 0) yield names.map((name) => name.slice(prefix.length));
+          if (names.length === 0) continue;
+          const places = await ofTenant(names, [tenantId]);
+          const own = Array.isArray(places) ? places.map((place) => names[Number(place) - 1] ?? '') : [];
+          if (own.length > 0) yield own.map((name) => name.slice(prefix.length));
         }
       }
     },
 
     look: (shard, requestIds) => Promise.all(requestIds.map((requestId) => lookAt(shard, requestId))),
 
-    async erase(shard, tenantId, { requestId, name }, upToSeq) {
+    async erase(shard, { tenantId, mode }, { requestId, name }, upToSeq) {
       const keys = keyspace.shard(shard);
       const record = keys.record(requestId);
       const reply = await erase(
@@ -84,7 +103,7 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
           keys.inflight,
           name === undefined ? record : keys.idempotency(name),
         ],
-        [requestId, tenantId, upToSeq, TOMBSTONE_MS],
+        [requestId, tenantId, upToSeq, TOMBSTONE_MS, BILLED[mode]],
       );
       if (reply === 1) return 'erased';
       // erase.lua knows no other words.

@@ -6,7 +6,8 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
-import type { Script, ScriptReply } from '../scripts.ts';
+import type { ScriptReply } from '../scripts.ts';
+import { createCommonAppend } from './common-append.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
 
@@ -49,31 +50,15 @@ export interface RequestStoreSettings {
 /** A rollback takes back claim and text; another one meanwhile is one more. */
 const REPAIRS_MAX = 5;
 
-/**
- * Commands that share a write are given up by ioredis when the connection ends in the middle of their answers; others
- * it sends again by itself. Each of these scripts may be sent twice, so none is given up.
- */
-function repeatable(script: Script): Script {
-  return async (keys, args) => {
-    for (;;) {
-      try {
-        return await script(keys, args);
-      } catch (error) {
-        if (!(error instanceof Error && error.name === 'AbortError')) throw error;
-      }
-    }
-  };
-}
-
 export function createRequestStore(
   client: RedisClient,
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const claim = repeatable(defineScript(client, 'claim', ['window', 'account']));
-  const append = repeatable(defineScript(client, 'append', ['window', 'emit']));
-  const renew = repeatable(defineScript(client, 'renew', ['window', 'account']));
-  const finish = repeatable(defineScript(client, 'finish', ['window', 'account', 'emit', 'forget']));
+  const claim = defineScript(client, 'claim', ['window', 'account']);
+  const append = createCommonAppend(client, keyspace);
+  const renew = defineScript(client, 'renew', ['window', 'account']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -100,17 +85,6 @@ export function createRequestStore(
     if (owner === undefined) return false;
     const reply = await sendClaim(shard, requestId, tenantId, fence, owner);
     return Array.isArray(reply) && reply[0] === 'run';
-  }
-
-  function sendAppend(ref: AttemptRef, lastSeq: number, deltas: readonly string[], promptTokens: number) {
-    const keys = keyspace.shard(ref.shard);
-    return append(
-      [keys.record(ref.requestId), keys.stream(ref.requestId)],
-      [
-        ...[ref.requestId, ref.fence, lastSeq, encodeEntry(deltas), promptTokens],
-        ...[ref.owner ?? '', lastSeq - deltas.length],
-      ],
-    );
   }
 
   /** Ends a request, with all the text that a Redis which came back without some of it needs. */
@@ -156,6 +130,10 @@ export function createRequestStore(
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
+        keys.open(ref.tenantId),
+        keys.use(ref.tenantId),
+        keys.line(ref.queue),
+        keys.waiting(ref.queue),
       ],
       [
         ref.requestId,
@@ -173,6 +151,7 @@ export function createRequestStore(
         ref.owner ?? '',
         sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
+        ref.queue,
       ],
     );
   }
@@ -200,7 +179,7 @@ export function createRequestStore(
       const first = lastSeq - deltas.length - earlier.length;
       let missing = deltas;
       for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-        const outcome = await sendAppend(ref, lastSeq, missing, promptTokens);
+        const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
         if (outcome === 'accepted') {
           if (!(await ownAgain(ref))) return 'superseded';
           continue;
@@ -217,7 +196,7 @@ export function createRequestStore(
     async leaseLeftMs(shard, requestId) {
       const [[state, leased], now] = await Promise.all([
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
-        serverTimeMs(client),
+        serverTimeMs(client, keyspace.shard(shard).record(requestId)),
       ]);
       return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
     },

@@ -1,4 +1,5 @@
-import type { EndedAnswer, IdempotencyName } from '../../../contracts/kept-answer.ts';
+import type { IdempotencyName } from '../../../contracts/jobs.ts';
+import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
@@ -66,7 +67,7 @@ export interface AnswerCache {
 }
 
 const FIELDS = [
-  ...['tenant', 'state', 'status', 'tier', 'metadata', 'sent'],
+  ...['tenant', 'billed', 'state', 'status', 'tier', 'metadata', 'sent'],
   ...['acceptedAt', 'startedAt', 'firstTokenAt', 'finishedAt'],
 ] as const;
 

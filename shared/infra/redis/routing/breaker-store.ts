@@ -3,6 +3,7 @@ import { unknownCursor } from '../../../contracts/list-page.ts';
 import { NEW_BREAKER, changeBetween, isNews } from '../../../domain/routing/breaker.ts';
 import type { Breaker, BreakerChange } from '../../../domain/routing/breaker.ts';
 import type { RedisClient } from '../connection.ts';
+import { onResubscribed } from '../outages.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { Emitter } from '../../../lifecycle/event-bus.ts';
 import { defineScript } from '../scripts.ts';
@@ -27,7 +28,7 @@ export async function listenForBreakers(
   client.on('message', receive);
   client.on('smessage', receive);
   await (client.isCluster ? client.ssubscribe(channel) : client.subscribe(channel));
-  client.on('ready', onMissed);
+  onResubscribed(client, onMissed);
 }
 
 /** A change as it is kept: the id is Redis's, a time and a number. */

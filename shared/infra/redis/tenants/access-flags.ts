@@ -1,4 +1,5 @@
 import type { RedisClient } from '../connection.ts';
+import { onResubscribed } from '../outages.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
@@ -70,5 +71,5 @@ export async function listenForAccessChanges(
     if (channel === ACCESS_CHANNEL) onChange(id);
   });
   await client.subscribe(ACCESS_CHANNEL);
-  client.on('ready', onMissed);
+  onResubscribed(client, onMissed);
 }

@@ -12,6 +12,8 @@ const PRINCIPAL: Principal = {
   keyStatus: 'active',
   tenantStatus: 'active',
   limits: { rpm: 60, tpm: 100_000, dailyRequests: 0, chatRpm: 120, streamRpm: 60 },
+  ceilings: { rpm: null, tpm: null, inFlight: null },
+  weight: 1,
   monthlyTokenBudget: null,
   testDailyTokens: 1_000_000,
   defaultModel: 'mobius',

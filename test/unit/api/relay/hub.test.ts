@@ -17,6 +17,7 @@ function openHub() {
     channel: {
       nameOf: (shard) => `channel ${shard}`,
       subscribe: () => Promise.resolve(),
+      isSubscribed: () => true,
       onEntry: (listener) => (publish = listener),
       onReady: (listener) => (ready = listener),
     },
@@ -28,7 +29,11 @@ function openHub() {
         return Promise.resolve(entries);
       },
     },
-    records: { renewReader: () => Promise.resolve(true), detach: () => Promise.resolve() },
+    records: {
+      renewReader: () => Promise.resolve(true),
+      detach: () => Promise.resolve(),
+      wipe: () => Promise.resolve(),
+    },
     now: () => Date.now(),
     log: createRecordingLog(),
   });
@@ -138,6 +143,46 @@ describe('the hub', () => {
     expect(seqs).toEqual(Array.from({ length: 2_000 }, (_, index) => index + 1));
     const returned = relay.reads.reduce((sum, read) => sum + read.returned, 0);
     expect(returned).toBeLessThan(2_000 * 5);
+  });
+
+  it('reads once for all readers of a request that have heard nothing', async () => {
+    const relay = openHub();
+    const all = Array.from({ length: 10 }, () => read(relay).seqs);
+    const resumed: number[] = [];
+    relay.hub.open(0, 'req_1', ({ lastSeq }) => resumed.push(lastSeq), { fromSeq: 3, existing: true });
+    await jest.advanceTimersByTimeAsync(0);
+    relay.reads.splice(0);
+    for (let seq = 1; seq <= 5; seq += 1) relay.store(seq);
+
+    await jest.advanceTimersByTimeAsync(1_000);
+
+    for (const seqs of all) expect(seqs).toEqual([1, 2, 3, 4, 5]);
+    expect(resumed).toEqual([3, 4, 5]);
+    expect(relay.reads).toHaveLength(1);
+  });
+
+  it('reads about once a second for readers that came at different times', async () => {
+    const relay = openHub();
+    for (let count = 0; count < 10; count += 1) {
+      read(relay);
+      await jest.advanceTimersByTimeAsync(130);
+    }
+    relay.reads.splice(0);
+
+    await jest.advanceTimersByTimeAsync(10_000);
+
+    expect(relay.reads.length).toBeLessThanOrEqual(11);
+  });
+
+  it('goes on reading for a reader that comes while the others are read for', async () => {
+    const relay = openHub();
+    for (let seq = 1; seq <= 200; seq += 1) relay.store(seq);
+    const late: number[] = [];
+    relay.hub.open(0, 'req_1', () => undefined, { fromSeq: 150, existing: true });
+    relay.hub.open(0, 'req_1', ({ lastSeq }) => late.push(lastSeq), { existing: true });
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(late).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
   });
 
   it('is done with its timers when it is closed', () => {

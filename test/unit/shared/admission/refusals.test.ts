@@ -6,6 +6,8 @@ import type { Principal } from '../../../../shared/domain/keys/principal.ts';
 // The sentences read the limits alone.
 const PRINCIPAL = {
   limits: { rpm: 61, tpm: 62, dailyRequests: 63, chatRpm: 64, streamRpm: 65 },
+  ceilings: { rpm: null, tpm: null, inFlight: null },
+  weight: 1,
   testDailyTokens: 66,
   monthlyTokenBudget: 67,
 } as Principal;

@@ -2,10 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 
 import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
 
+const TOKEN = '0123456789abcdef0123456789abcdef';
 const REQUIRED = {
   REDIS_URL: 'redis://127.0.0.1:6379',
   MONGODB_URI: 'mongodb://127.0.0.1:27017/parley',
-  ADMIN_TOKEN: 'a'.repeat(32),
+  ADMIN_TOKEN: TOKEN,
   CREDENTIALS_KEY: Buffer.alloc(32, 1).toString('base64'),
 };
 const load = (env: Record<string, string | undefined> = {}) => loadConfig({ ...REQUIRED, ...env }, 'api');
@@ -61,7 +62,10 @@ describe('the settings', () => {
   it('the settings show no secret in a fault', () => {
     const secrets = {
       ADMIN_TOKEN: 'hunter2',
+      ADMIN_TOKENS: 'hunter2:hunter2',
+      METRICS_TOKEN: 'hunter2',
       CREDENTIALS_KEY: 'c2VjcmV0',
+      CREDENTIALS_KEYS: 'c2VjcmV0',
       MONGODB_URI: 'mongo://root:pa55@h',
       STRIPE_SECRET_KEY: 'sk_1',
       MODERATION_API_KEY: 'mod secret',
@@ -73,7 +77,40 @@ describe('the settings', () => {
 
   it('the settings ask a worker for no administrator token', () => {
     expect(faultsOf({ ADMIN_TOKEN: undefined }, 'worker')).toEqual([]);
-    expect(faultsOf({ ADMIN_TOKEN: undefined }, 'api')).toEqual(['ADMIN_TOKEN is required.']);
+    expect(faultsOf({ ADMIN_TOKEN: undefined }, 'api')).toEqual(['ADMIN_TOKEN or ADMIN_TOKENS is required.']);
+  });
+
+  it('have a write token without a name, and tokens with names and roles', () => {
+    const [dana, grafana] = [`${TOKEN}:dana`, `${TOKEN}-grafana`];
+
+    expect(load({ ADMIN_TOKENS: `dana:write:${dana}, grafana:read:${grafana}` }).adminTokens).toEqual([
+      { name: 'admin', role: 'write', token: TOKEN },
+      { name: 'dana', role: 'write', token: dana },
+      { name: 'grafana', role: 'read', token: grafana },
+    ]);
+    expect(load({ ADMIN_TOKEN: undefined, ADMIN_TOKENS: `dana:read:${dana}` }).adminTokens).toHaveLength(1);
+  });
+
+  it('let two tokens of one name overlap', () => {
+    const tokens = load({ ADMIN_TOKENS: `dana:write:${TOKEN}1,dana:write:${TOKEN}2` }).adminTokens;
+
+    expect(tokens.filter(({ name }) => name === 'dana')).toHaveLength(2);
+  });
+
+  it('serve the administration on this machine only, unless told otherwise', () => {
+    expect(load({ HOST: '0.0.0.0' }).http).toMatchObject({ host: '0.0.0.0', adminHost: '127.0.0.1' });
+    expect(load({ ADMIN_HOST: '10.0.0.7' }).http).toMatchObject({ host: '127.0.0.1', adminHost: '10.0.0.7' });
+  });
+
+  it.each([{ PAYMENTS: 'test' }, { WEBHOOK_ALLOW_PRIVATE: 'true' }])('refuse %p in production', (setting) => {
+    const production = { ...setting, NODE_ENV: 'production' };
+
+    expect(faultsOf(setting)).toEqual([]);
+    expect(faultsOf(production)).toEqual([
+      expect.stringContaining(`${Object.entries(setting)[0]?.join('=') ?? ''} is`),
+    ]);
+    expect(faultsOf(production, 'worker')).toHaveLength(1);
+    expect(faultsOf({ ...production, ALLOW_TEST_SETTINGS: 'true' })).toEqual([]);
   });
 
   it('require HTTPS in production unless told otherwise', () => {
@@ -108,6 +145,14 @@ describe('the settings', () => {
     ['an address that is none', { MODERATION_BASE_URL: 'host/v1' }, /MODERATION_BASE_URL/],
     ['a verdict that may take for ever', { MODERATION_TIMEOUT_MS: '600000' }, /MODERATION_TIMEOUT_MS/],
     ['a token an attacker could guess', { ADMIN_TOKEN: 'a'.repeat(31) }, /ADMIN_TOKEN .*32/],
+    ['a token of one character', { ADMIN_TOKEN: 'a'.repeat(64) }, /ADMIN_TOKEN .*6 of them different/],
+    ['a metrics token that is short', { METRICS_TOKEN: 'scrape' }, /METRICS_TOKEN .*32/],
+    ['a list of no token', { ADMIN_TOKENS: ' , ' }, /ADMIN_TOKENS .*name:role:token/],
+    ['a token without a role', { ADMIN_TOKENS: `dana:${TOKEN}` }, /ADMIN_TOKENS .*name:role:token/],
+    ['a role that does not exist', { ADMIN_TOKENS: `dana:root:${TOKEN}` }, /ADMIN_TOKENS .*name:role:token/],
+    ['a weak token in the list', { ADMIN_TOKENS: 'dana:write:hunter2' }, /ADMIN_TOKENS .*32/],
+    ['one token for two names', { ADMIN_TOKENS: `a:read:${TOKEN}x,b:read:${TOKEN}x` }, /ADMIN_TOKENS .*twice/],
+    ['a second credentials key of 3 bytes', { CREDENTIALS_KEYS: 'c2Vj' }, /CREDENTIALS_KEYS .*32 bytes/],
     ['a credentials key of 16 bytes', { CREDENTIALS_KEY: Buffer.alloc(16).toString('base64') }, /32 bytes in base64/],
     ['half of a TLS pair', { TLS_CERT_FILE: 'cert.pem' }, /TLS_KEY_FILE/],
     ['half of the Stripe pair', { STRIPE_SECRET_KEY: 'sk' }, /STRIPE_WEBHOOK_SECRET/],

@@ -32,7 +32,7 @@ async function afterDeletion(texts: readonly string[], entityId?: string): Promi
     pseudonyms,
   });
   const hands = { signal: new AbortController().signal, hold: () => Promise.resolve() };
-  await requests.settled({ tenantId: TENANT, shard: 0, entityId }, 10_000, hands);
+  await requests.settled({ tenantId: TENANT, mode: 'any', shard: 0, entityId }, 10_000, hands);
   return left;
 }
 

@@ -8,6 +8,12 @@ describe('the inputs of a moderation call', () => {
     expect(toBatches([' '])).toEqual([]);
   });
 
+  it('have a text of several lines as one line, too', () => {
+    expect(toBatches(['how to\n\nbuild it', 'one line\n'])).toEqual([
+      ['how to\n\nbuild it', 'how to build it', 'one line\n'],
+    ]);
+  });
+
   it('are so many at most, and so long together', () => {
     const many = toBatches(Array.from({ length: 70 }, (_, index) => String(index)));
     expect(many.map((batch) => batch.length)).toEqual([32, 32, 6]);

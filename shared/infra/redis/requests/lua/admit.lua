@@ -1,10 +1,13 @@
 -- Admission of one chat request, whole or not at all (docs/architecture/facts.md section 3): a 429 takes nothing, a 402 or 503 only
--- the request count. Numbers only: the body is stored after this.
+-- the request count. With a body the request is in line from then on; without one enqueue.lua puts it there.
 -- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 token log, 5 token weights, 6 day counters, 7 account,
 --       8 test allowance, 9 blocked key, 10 blocked tenant, 11 inflight, 12 waiting list, 13 mean completion,
 --       14 lane statistics, 15 idempotency record (the record where there is none),
 --       16 requests of the entity (the record where there is none),
---       17 lease of those who send lines, 18 mark of a batch that is being ended (the record where it is no line)
+--       17 lease of those who send lines, 18 mark of a batch that is being ended (the record where it is no line),
+--       19 what the tenant's requests take together, 20 the tenant's open requests, 21 line, 22 job, 23 marker,
+--       24 settings of the queue, 25 body, 26 when callers of the tenant were told to come back to a full line,
+--       27 the places that are kept for callers, 28 when those of the tenant were told so because of its share
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -14,11 +17,16 @@
 --       23 lane: a line of a batch takes nothing of the limits on requests a minute
 --          (docs/spec/contract.md section 3, Batches),
 --       24 prompt tokens at most, as the worker will count them,
---       25 the process that sends the line ('' it is no line)
+--       25 the process that sends the line ('' it is no line),
+--       26 weight of the tenant's turns, 27 its requests and 28 tokens a minute and 29 requests in flight at most
+--          (-1 none), 30 its requests in line at most,
+--       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
+-- At the ceiling of requests in flight so many of the oldest are looked at, in case some have left without a word.
+local LOOK_AT = 20
 
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
 local seq = now_us()
@@ -27,6 +35,7 @@ local id, billed, is_batch = ARGV[1], ARGV[10] == '1', ARGV[23] == 'batch'
 local rpm_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[2], now)
 local used = tokens_used(KEYS[4], KEYS[5], now)
+local life = tonumber(ARGV[18])
 
 local function reply(verdict, retry_ms, estimate, place)
   -- What was just admitted is the newest member of both windows.
@@ -35,6 +44,21 @@ local function reply(verdict, retry_ms, estimate, place)
     verdict, requests, is_new and MINUTE_MS or reset_of(KEYS[2], now), used, is_new and MINUTE_MS or reset_of(KEYS[4], now),
     math.ceil(retry_ms or 0), estimate or 0, place or 0, now,
   }
+end
+
+-- In-flight requests end within about one recent duration; of many, one does so sooner.
+local function soon_ms(duration, open)
+  return math.min(30000, math.max(1000, number_of(duration) / math.max(1, open)))
+end
+
+-- Takes the oldest of a tenant's open requests out whose records say that they have ended, or are gone.
+local function forget_ended(open, record)
+  local prefix, ended = string.sub(record, 1, -#id - 1), 0
+  for _, other in ipairs(redis.call('ZRANGE', open, 0, LOOK_AT - 1)) do
+    local state = redis.call('HGET', prefix .. other, 'state')
+    if state ~= 'accepted' and state ~= 'running' then ended = ended + redis.call('ZREM', open, other) end
+  end
+  return ended
 end
 
 local existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
@@ -49,12 +73,24 @@ end
 local is_blocked = redis.call('EXISTS', KEYS[9], KEYS[10]) > 0
 if is_blocked and redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
 
+local use = read_use(KEYS[19], ARGV[23], now)
+local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])
+
 local function reply_counted(name, retry_ms)
   if not is_batch then
     log_request(KEYS[2], id, now)
     requests = requests + 1
+    write_use(use, 0, use.finish, use.owed, life)
   end
   return reply(name, retry_ms)
+end
+
+local function is_tenant_rpm_full()
+  return tenant_rpm >= 0 and not is_batch and use.requests >= tenant_rpm
+end
+
+local function wait_for_tenant_rpm()
+  return wait_for_use(use, 'r', use.requests, tenant_rpm - 1, now)
 end
 
 local function reply_rpm()
@@ -64,6 +100,7 @@ end
 -- Every request of a valid key counts, so that those of a suspended tenant are limited, too.
 if is_blocked then
   if requests >= rpm_limit and not is_batch then return reply_rpm() end
+  if is_tenant_rpm_full() then return reply('tenant_rpm', wait_for_tenant_rpm()) end
   return reply_counted('suspended')
 end
 
@@ -72,6 +109,7 @@ if ARGV[22] ~= '' then
   local first = redis.call('GET', KEYS[15])
   if first then
     if requests >= rpm_limit then return reply_rpm() end
+    if is_tenant_rpm_full() then return reply('tenant_rpm', wait_for_tenant_rpm()) end
     local joined = reply_counted('joined')
     joined[10] = first
     return joined
@@ -104,6 +142,18 @@ end
 if used > 0 and used + estimate > tpm_limit then
   refuse('tpm', wait_for_tokens(KEYS[4], KEYS[5], used, estimate, tpm_limit, now))
 end
+if is_tenant_rpm_full() then refuse('tenant_rpm', wait_for_tenant_rpm()) end
+if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
+  refuse('tenant_tpm', wait_for_use(use, 't', use.tokens, math.max(0, tenant_tpm - estimate), now))
+end
+local open = 0
+if not is_batch then
+  open = redis.call('ZCARD', KEYS[20])
+  if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[20], KEYS[1]) end
+  if open_limit >= 0 and open >= open_limit then
+    refuse('max_in_flight', soon_ms(redis.call('HGET', KEYS[7], 'duration'), open))
+  end
+end
 -- What is taken of budget or allowance; the one request that a small rest always admits takes what there is.
 local reserve = estimate
 if not billed then
@@ -134,10 +184,19 @@ if billed then
   end
 end
 
-local waiting = redis.call('LLEN', KEYS[12])
-if waiting >= tonumber(ARGV[13]) then
-  local gap = number_of(redis.call('HGET', KEYS[14], 'gap'))
-  return reply_counted('lane', math.min(30000, math.max(1000, gap * math.max(1, waiting * 0.1))))
+local waiting = redis.call('LLEN', KEYS[12]) + redis.call('ZCARD', KEYS[21])
+local lane_limit, share = tonumber(ARGV[13]), tonumber(ARGV[30])
+if not is_batch and open >= share then
+  local own = open - taken_of(KEYS[20], KEYS[21], open)
+  if own >= share and not is_expected(KEYS[28], KEYS[28], own, share, now) then
+    return reply_counted('lane_share', promise_place(KEYS[28], KEYS[28], KEYS[19], 'own', id, now))
+  end
+end
+if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
+local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[27], now) or 0
+if not is_batch and waiting + kept >= lane_limit
+  and not is_expected(KEYS[26], KEYS[27], waiting, lane_limit, now) then
+  return reply_counted('lane', promise_place(KEYS[26], KEYS[27], KEYS[14], 'lane', id, now))
 end
 
 if not is_batch then log_request(KEYS[2], id, now) end
@@ -151,9 +210,17 @@ else
   redis.call('HSET', KEYS[1], 'allowance', KEYS[8])
 end
 requests, used = requests + (is_batch and 0 or 1), used + estimate
+local start, is_first = start_tag(KEYS[21], use.finish, now)
+-- Where nobody waits there is nobody to be fair to: nothing is owed any more.
+local work = TURN_TOKENS + estimate + (is_first and 0 or use.owed)
+local charged = math.max(1, work)
+local turn = tag_text(start)
+write_use(use, estimate, tag_text(start + charged / tonumber(ARGV[26])), work - charged, life, is_batch)
+if not is_batch then redis.call('ZADD', KEYS[20], turn, id) end
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
+  'turn', turn, 'estimate', int(estimate),
   'most', int(tonumber(ARGV[24]) + tonumber(ARGV[7])),
   'mostMicro', int(tonumber(ARGV[24]) * tonumber(ARGV[8]) + tonumber(ARGV[7]) * tonumber(ARGV[9])),
   'rates', ARGV[8] .. ' ' .. ARGV[9], 'limit', ARGV[11],
@@ -166,10 +233,14 @@ if ARGV[22] ~= '' then
 end
 -- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
 if KEYS[16] ~= KEYS[1] then
-  local life = tonumber(ARGV[18]) + (ARGV[21] == 'finish' and IDEMPOTENCY_MS or 0)
   redis.call('ZREMRANGEBYSCORE', KEYS[16], '-inf', int(now))
-  redis.call('ZADD', KEYS[16], int(now + life), id)
-  redis.call('PEXPIRE', KEYS[16], int(tonumber(ARGV[18]) + IDEMPOTENCY_MS))
+  redis.call('ZADD', KEYS[16], int(now + life + (ARGV[21] == 'finish' and IDEMPOTENCY_MS or 0)), id)
+  redis.call('PEXPIRE', KEYS[16], int(life + IDEMPOTENCY_MS))
 end
 redis.call('ZADD', KEYS[11], int(now + ENQUEUE_GRACE_MS), id)
+if ARGV[31] ~= '' then
+  store_body(KEYS[25], ARGV[31], int(now), ARGV[32])
+  add_job(KEYS[22], KEYS[21], KEYS[23], KEYS[24], id,
+    { name = ARGV[33], data = ARGV[34], opts = ARGV[35], timestamp = int(now), tag = turn })
+end
 return reply('admitted', 0, estimate, seq)

@@ -1,20 +1,51 @@
--- Adds one batch of text to the request's stream, if this attempt still owns the request.
--- KEYS 1 record, 2 stream
--- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 prompt tokens, for whoever has to end the request,
---      6 name of the claim ('' not compared), 7 sequence number of the event before
--- Returns 'superseded', 'cancelled' (written, stop soon) or 'ok'; 'accepted' where Redis came back without the claim,
--- and 'behind' with the last number it has where it came back without some of the text.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'cancel', 'life', 'sent', 'owner')
-if values[1] == 'accepted' then return 'accepted' end
-if values[1] ~= 'running' or values[2] ~= ARGV[2] then return 'superseded' end
-if ARGV[6] ~= '' and values[7] ~= ARGV[6] then return 'superseded' end
--- Sent again after a lost acknowledgement: it is written already.
-if tonumber(values[6]) >= tonumber(ARGV[3]) then return values[4] and 'cancelled' or 'ok' end
-if tonumber(values[6]) ~= tonumber(ARGV[7]) then return 'behind ' .. values[6] end
-emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], values[5], ARGV[6])
-if values[6] == '0' then
-  redis.call('HSET', KEYS[1], 'sent', ARGV[3], 'firstTokenAt', int(now_ms()), 'prompt', ARGV[5])
-else
-  redis.call('HSET', KEYS[1], 'sent', ARGV[3])
+-- Adds text to the streams of running requests, to each whose attempt still owns it; one that is refused stops no other.
+-- KEYS of each request: record, stream
+-- ARGV of each request: 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 prompt tokens, for whoever has to end
+--      the request, 6 name of the claim ('' not compared), 7 sequence number of the event before
+-- Returns for each request 'superseded', 'cancelled' (written, stop soon) or 'ok'; 'accepted' where Redis came back
+-- without the claim, 'behind' with the last number it has where it came back without some of the text, and 'failed'
+-- with the reason where Redis could not write it.
+local ARGUMENTS = 7
+-- Between the messages of several requests, and ahead of them: no JSON text holds it (request-channels.ts splits them).
+local SEPARATOR = '\30'
+-- What each ingress is told.
+local messages = {}
+
+local function append(record, stream, id, fence, last_seq, payload, prompt, owner, follows)
+  local values = redis.call('HMGET', record, 'state', 'fence', 'channels', 'cancel', 'life', 'sent', 'owner')
+  if values[1] == 'accepted' then return 'accepted' end
+  if values[1] ~= 'running' or values[2] ~= fence then return 'superseded' end
+  if owner ~= '' and values[7] ~= owner then return 'superseded' end
+  local sent, done = tonumber(values[6]), values[4] and 'cancelled' or 'ok'
+  -- Sent again after a lost acknowledgement: it is written already.
+  if sent >= tonumber(last_seq) then return done end
+  if sent ~= tonumber(follows) then return 'behind ' .. values[6] end
+  add_entry(stream, last_seq, payload, owner)
+  if sent == 0 then
+    -- Longer than any request may take.
+    redis.call('PEXPIRE', stream, values[5])
+    redis.call('HSET', record, 'sent', last_seq, 'firstTokenAt', int(now_ms()), 'prompt', prompt)
+  else
+    redis.call('HSET', record, 'sent', last_seq)
+  end
+  local message = message_of(id, head_of(last_seq, owner), payload)
+  for channel in string.gmatch(values[3] or '', '[^,]+') do
+    messages[channel] = messages[channel] or {}
+    table.insert(messages[channel], message)
+  end
+  return done
 end
-return values[4] and 'cancelled' or 'ok'
+
+local outcomes = {}
+for at = 1, #KEYS / 2 do
+  local first = (at - 1) * ARGUMENTS
+  local is_done, outcome = pcall(append, KEYS[2 * at - 1], KEYS[2 * at], unpack(ARGV, first + 1, first + ARGUMENTS))
+  if not is_done then outcome = 'failed ' .. (type(outcome) == 'table' and outcome.err or tostring(outcome)) end
+  outcomes[at] = outcome
+end
+-- An ingress of an earlier version, which knows messages of one request only, takes the rest for another request's and
+-- reads the streams instead.
+for channel, list in pairs(messages) do
+  redis.call('@PUBLISH@', channel, #list == 1 and list[1] or SEPARATOR .. ' ' .. table.concat(list, SEPARATOR))
+end
+return outcomes

@@ -1,9 +1,13 @@
 -- One entry of a request's stream, and the same text to every ingress that reads it. Publishing the text itself lets
 -- the ingress write at once; a reader that misses a sequence number fills the gap from the stream.
 -- `writer` names the attempt, so that a reader sees when another one's text follows; '' for whoever writes an end only.
+local function message_of(id, head, payload)
+  return id .. ' ' .. head .. '\n' .. payload
+end
+
 local function publish(channels, id, head, payload)
   for channel in string.gmatch(channels or '', '[^,]+') do
-    redis.call('@PUBLISH@', channel, id .. ' ' .. head .. '\n' .. payload)
+    redis.call('@PUBLISH@', channel, message_of(id, head, payload))
   end
 end
 
@@ -11,12 +15,16 @@ local function head_of(last_seq, writer)
   return writer == '' and last_seq or last_seq .. ' ' .. writer
 end
 
-local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
+local function add_entry(stream, last_seq, payload, writer)
   if writer == '' then
     redis.call('XADD', stream, last_seq .. '-0', 'd', payload)
   else
     redis.call('XADD', stream, last_seq .. '-0', 'd', payload, 'w', writer)
   end
+end
+
+local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
+  add_entry(stream, last_seq, payload, writer)
   redis.call('PEXPIRE', stream, ttl_ms)
   publish(channels, id, head_of(last_seq, writer), payload)
 end

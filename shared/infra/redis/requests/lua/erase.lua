@@ -3,11 +3,12 @@
 -- KEYS 1 record, 2 body, 3 stream, 4 whole answer, 5 in-flight requests, 6 idempotency record (the record where the
 --      caller knows of none)
 -- ARGV 1 request id, 2 tenant id, 3 place in the order of acceptance up to which requests are erased,
---      4 lifetime of the tombstone in ms
+--      4 lifetime of the tombstone in ms, 5 billed (1 live, 0 test, '' either)
 -- Returns how many requests were erased (0: nothing was there), 'later' for one that was accepted after that, 'busy' for
--- one that has not ended, 'foreign' for another tenant's.
-local values = redis.call('HMGET', KEYS[1], 'state', 'tenant', 'seq', 'acceptedAt')
-if values[2] and values[2] ~= ARGV[2] then return 'foreign' end
+-- one that has not ended, 'foreign' for another tenant's or
+-- one of the other mode.
+local values = redis.call('HMGET', KEYS[1], 'state', 'tenant', 'seq', 'acceptedAt', 'billed')
+if values[2] and (values[2] ~= ARGV[2] or not is_of_mode(values[5], ARGV[5])) then return 'foreign' end
 -- An answer that was put back has its time of acceptance only.
 local seq = tonumber(values[3]) or number_of(values[4]) * 1000
 if values[2] and seq > tonumber(ARGV[3]) then return 'later' end

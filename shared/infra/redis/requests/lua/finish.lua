@@ -1,11 +1,12 @@
 -- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
---      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks
+--      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks,
+--      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
---      8 completion tokens, 9 settlement ('' none), 10 retention in ms, 11 tokens that stay in the key's window and in
+--      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
---      of the event before, 15 notice for webhooks ('' none)
+--      of the event before, 15 notice for webhooks ('' none), 16 lane
 -- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
 -- that Redis has where it came back without some of the text.
 local MEAN_LIFETIME_MS = 86400000
@@ -13,7 +14,8 @@ local MEAN_LIFETIME_MS = 86400000
 local SAMPLE = 8
 -- While MongoDB is away they wait; about so many.
 local NOTICES_MAX = 100000
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
+  'unheard', 'acceptedAt', 'estimate')
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
@@ -23,15 +25,19 @@ if values[1] == 'done' then return 'finished' end
 if values[1] ~= 'running' then return values[1] or 'missing' end
 if tonumber(values[10]) ~= tonumber(ARGV[14]) then return 'behind ' .. values[10] end
 local now = now_ms()
+local keeps_nothing = ARGV[10] == '0'
+local answer_ms = keeps_nothing and READING_MS or ARGV[10]
 local cost, tokens, completion, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[11])
 if values[10] == '0' then
-  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
+  emit_whole(KEYS[12], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 else
-  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], ARGV[10], ARGV[13])
+  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
 redis.call('UNLINK', KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
-local settlement = ARGV[9]
+redis.call('ZREM', KEYS[14], ARGV[1])
+-- Nobody pays for a request whose caller was told that it was not accepted.
+local settlement = values[13] and '' or ARGV[9]
 -- What was counted in the end may be more than was held. The account is charged only what it can pay and the overrun.
 if values[4] == '1' and cost > number_of(values[7]) and redis.call('HEXISTS', KEYS[5], 'book') == 1 then
   local most = number_of(values[7]) + math.max(0, spendable(KEYS[5]) + tonumber(ARGV[12]))
@@ -57,18 +63,26 @@ if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[
 if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
+if values[15] then
+  correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept)
+  if ARGV[16] == 'interactive' then
+    note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
+  end
+end
 if completion > 0 then
   local mean = tonumber(redis.call('GET', KEYS[10]))
   if is_sampled or not mean then
     redis.call('SET', KEYS[10], int((mean or completion) * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
   end
 end
-if is_sampled then
-  local lane = redis.call('HMGET', KEYS[11], 'last', 'gap')
-  local gap = math.min(60000, now - (tonumber(lane[1]) or now)) / SAMPLE
-  redis.call('HSET', KEYS[11], 'last', int(now), 'gap', string.format('%.3f', number_of(lane[2]) * 0.7 + gap * 0.3))
-end
+note_end(KEYS[11], 'lane', now, function()
+  return redis.call('ZCARD', KEYS[16]) + redis.call('LLEN', KEYS[17]) > 0
+end)
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
   'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)
-redis.call('PEXPIRE', KEYS[1], ARGV[10])
+if keeps_nothing then
+  keep_nothing(KEYS[1], KEYS[2], KEYS[12], ARGV[1], now)
+else
+  redis.call('PEXPIRE', KEYS[1], ARGV[10])
+end
 return 'finished'

@@ -9,7 +9,7 @@ const clock = { now: () => 1_000 };
 
 const SUSPENDED: TenantEvent = {
   type: 'tenant.suspended',
-  by: { tenantId: 'ten_1', id: 'administrator', requestId: 'req_1' },
+  by: { tenantId: 'ten_1', mode: 'live', id: 'administrator', requestId: 'req_1' },
   target: 'ten_1',
   details: { fields: [] },
 };

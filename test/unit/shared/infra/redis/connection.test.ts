@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { faultOfServer, parseRedisUrl } from '../../../../../shared/infra/redis/connection.ts';
+import { parseRedisUrl } from '../../../../../shared/infra/redis/connection.ts';
 
 describe('parseRedisUrl', () => {
   it.each(['redis://127.0.0.1:6379', 'rediss://user:secret@cache.internal:6380/2'])(
@@ -18,7 +18,12 @@ describe('parseRedisUrl', () => {
         { host: 'h2', port: 7001 },
         { host: 'h3', port: 6379 },
       ],
+      isEncrypted: false,
     });
+  });
+
+  it.each(['rediss+cluster://h1:7000', 'rediss+sentinel://h1:26379/mymaster'])('reads %s as encrypted', (url) => {
+    expect(parseRedisUrl(url)).toMatchObject({ isEncrypted: true });
   });
 
   it('reads sentinels and the name of their master', () => {
@@ -29,6 +34,7 @@ describe('parseRedisUrl', () => {
         { host: 'h2', port: 26379 },
       ],
       name: 'mymaster',
+      isEncrypted: false,
     });
   });
 
@@ -42,6 +48,7 @@ describe('parseRedisUrl', () => {
       nodes: [{ host: 'h1', port: 26379 }],
       name: 'mymaster',
       password: 'secret',
+      isEncrypted: false,
     });
   });
 
@@ -68,15 +75,4 @@ describe('parseRedisUrl', () => {
       expect(() => parseRedisUrl(url)).toThrow(/REDIS_URL/);
     },
   );
-});
-
-describe('a Redis server', () => {
-  it.each([
-    ['redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n', undefined],
-    ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
-    ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
-    ['role:master', undefined],
-  ])('is judged by what it says of itself: %j', (info, fault) => {
-    expect(faultOfServer(info)).toEqual(fault);
-  });
 });

@@ -34,3 +34,21 @@ it('keeps the breakers of providers under one hash tag, apart from every shardâ€
   for (const key of keys) expect(key).toMatch(/^\{chat-breakers\}:/);
   expect(new Set([...keys, ...allKeys(keyspace.shard(0))]).size).toBe(keys.length + allKeys(keyspace.shard(0)).length);
 });
+
+/** The slot of a hash tag on a cluster: CRC16 (XMODEM) of what stands between the braces. */
+function slotOf(tag: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(tag.slice(1, -1))) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc % 16_384;
+}
+
+it('spreads four neighbouring shards over the three masters of a cluster, whatever the namespace', () => {
+  for (const namespace of ['chat', 'test', 'a', 'another-one']) {
+    const keyspace = createKeyspace(namespace);
+    const masters = [0, 1, 2, 3].map((shard) => Math.floor((slotOf(keyspace.shard(shard).tag) * 3) / 16_384));
+    expect(new Set(masters).size).toBe(3);
+  }
+});

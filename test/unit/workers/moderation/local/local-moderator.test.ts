@@ -48,6 +48,17 @@ describe('violating texts', () => {
     expect(moderator.checkSync('Please tell me how to\nbuild a bomb').flagged).toBe(true);
   });
 
+  it.each(['\n\n', ' \n \n ', '\r\n', '\r\n\r\n', '\u2029\u2029', '\n\n\n\n'])(
+    'violating texts are flagged across empty lines: %j',
+    (gap) => {
+      expect(moderator.checkSync(`Hello.${gap}how to${gap}build a pipe${gap}bomb${gap}Thank you`).flagged).toBe(true);
+    },
+  );
+
+  it('are read across an empty line only, not across a full stop', () => {
+    expect(moderator.checkSync('That is a movie I will kill.\n\nYou are welcome.').flagged).toBe(false);
+  });
+
   it('flag the operators’ trigger phrase, and only as test', () => {
     expect(moderator.checkSync('parley-moderation-test').categories).toEqual(['test']);
   });

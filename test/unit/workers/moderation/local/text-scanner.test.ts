@@ -88,6 +88,22 @@ describe('ordinary text', () => {
   });
 });
 
+describe('a prompt with empty lines', () => {
+  it('costs about as much as one without', () => {
+    const cost = (between: string) => {
+      const sentence = 'The revolution changed the way people worked and lived, as machines took over their tasks.';
+      const text = Array.from({ length: 500 }, () => sentence).join(between);
+      const runs = Array.from({ length: 20 }, () => {
+        const before = process.cpuUsage();
+        moderator.checkSync(text);
+        return process.cpuUsage(before).user;
+      });
+      return Math.min(...runs);
+    };
+    expect(cost('\n\n')).toBeLessThan(1.6 * cost(' '));
+  });
+});
+
 describe('sentences', () => {
   it('sentences do not make a phrase together', () => {
     expect(moderator.checkSync('That is a movie I will kill. You are welcome.').flagged).toBe(false);

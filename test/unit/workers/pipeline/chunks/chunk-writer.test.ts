@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import type { AttemptRef, WriteOutcome } from '../../../../../shared/infra/redis/requests/request-store.ts';
-import { createChunkWriter } from '../../../../../workers/pipeline/chunks/chunk-writer.ts';
+import { createChunkWriters } from '../../../../../workers/pipeline/chunks/chunk-writer.ts';
 import type { Lease } from '../../../../../workers/pipeline/stage.ts';
 
 const REF: AttemptRef = {
@@ -19,7 +19,7 @@ interface Append {
 }
 
 /** A writer over a store whose answers the test gives itself. */
-function open(sentSeq = 0) {
+function open(sentSeq = 0, { others = 0 } = {}) {
   const appends: Append[] = [];
   const stops: string[] = [];
   let answering: PromiseWithResolvers<WriteOutcome> | undefined;
@@ -46,24 +46,23 @@ function open(sentSeq = 0) {
     stop: (reason) => stops.push(reason),
     release: () => undefined,
   };
-  const writer = createChunkWriter(
-    {
-      append(_ref, lastSeq, deltas) {
-        appends.push({ lastSeq, deltas: [...deltas] });
-        if (immediate) return Promise.resolve('ok');
-        answering = Promise.withResolvers();
-        return answering.promise;
-      },
+  const openWriter = createChunkWriters({
+    append(_ref, lastSeq, deltas) {
+      appends.push({ lastSeq, deltas: [...deltas] });
+      if (immediate) return Promise.resolve('ok');
+      answering = Promise.withResolvers();
+      return answering.promise;
     },
-    REF,
-    answer,
-    lease,
-  );
+  });
+  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer }, lease));
+  const writer = openWriter(REF, answer, lease);
   return {
     writer,
     answer,
     appends,
     stops,
+    /** The other streams of the worker, which send nothing. */
+    silent,
     /** From here on an append is under way until `reply`. */
     hold: () => (immediate = false),
     async reply(outcome: WriteOutcome | Error) {
@@ -108,6 +107,23 @@ describe('text on its way to the stream', () => {
       { lastSeq: 1, deltas: ['a'] },
       { lastSeq: 3, deltas: ['b', 'c'] },
     ]);
+  });
+
+  it('is gathered for 40 ms while a worker has more than 50 streams, and for 15 ms again after that', async () => {
+    const { writer, appends, silent } = open(0, { others: 50 });
+    writer.write('a');
+    writer.write('b');
+    await jest.advanceTimersByTimeAsync(39);
+    expect(texts(appends)).toEqual(['a']);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(texts(appends)).toEqual(['a', 'b']);
+
+    await silent[0]?.settle();
+    await silent[1]?.settle();
+    writer.write('c');
+    await jest.advanceTimersByTimeAsync(15);
+
+    expect(texts(appends)).toEqual(['a', 'b', 'c']);
   });
 
   it('waits for nothing when the last batch is 15 ms ago', async () => {

@@ -1,0 +1,85 @@
+import type { Request, Response } from 'express';
+
+import type {
+  AdminAction,
+  AdminAuditEntry,
+  AdminAuditRepository,
+  AdminOutcome,
+} from '../../../shared/infra/mongo/administration/admin-audit-repository.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { contextOf } from '../../http/request-context.ts';
+
+/** Writes the operator's audit log (docs/spec/contract.md section 8). */
+export interface AdminAudit {
+  /**
+   * Writes the line of a change before it is made, so that none is made without one: rejects where it cannot be
+   * written. The result says how the change ended, and never rejects; without it the line says that nobody knows.
+   */
+  begin(req: Request, res: Response, changes: unknown): Promise<(outcome: AdminOutcome) => Promise<void>>;
+  /** Writes what has happened already; never rejects. `actor`: the name of the token, where one was right. */
+  note(req: Request, res: Response, action: Exclude<AdminAction, 'change'>): Promise<void>;
+}
+
+const SECRET_NAME = /(^|_)(key|secret|token|password)$/;
+const HIDDEN = '[hidden]';
+
+/** A body without its secrets, by the names of its fields. */
+function withoutSecrets(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(withoutSecrets);
+  if (typeof body !== 'object' || body === null) return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      typeof value === 'string' && SECRET_NAME.test(name) ? HIDDEN : withoutSecrets(value),
+    ]),
+  );
+}
+
+const PATH_CHARACTERS_MAX = 512;
+
+export interface AdminAuditDeps {
+  adminAudit: Pick<AdminAuditRepository, 'append' | 'conclude'>;
+  clock: Clock;
+  log: Logger;
+}
+
+export function createAdminAudit({ adminAudit, clock, log }: AdminAuditDeps): AdminAudit {
+  function entryOf(req: Request, res: Response, action: AdminAction): AdminAuditEntry {
+    const { requestId, administrator } = contextOf(res);
+    const target = Object.values(req.params).at(-1);
+    return {
+      createdAt: clock.now(),
+      ...(administrator === undefined ? {} : { actor: administrator.name, role: administrator.role }),
+      action,
+      method: req.method,
+      path: `${req.baseUrl}${req.path}`.slice(0, PATH_CHARACTERS_MAX),
+      ...(typeof target === 'string' ? { target } : {}),
+      requestId,
+      address: req.ip ?? 'unknown',
+    };
+  }
+
+  return {
+    async begin(req, res, changes) {
+      const entry = entryOf(req, res, 'change');
+      const changesJson = changes === undefined ? {} : { changesJson: JSON.stringify(withoutSecrets(changes)) };
+      const id = await adminAudit.append({ ...entry, ...changesJson });
+      return async (outcome) => {
+        await adminAudit.conclude(id, outcome).catch((error: unknown) => {
+          log.error('The audit log does not say how a change ended.', { requestId: entry.requestId, error });
+        });
+      };
+    },
+
+    async note(req, res, action) {
+      const entry = entryOf(req, res, action);
+      await adminAudit.append(entry).catch((error: unknown) => {
+        log.error(`The audit log of the administration lacks a line: ${action}.`, {
+          requestId: entry.requestId,
+          error,
+        });
+      });
+    },
+  };
+}

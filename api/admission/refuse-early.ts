@@ -1,0 +1,123 @@
+import type { Request, RequestHandler, Response } from 'express';
+
+import { toRefusal } from '../../shared/admission/refusals.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { contextOf, principalOf } from '../http/request-context.ts';
+import { setKeyHeaders } from './limit-headers.ts';
+
+/** A smaller body costs less to read than it costs to ask Redis about it. */
+const COSTLY_BYTES = 256 * 1024;
+/** Limits may be raised meanwhile, and tokens given back. */
+const HELD_MS_MAX = 10_000;
+const HELD_MAX = 10_000;
+/** A body that much smaller may fit where the refused one did not. */
+const ALIKE = 0.9;
+
+/** The last 429 of a key. */
+interface HeldRefusal {
+  /** Until then it is remembered. */
+  until: number;
+  /** From then on the same call passes. */
+  retryAt: number;
+  code: ErrorCode;
+  message: string;
+  /** `Content-Length` of the refused body, if it was a costly one. */
+  costlyBytes: number | undefined;
+}
+
+function sentBytesOf({ headers }: Request): number {
+  return headers['content-length'] === undefined ? Infinity : Number(headers['content-length']);
+}
+
+/** A body of which nobody knows what it will be: compressed, without a length, or large. */
+function isCostly(req: Request): boolean {
+  const isEncoded = (req.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
+  return isEncoded || sentBytesOf(req) > COSTLY_BYTES;
+}
+
+export interface EarlyRefusal {
+  /** Refuses a chat request before its body is read, where the body would not change the answer. */
+  refuse: RequestHandler;
+  /** Hears every refusal: what holds for a while is remembered. */
+  note(error: ServiceError, res: Response): void;
+}
+
+/**
+ * A 429 takes nothing, so whoever is over a limit could have the service read bodies without end. A key that was
+ * refused lately, or sends a costly body, is looked up first: over its requests a minute it is answered at once, with
+ * the figures of this moment. What Redis cannot see without the body (tokens, days) refuses a costly body for some
+ * seconds when one like it has just been refused.
+ */
+export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: Clock): EarlyRefusal {
+  const held = new Map<string, HeldRefusal>();
+  const repeated = new WeakSet<ServiceError>();
+
+  function heldOf(keyId: string, now: number): HeldRefusal | undefined {
+    const refusal = held.get(keyId);
+    if (refusal === undefined || refusal.until > now) return refusal;
+    held.delete(keyId);
+    return undefined;
+  }
+
+  async function look(res: Response): Promise<Admission> {
+    try {
+      return await store.count(contextOf(res).requestId, principalOf(res), false);
+    } catch (cause) {
+      throw new ServiceError(
+        'model_unavailable',
+        'The service cannot take requests at the moment; try again shortly.',
+        { cause, retryAfterSeconds: 1 },
+      );
+    }
+  }
+
+  /** Undefined: the body has to be read. */
+  function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
+    if (found.verdict === 'rpm') return toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
+    if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
+    if (sentBytesOf(req) < last.costlyBytes * ALIKE) return undefined;
+    const retryAfterSeconds = toRetrySeconds(last.retryAt - clock.now());
+    const refusal = new ServiceError(last.code, last.message, { retryAfterSeconds });
+    repeated.add(refusal);
+    return refusal;
+  }
+
+  return {
+    async refuse(req, res, next) {
+      const principal = principalOf(res);
+      const last = heldOf(principal.keyId, clock.now());
+      if (last !== undefined || isCostly(req)) {
+        const found = await look(res);
+        const refusal = refusalOf(req, res, found, last);
+        if (refusal !== undefined) {
+          setKeyHeaders(res, principal, found);
+          throw refusal;
+        }
+      }
+      next();
+    },
+
+    note(error, res) {
+      const { code, message, retryAfterSeconds = 1 } = error;
+      const { principal } = contextOf(res);
+      if (principal === undefined || repeated.has(error)) return;
+      if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
+      const now = clock.now();
+      const { keyId } = principal;
+      const costlyBytes = isCostly(res.req) ? sentBytesOf(res.req) : undefined;
+      if (costlyBytes === undefined && heldOf(keyId, now)?.costlyBytes !== undefined) return;
+      const waitMs = retryAfterSeconds * 1_000;
+      held.delete(keyId);
+      held.set(keyId, {
+        ...{ code, message, costlyBytes },
+        until: now + Math.min(HELD_MS_MAX, waitMs),
+        retryAt: now + waitMs,
+      });
+      const oldest = held.keys().next();
+      if (held.size > HELD_MAX && oldest.done !== true) held.delete(oldest.value);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import type { Request, Response } from 'express';
+
+import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
+import type { AdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
+import { addressBlock } from '../../shared/infra/http/public-address.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { contextOf } from './request-context.ts';
+
+/** docs/spec/contract.md section 8: failed tokens of an address before it is kept out. */
+export const ADMIN_FAILURES_PER_MINUTE = 10;
+
+/** Keeps addresses out that guess tokens of the administration. */
+export interface AdminFailures {
+  /** Throws `rpm_exceeded` while the address is kept out, before its token is looked at. */
+  assertMayTry(req: Request): void;
+  /** Counts a wrong token; throws `rpm_exceeded` where it was one too many. */
+  count(req: Request, res: Response): Promise<void>;
+}
+
+export interface AdminFailuresDeps {
+  store: Pick<AdminAccessStore, 'countFailure'>;
+  clock: Clock;
+  /** Called once for each time that an address is kept out. */
+  onKeptOut: (req: Request, res: Response) => Promise<void>;
+}
+
+/** More addresses than this at once are a flood, which Redis counts all the same. */
+const ADDRESSES_MAX = 10_000;
+
+/**
+ * All ingresses count together in Redis. Each one remembers who is kept out, so that a right token costs no look-up and
+ * works while Redis is away; failures are then refused without being counted.
+ */
+export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps): AdminFailures {
+  const keptOut = new Map<string, number>();
+  const addressOf = (req: Request) => addressBlock(req.ip ?? '');
+
+  function refusal(waitMs: number): ServiceError {
+    return new ServiceError(
+      'rpm_exceeded',
+      `More than ${ADMIN_FAILURES_PER_MINUTE} wrong administrator tokens per minute came from this address; wait as Retry-After says.`,
+      { retryAfterSeconds: toRetrySeconds(waitMs) },
+    );
+  }
+
+  return {
+    assertMayTry(req) {
+      const address = addressOf(req);
+      const waitMs = (keptOut.get(address) ?? 0) - clock.now();
+      if (waitMs > 0) throw refusal(waitMs);
+      keptOut.delete(address);
+    },
+
+    async count(req, res) {
+      const address = addressOf(req);
+      const waitMs = await store.countFailure(contextOf(res).requestId, address).catch(() => undefined);
+      if (waitMs === undefined) return;
+      if (keptOut.size >= ADDRESSES_MAX) keptOut.clear();
+      keptOut.set(address, clock.now() + waitMs);
+      await onKeptOut(req, res);
+      throw refusal(waitMs);
+    },
+  };
+}

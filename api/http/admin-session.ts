@@ -1,0 +1,71 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+import type { Request, Response } from 'express';
+
+import type { AdminToken } from '../../shared/config/secret-settings.ts';
+import { isSameSecret } from '../../shared/domain/keys/bearer-token.ts';
+import type { AdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+const COOKIE = 'parley_admin';
+const COOKIE_OPTIONS = { path: '/admin', httpOnly: true, sameSite: 'strict' } as const;
+const SESSION_SECONDS = 12 * 60 * 60;
+const NONCE_BYTES = 16;
+const FORM = /^(\d{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})$/;
+
+/** Sessions of browsers. The cookie holds no token: an expiry, a random name and their HMAC under the token. */
+export interface AdminSessions {
+  start(req: Request, res: Response, token: AdminToken): void;
+  /** Whose session it is. None where it was ended, is over, or its token is not on the list any more. */
+  find(req: Request): Promise<AdminToken | undefined>;
+  /** Ends it everywhere, a copy of the cookie included. */
+  end(req: Request, res: Response): Promise<void>;
+}
+
+export interface AdminSessionsDeps {
+  tokens: readonly AdminToken[];
+  store: Pick<AdminAccessStore, 'endSession' | 'isEnded'>;
+  clock: Clock;
+}
+
+interface Session {
+  nonce: string;
+  leftMs: number;
+  token: AdminToken;
+}
+
+function sign({ token }: AdminToken, expiry: string, nonce: string): string {
+  return createHmac('sha256', token).update(`admin session ${nonce} until ${expiry}`).digest('hex');
+}
+
+export function createAdminSessions({ tokens, store, clock }: AdminSessionsDeps): AdminSessions {
+  function read(req: Request): Session | undefined {
+    const cookie = new RegExp(`(?:^|;\\s*)${COOKIE}=([^;]*)`).exec(req.headers.cookie ?? '')?.[1];
+    const [, expiry, nonce, signature] = FORM.exec(cookie ?? '') ?? [];
+    if (expiry === undefined || nonce === undefined || signature === undefined) return undefined;
+    const token = tokens.find((one) => isSameSecret(signature, sign(one, expiry, nonce)));
+    const leftMs = Number(expiry) * 1000 - clock.now();
+    return token === undefined || leftMs <= 0 ? undefined : { nonce, leftMs, token };
+  }
+
+  return {
+    start(req, res, token) {
+      const expiry = String(Math.floor(clock.now() / 1000) + SESSION_SECONDS);
+      const nonce = randomBytes(NONCE_BYTES).toString('hex');
+      const value = `${expiry}.${nonce}.${sign(token, expiry, nonce)}`;
+      res.cookie(COOKIE, value, { ...COOKIE_OPTIONS, secure: req.secure, maxAge: SESSION_SECONDS * 1000 });
+    },
+
+    async find(req) {
+      const session = read(req);
+      if (session === undefined || (await store.isEnded(session.nonce))) return undefined;
+      return session.token;
+    },
+
+    async end(req, res) {
+      const session = read(req);
+      if (session !== undefined) await store.endSession(session.nonce, session.leftMs);
+      res.clearCookie(COOKIE, { ...COOKIE_OPTIONS, secure: req.secure });
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { ServiceError } from '../../shared/errors/service-error.ts';
+
+/** Streams that are read again, on one ingress (docs/spec/contract.md section 8, Readers and deletions). */
+const REQUEST_READERS_MAX = 4;
+const KEY_STREAMS_MAX = 200;
+
+/** A reader leaves when the stream ends or its client does, which nobody knows. */
+const RETRY_SECONDS = 5;
+
+/** How many read one request, and how many streams one key reads, beside those that made the requests. */
+export interface ReaderPlaces {
+  /** Throws `rpm_exceeded` where there is no place. Returns what gives the place back, once. */
+  enter(requestId: string, keyId: string): () => void;
+}
+
+function createCounts() {
+  const counts = new Map<string, number>();
+  const of = (name: string) => counts.get(name) ?? 0;
+  return {
+    of,
+    add(name: string, change: 1 | -1): void {
+      const count = of(name) + change;
+      if (count === 0) counts.delete(name);
+      else counts.set(name, count);
+    },
+  };
+}
+
+function refuse(message: string): ServiceError {
+  return new ServiceError('rpm_exceeded', message, { retryAfterSeconds: RETRY_SECONDS });
+}
+
+export function createReaderPlaces(): ReaderPlaces {
+  const ofRequest = createCounts();
+  const ofKey = createCounts();
+
+  function change(requestId: string, keyId: string, by: 1 | -1): void {
+    ofRequest.add(requestId, by);
+    ofKey.add(keyId, by);
+  }
+
+  return {
+    enter(requestId, keyId) {
+      if (ofRequest.of(requestId) >= REQUEST_READERS_MAX) {
+        throw refuse(
+          `The limit of ${REQUEST_READERS_MAX} readers of one request is reached; close one, or wait as Retry-After says.`,
+        );
+      }
+      if (ofKey.of(keyId) >= KEY_STREAMS_MAX) {
+        throw refuse(
+          `The key's limit of ${KEY_STREAMS_MAX} resumed streams at a time is reached; close some, or wait as Retry-After says.`,
+        );
+      }
+      change(requestId, keyId, 1);
+      let hasLeft = false;
+      return () => {
+        if (!hasLeft) change(requestId, keyId, -1);
+        hasLeft = true;
+      };
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { freePort } from '../embedded/ports.ts';
+import { startNode, until, untilReplicated, urlOf, withClient } from './redis-nodes.ts';
+import type { GroupOptions, RedisNode } from './redis-nodes.ts';
+
+const SLOTS = 16_384;
+const MASTERS = 3;
+
+export interface ClusterOptions extends GroupOptions {
+  /** Of each master; default: 1. */
+  replicas?: number;
+  /** For how long a master may be silent before its replica takes over; default: 2 s. */
+  nodeTimeoutMs?: number;
+}
+
+export interface RedisCluster {
+  url: string;
+  /** The masters at the start, then their replicas in the same order. */
+  nodes: RedisNode[];
+  /** The server that has the slot of a key. */
+  masterOf(key: string): Promise<RedisNode>;
+  /** A planned fail-over: the replica takes over, and the master becomes a replica. */
+  promoteReplicaOf(key: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Three masters and their replicas on this machine, made of `redis-server` alone. */
+export async function startRedisCluster({
+  replicas = 1,
+  nodeTimeoutMs = 2_000,
+  ...options
+}: ClusterOptions): Promise<RedisCluster> {
+  const nodes: RedisNode[] = [];
+  const busPorts = new Map<RedisNode, string>();
+  const stop = async () => {
+    await Promise.all(nodes.map((node) => node.process().stop()));
+  };
+
+  async function startOne(index: number): Promise<void> {
+    const busPort = String(await freePort());
+    const node = await startNode(`cluster-${index}`, options, () => ({
+      'cluster-enabled': 'yes',
+      'cluster-config-file': 'nodes.conf',
+      'cluster-node-timeout': String(nodeTimeoutMs),
+      // The default bus port is out of range for most free ports.
+      'cluster-port': busPort,
+      // The slots of the other masters stay in service while one is replaced.
+      'cluster-require-full-coverage': 'no',
+      'repl-diskless-sync-delay': '0',
+      ...(options.tls === undefined ? {} : { 'tls-cluster': 'yes' }),
+    }));
+    busPorts.set(node, busPort);
+    nodes[index] = node;
+  }
+
+  const call = (node: RedisNode, ...args: string[]) =>
+    withClient(node.url, (client) => client.call('CLUSTER', ...args));
+  const masters = () => nodes.slice(0, MASTERS);
+
+  async function form(): Promise<void> {
+    const ids = await Promise.all(nodes.map(async (node) => String(await call(node, 'MYID'))));
+    await Promise.all(
+      masters().map(async (node, index) => {
+        const [from, to] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / MASTERS));
+        await call(node, 'ADDSLOTSRANGE', String(from), String((to ?? SLOTS) - 1));
+        await call(node, 'SET-CONFIG-EPOCH', String(index + 1));
+      }),
+    );
+    const [first, ...others] = nodes;
+    if (first === undefined) return;
+    for (const node of others) await call(first, 'MEET', '127.0.0.1', String(node.port), busPorts.get(node) ?? '');
+    await until(async () => {
+      const known = await Promise.all(nodes.map(async (node) => String(await call(node, 'INFO'))));
+      return known.every((info) => info.includes(`cluster_known_nodes:${nodes.length}`));
+    }, 'every node to know the others');
+    await Promise.all(nodes.slice(MASTERS).map((node, index) => call(node, 'REPLICATE', ids[index % MASTERS] ?? '')));
+    await until(async () => {
+      const states = await Promise.all(
+        nodes.map((node) =>
+          withClient(node.url, async (client) => ({
+            cluster: String(await client.call('CLUSTER', 'INFO')),
+            replication: await client.info('replication'),
+          })),
+        ),
+      );
+      return states.every(
+        ({ cluster, replication }, index) =>
+          cluster.includes('cluster_state:ok') && (index < MASTERS || replication.includes('master_link_status:up')),
+      );
+    }, 'the cluster to be whole');
+  }
+
+  async function rowOf(key: string): Promise<{ master: RedisNode; replicas: RedisNode[] }> {
+    const alive = await firstThatRuns(nodes);
+    const slot = Number(await call(alive, 'KEYSLOT', key));
+    // As CLUSTER SLOTS answers: from, to, then the master and its replicas.
+    const ranges = (await call(alive, 'SLOTS')) as [number, number, ...[string, number][]][];
+    const [, , ...servers] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
+    const [master, ...others] = servers.flatMap(([, port]) => nodes.find((node) => node.port === port) ?? []);
+    if (master === undefined) throw new Error(`No server has the slot of ${key}.`);
+    return { master, replicas: others };
+  }
+
+  const cluster: RedisCluster = {
+    url: '',
+    nodes,
+    masterOf: async (key) => (await rowOf(key)).master,
+    async promoteReplicaOf(key) {
+      let replica: RedisNode | undefined;
+      // News of who replicates whom travels by gossip.
+      await until(async () => {
+        [replica] = (await rowOf(key)).replicas;
+        return replica !== undefined && String(await call(replica, 'FAILOVER')) === 'OK';
+      }, `a replica of the master of ${key}`);
+      await until(async () => (await rowOf(key)).master === replica, 'the replica to take over');
+      if (replica !== undefined) await untilReplicated(replica, 1);
+    },
+    stop,
+  };
+  try {
+    await Promise.all(Array.from({ length: MASTERS * (1 + replicas) }, (_, index) => startOne(index)));
+    await form();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    ...cluster,
+    url: urlOf(
+      'redis+cluster',
+      masters()
+        .map(({ port }) => `127.0.0.1:${port}`)
+        .join(','),
+      options,
+    ),
+  };
+}
+
+async function firstThatRuns(nodes: readonly RedisNode[]): Promise<RedisNode> {
+  return Promise.any(nodes.map((node) => withClient(node.url, () => Promise.resolve(node))));
+}

@@ -1,0 +1,57 @@
+import { isIP } from 'node:net';
+
+import Joi from 'joi';
+
+export const port = () => Joi.number().port();
+export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
+
+const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
+
+export const redisUrl = Joi.string().custom((value: string, helpers) => {
+  if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
+    return helpers.error('redis.url');
+  return /^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+});
+
+/** Paths are appended to it, and a credential in it would end up in logs. */
+export const baseUrl = Joi.string().custom((value: string, helpers) => {
+  const url = URL.parse(value);
+  const isPlain = url !== null && url.username === '' && url.password === '' && !/[?#\s]/.test(value);
+  return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
+});
+
+export function listOf(isValid: (part: string) => boolean, fault: string) {
+  return Joi.string()
+    .allow('')
+    .custom((value: string, helpers) => {
+      const parts = value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '');
+      return parts.every(isValid) ? parts : helpers.error(fault);
+    });
+}
+
+/** What Express takes for `trust proxy`: an address, a block of them, or one of its names for private ones. */
+export function isProxy(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/');
+  const family = isIP(address);
+  if (family === 0) return ['loopback', 'linklocal', 'uniquelocal'].includes(value);
+  return rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)));
+}
+
+export function isOrigin(value: string): boolean {
+  return /^https?:/.test(value) && URL.parse(value)?.origin === value;
+}
+
+/** What the schema of the settings says of a value that breaks a rule. */
+export const RULE_MESSAGES = {
+  'redis.url':
+    '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',
+  'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
+  'proxy.address':
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
+  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+  'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
+  'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
+};

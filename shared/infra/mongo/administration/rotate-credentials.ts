@@ -1,0 +1,151 @@
+import type { Connection, Model, QueryFilter } from 'mongoose';
+
+import { prefixOf } from '../credentials.ts';
+import type { CredentialCipher } from '../credentials.ts';
+import { providerModel } from '../routing/provider-repository.ts';
+import { webhookModel } from '../webhooks/webhook-repository.ts';
+import { serviceSecretModel } from './service-secrets.ts';
+
+/** How many rows' secrets each key has encrypted. */
+interface CredentialCount {
+  current: string;
+  keys: { id: string; rows: number }[];
+  /** Of earlier versions, which name no key, or of keys that are not known here. */
+  others: number;
+}
+
+export interface CredentialRotation {
+  count(): Promise<CredentialCount>;
+  /**
+   * Encrypts with the current key what another one has encrypted, row by row, each only where nobody has changed it
+   * meanwhile. Safe to repeat and to run twice at once. `unreadable`: the ids of rows that no known key decrypts.
+   */
+  rotate(): Promise<{ rotated: number; remaining: number; unreadable: string[] }>;
+}
+
+const PAGE_ROWS = 200;
+
+/** A collection with secrets. */
+interface Holder {
+  count(filter: 'all' | RegExp): Promise<number>;
+  /** Ids of rows after `after` that hold a secret without the prefix. */
+  stale(current: RegExp, after: string): Promise<string[]>;
+  /** False: it has been changed meanwhile. Throws where a secret cannot be decrypted. */
+  renew(id: string): Promise<boolean>;
+}
+
+/** mongoose cannot check a filter against a generic row; `strictQuery: 'throw'` does when it runs. */
+function holder<Row extends { _id: string }>(
+  rows: Model<Row>,
+  filters: { all: object; of: (prefix: RegExp) => object; stale: (prefix: RegExp) => object },
+  renew: Holder['renew'],
+): Holder {
+  const filterOf = (filter: object): QueryFilter<Row> => filter;
+  return {
+    renew,
+    count: (filter) => rows.countDocuments(filterOf(filter === 'all' ? filters.all : filters.of(filter))),
+    async stale(current, after) {
+      const found: unknown = await rows
+        .find(filterOf({ $and: [{ _id: { $gt: after } }, filters.stale(current)] }), { _id: 1 })
+        .sort({ _id: 1 })
+        .limit(PAGE_ROWS)
+        .lean();
+      // lean() of a generic model has a type that TypeScript cannot resolve.
+      return (found as { _id: string }[]).map(({ _id }) => _id);
+    },
+  };
+}
+
+export function createCredentialRotation(connection: Connection, cipher: CredentialCipher): CredentialRotation {
+  const providers = providerModel(connection);
+  const webhooks = webhookModel(connection);
+  const secrets = serviceSecretModel(connection);
+  const again = (encrypted: string, place: string) => cipher.encrypt(cipher.decrypt(encrypted, place), place);
+
+  const holders: Holder[] = [
+    holder(
+      providers,
+      {
+        all: { encryptedApiKey: { $exists: true } },
+        of: (prefix) => ({ encryptedApiKey: prefix }),
+        stale: (prefix) => ({ encryptedApiKey: { $exists: true, $not: prefix } }),
+      },
+      async (_id) => {
+        const { encryptedApiKey } = (await providers.findById(_id).lean()) ?? {};
+        if (encryptedApiKey === undefined) return false;
+        const $set = { encryptedApiKey: again(encryptedApiKey, `providers/${_id}`) };
+        return (await providers.updateOne({ _id, encryptedApiKey }, { $set })).modifiedCount === 1;
+      },
+    ),
+    holder(
+      webhooks,
+      {
+        all: {},
+        of: (prefix) => ({ encryptedSecret: prefix }),
+        stale: (prefix) => ({
+          $or: [
+            { encryptedSecret: { $not: prefix } },
+            { previousSecrets: { $elemMatch: { encrypted: { $not: prefix } } } },
+          ],
+        }),
+      },
+      async (_id) => {
+        const row = await webhooks.findById(_id).lean();
+        if (row === null) return false;
+        const { encryptedSecret, previousSecrets } = row;
+        const place = `webhooks/${_id}`;
+        const previous = previousSecrets?.map((one) => ({ ...one, encrypted: again(one.encrypted, place) }));
+        const $set = {
+          encryptedSecret: again(encryptedSecret, place),
+          ...(previous === undefined ? {} : { previousSecrets: previous }),
+        };
+        // Whoever changes the previous secrets changes the secret as well.
+        return (await webhooks.updateOne({ _id, encryptedSecret }, { $set })).modifiedCount === 1;
+      },
+    ),
+    holder(
+      secrets,
+      {
+        all: {},
+        of: (prefix) => ({ encrypted: prefix }),
+        stale: (prefix) => ({ encrypted: { $not: prefix } }),
+      },
+      async (_id) => {
+        const { encrypted } = (await secrets.findById(_id).lean()) ?? {};
+        if (encrypted === undefined) return false;
+        const $set = { encrypted: again(encrypted, `service_secrets/${_id}`) };
+        return (await secrets.updateOne({ _id, encrypted }, { $set })).modifiedCount === 1;
+      },
+    ),
+  ];
+
+  const prefixPattern = (keyId: string) => new RegExp(`^${prefixOf(keyId)}`);
+  const sum = async (counts: Promise<number>[]) => (await Promise.all(counts)).reduce((total, one) => total + one, 0);
+
+  return {
+    async count() {
+      const [current] = cipher.keyIds;
+      const all = await sum(holders.map((one) => one.count('all')));
+      const keys = await Promise.all(
+        cipher.keyIds.map(async (id) => ({ id, rows: await sum(holders.map((one) => one.count(prefixPattern(id)))) })),
+      );
+      return { current, keys, others: all - keys.reduce((total, { rows }) => total + rows, 0) };
+    },
+
+    async rotate() {
+      const current = prefixPattern(cipher.keyIds[0]);
+      const result = { rotated: 0, remaining: 0, unreadable: [] as string[] };
+      for (const { stale, renew } of holders) {
+        for (let ids = await stale(current, ''); ids.length > 0; ids = await stale(current, ids.at(-1) ?? '')) {
+          for (const id of ids) {
+            const renewed = await renew(id).catch(() => undefined);
+            if (renewed === true) result.rotated += 1;
+            else result.remaining += 1;
+            if (renewed === undefined) result.unreadable.push(id);
+          }
+        }
+      }
+      return result;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { Cluster } from 'ioredis';
+import type { Redis } from 'ioredis';
+
+import { repeat } from '../../lifecycle/repeat.ts';
+import type { Repeating } from '../../lifecycle/repeat.ts';
+import type { RedisClient } from './connection.ts';
+import { inTime } from './timing.ts';
+
+/** Two renewals of a lease and some: by then a worker that lives has shown it (workers/pipeline/lease/lease.ts). */
+const BACK_MS = 5_000;
+const LOOK_EVERY_MS = 250;
+const ANSWER_MS = 1_000;
+
+/** What a process knows of the times in which Redis, or one master of a cluster, was away. */
+export interface Outages {
+  /** Whether Redis came back a moment ago, or is away. */
+  hasReconnectedRecently(withinMs?: number): boolean;
+  /** Called whenever Redis is back: it may have lost its last writes. */
+  onReturn(listener: () => void): void;
+  stop(): void;
+}
+
+/** `client` is connected already; only what follows is an outage. */
+export function watchOutages(client: RedisClient): Outages {
+  let backAt = -Infinity;
+  const listeners: (() => void)[] = [];
+  const announce = () => {
+    backAt = performance.now();
+    for (const listener of listeners) listener();
+  };
+  const outage = client instanceof Cluster ? watchMasters(client, announce) : watchConnection(client, announce);
+  return {
+    hasReconnectedRecently: (withinMs = BACK_MS) => outage.isAway() || performance.now() - backAt < withinMs,
+    onReturn: (listener) => listeners.push(listener),
+    stop: outage.stop,
+  };
+}
+
+interface Outage {
+  isAway(): boolean;
+  stop(): void;
+}
+
+function watchConnection(client: Redis, announce: () => void): Outage {
+  client.on('ready', announce);
+  return { isAway: () => client.status !== 'ready', stop: () => undefined };
+}
+
+/**
+ * A cluster client stays `ready` while one of its masters is replaced. The master is away from the moment its connection
+ * ends, and back when every slot has a master that answers.
+ */
+function watchMasters(cluster: Cluster, announce: () => void): Outage {
+  let looking: Repeating | undefined;
+  let stopped = false;
+
+  function end(): void {
+    void looking?.stop();
+    looking = undefined;
+  }
+
+  async function look(): Promise<void> {
+    const names = new Set(cluster.slots.map(([master]) => master));
+    const masters = cluster.nodes('master').filter(({ options }) => names.has(`${options.host}:${options.port}`));
+    if (cluster.status === 'ready' && masters.length === names.size) {
+      const replies = await inTime(Promise.all(masters.map((master) => master.info('replication'))), ANSWER_MS);
+      if (looking !== undefined && replies.every((reply) => reply.includes('role:master'))) {
+        end();
+        announce();
+        return;
+      }
+    }
+    cluster.refreshSlotsCache();
+  }
+
+  cluster.on('-node', (node: Redis) => {
+    if (node.options.readOnly === true || looking !== undefined || stopped) return;
+    looking = repeat(
+      look,
+      () => LOOK_EVERY_MS,
+      () => {
+        cluster.refreshSlotsCache();
+      },
+    );
+  });
+  return {
+    isAway: () => looking !== undefined || cluster.status !== 'ready',
+    stop() {
+      stopped = true;
+      end();
+    },
+  };
+}
+
+/** Calls back whenever messages of `subscriber` may have been missed. */
+export function onResubscribed(subscriber: RedisClient, listener: () => void): void {
+  subscriber.on('ready', listener);
+  if (!(subscriber instanceof Cluster)) return;
+  // The connections of a cluster's subscriber come and go by themselves.
+  subscriber.on('subscribersReady', listener);
+  subscriber.on('-node', listener);
+}

@@ -1,0 +1,73 @@
+import type { ScriptReply } from '../scripts.ts';
+
+/** Why the script let a request in or not; `load` asks for the tenant's book before another try,
+ * `joined` found the request of an earlier call with the same Idempotency-Key. */
+export type Verdict =
+  | 'admitted'
+  | 'void'
+  | 'joined'
+  | 'revoked'
+  | 'suspended'
+  | 'rpm'
+  | 'throttle'
+  | 'daily'
+  | 'tpm'
+  | 'test_tokens'
+  | 'credits'
+  | 'credits_in_flight'
+  | 'budget'
+  | 'budget_in_flight'
+  | 'lane'
+  | 'lane_share'
+  | 'tenant_rpm'
+  | 'tenant_tpm'
+  | 'max_in_flight'
+  | 'load';
+
+/** The figures behind the rate-limit headers, as they are after the call. */
+export interface WindowFigures {
+  requests: number;
+  requestsResetMs: number;
+  tokens: number;
+  tokensResetMs: number;
+}
+
+export interface Admission extends WindowFigures {
+  verdict: Verdict;
+  retryAfterMs: number;
+  /** Tokens held for the request. */
+  estimateTokens: number;
+  /** Place in the order of acceptance within the shard. */
+  seq: number;
+  /** The server's clock, milliseconds since the epoch. */
+  now: number;
+  /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
+  joined?: { requestId: string; fingerprint: string };
+}
+
+export function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
+  if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
+  return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
+}
+
+/** What admit.lua and count.lua answer. */
+export function toAdmission(reply: ScriptReply): Admission {
+  const { verdict, numbers } = numbersOf(reply);
+  const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
+  const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
+  const admission: Admission = {
+    // The scripts admit.lua and count.lua know no other verdicts.
+    verdict: verdict as Verdict,
+    requests,
+    requestsResetMs,
+    tokens,
+    tokensResetMs,
+    retryAfterMs,
+    estimateTokens,
+    seq,
+    now,
+  };
+  if (verdict !== 'joined' || !Array.isArray(reply)) return admission;
+  const [requestId = '', fingerprint = ''] = String(reply[9]).split(' ');
+  return { ...admission, joined: { requestId, fingerprint } };
+}

@@ -1,0 +1,50 @@
+import type { QueueName } from '../../../contracts/jobs.ts';
+import { storedChatJob } from '../../queue/chat-job.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+
+/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
+const MARGIN_MS = 24 * 3_600_000;
+
+/** How long the body of a request is kept at most; milliseconds. */
+export function bodyLifeMs(requestTimeoutMs: number): number {
+  return requestTimeoutMs + MARGIN_MS;
+}
+
+/** The line in which the requests of a queue wait for a worker (docs/decisions/0046). */
+export interface LineStore {
+  /**
+   * Puts an admitted request into line that was admitted without its body. Returns the state in which it was found:
+   * nothing is done but for `accepted`. Safe to repeat.
+   */
+  enqueue(shard: number, queue: QueueName, request: LineRequest): Promise<string>;
+}
+
+export interface LineRequest {
+  requestId: string;
+  tenantId: string;
+  body: string;
+}
+
+export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): LineStore {
+  const add = defineScript(client, 'enqueue', ['line']);
+  return {
+    async enqueue(shard, queue, { requestId, tenantId, body }) {
+      const keys = keyspace.shard(shard);
+      const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
+      const state = await add(
+        [
+          keys.record(requestId),
+          keys.body(requestId),
+          keys.job(queue, requestId),
+          keys.line(queue),
+          keys.marker(queue),
+          keys.queueMeta(queue),
+        ],
+        [requestId, body, bodyLifeMs(requestTimeoutMs), name, data, opts],
+      );
+      return String(state);
+    },
+  };
+}

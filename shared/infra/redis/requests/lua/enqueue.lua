@@ -1,0 +1,13 @@
+-- Puts a request into the line that was admitted without its body: it is too large for every refusal to carry, or has
+-- to be stored elsewhere first, or Redis has lost it. Safe to repeat.
+-- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue
+-- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
+-- Returns the state that was found: nothing is done but for 'accepted'.
+local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
+if values[1] ~= 'accepted' then return values[1] or 'missing' end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+if redis.call('EXISTS', KEYS[3]) == 0 then
+  add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1],
+    { name = ARGV[4], data = ARGV[5], opts = ARGV[6], timestamp = values[3], tag = values[2] or tag_text(values[3] * CLOCK_TOKENS) })
+end
+return values[1]

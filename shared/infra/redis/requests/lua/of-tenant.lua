@@ -1,0 +1,9 @@
+-- Which of some records are a tenant's, or nobody's; one call for many, as a deletion looks at all records of a shard.
+-- KEYS records; ARGV 1 tenant id
+-- Returns their positions.
+local own = {}
+for index, record in ipairs(KEYS) do
+  local tenant = redis.call('HGET', record, 'tenant')
+  if not tenant or tenant == ARGV[1] then own[#own + 1] = index end
+end
+return own

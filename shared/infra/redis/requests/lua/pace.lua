@@ -1,0 +1,40 @@
+-- How fast requests leave: milliseconds between two ends, as a moving mean of small groups of them. `gap` is of all time;
+-- `pace` only of times at whose beginning and end somebody waited, so it is what the workers can do and not what callers
+-- happen to send.
+local GROUP = 8
+local GROUP_WEIGHT = 0.2
+local PAUSE_MAX_MS = 60000
+
+local function mean_with(old, new)
+  if not old then return string.format('%.3f', new) end
+  return string.format('%.3f', old * (1 - GROUP_WEIGHT) + new * GROUP_WEIGHT)
+end
+
+-- Counts one end in the hash `key`; `is_waiting` says whether somebody waits.
+local function note_end(key, whose, now, is_waiting)
+  local count = redis.call('HINCRBY', key, 'ends:' .. whose, 1)
+  if count < GROUP then return end
+  local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
+  local since, busy = tonumber(values[1]), is_waiting()
+  local changes = { 'ends:' .. whose, 0, 'since:' .. whose, int(now), 'busy:' .. whose, busy and 1 or 0 }
+  if since then
+    local gap = math.min(PAUSE_MAX_MS, now - since) / count
+    changes[#changes + 1] = 'gap:' .. whose
+    changes[#changes + 1] = mean_with(tonumber(values[3]), gap)
+    if busy and values[2] == '1' then
+      changes[#changes + 1] = 'pace:' .. whose
+      changes[#changes + 1] = mean_with(tonumber(values[4]), gap)
+      changes[#changes + 1] = 'paced:' .. whose
+      changes[#changes + 1] = int(now)
+    end
+  end
+  redis.call('HSET', key, unpack(changes))
+end
+
+-- Whether some of a tenant's requests wait: then its newest ones do, but for those that are not in line yet.
+local function has_waiting(open, line)
+  for _, id in ipairs(redis.call('ZREVRANGE', open, 0, GROUP - 1)) do
+    if redis.call('ZSCORE', line, id) then return true end
+  end
+  return false
+end

@@ -1,0 +1,25 @@
+-- Where a request waits: its position among its tenant's own, from 1, and how long it may take until a worker has it.
+-- KEYS 1 record, 2 the tenant's open requests, 3 what the tenant's requests take together,
+--      4 line, 5 list before the line, 6 lane statistics; 7 to 9 the same of batches
+-- ARGV 1 request id
+-- Returns nil for one that does not wait in line.
+-- A tenant's own pace says how much others take between its requests, for as long as it is of now.
+local RECENT_MS = 30000
+-- Before anything is known.
+local PACE_MS = 250
+local values = redis.call('HMGET', KEYS[1], 'state', 'lane')
+if values[1] ~= 'accepted' then return nil end
+local at = values[2] == 'batch' and 7 or 4
+local line, before, statistics = KEYS[at], KEYS[at + 1], KEYS[at + 2]
+local tag = redis.call('ZSCORE', line, ARGV[1])
+if not tag then return nil end
+local ahead = redis.call('ZCOUNT', line, '-inf', '(' .. tag) + redis.call('LLEN', before)
+local lane = redis.call('HMGET', statistics, 'pace:lane', 'gap:lane')
+local wait = (ahead + 1) * (tonumber(lane[1]) or tonumber(lane[2]) or PACE_MS)
+local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
+-- Lines of batches are not among the open requests.
+if not rank then return { redis.call('ZRANK', line, ARGV[1]) + 1, int(wait) } end
+local position = math.max(1, rank - taken_of(KEYS[2], line, redis.call('ZCARD', KEYS[2])) + 1)
+local own = redis.call('HMGET', KEYS[3], 'pace:own', 'paced:own')
+if own[1] and now_ms() - number_of(own[2]) < RECENT_MS then wait = position * own[1] end
+return { position, int(wait) }

@@ -1,0 +1,44 @@
+-- A full line says to each caller when a place will be free that nobody else was promised: one for each time that a
+-- request leaves. The place is kept for a moment from then on, so who comes back finds room although others come
+-- meanwhile.
+local PROMISED_MIN_MS = 1000
+local PROMISED_MAX_MS = 30000
+-- Callers count whole seconds, and come back some time later.
+local KEPT_MS = 2500
+-- A caller who comes later than that has gone.
+local LATE_MS = 30000
+-- Before anything is known.
+local PACE_MS = 250
+-- Clocks of callers may be a little fast.
+local EARLY_MS = 250
+
+-- How many places of the line are kept for those who were told to come back by now; `slots` has all promises.
+local function kept_places(slots, now)
+  return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
+end
+
+-- Takes one of the tenant's promises that has come true; who comes late finds room for a tenth beyond the limit.
+local function is_expected(promises, slots, waiting, limit, now)
+  if waiting >= limit + math.max(1, math.floor(limit / 10)) then return false end
+  redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
+  local due = redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
+  if not due then return false end
+  redis.call('ZREM', promises, due)
+  redis.call('ZREM', slots, due)
+  return true
+end
+
+-- Milliseconds until the caller should come back; `statistics` has the pace of `whose` requests, see pace.lua.
+local function promise_place(promises, slots, statistics, whose, id, now)
+  local values = redis.call('HMGET', statistics, 'pace:' .. whose, 'gap:' .. whose, 'back:' .. whose)
+  local back = math.max(number_of(values[3]), now) + (tonumber(values[1]) or tonumber(values[2]) or PACE_MS)
+  local wait = math.max(PROMISED_MIN_MS, back - now)
+  if wait > PROMISED_MAX_MS then return PROMISED_MAX_MS end
+  redis.call('HSET', statistics, 'back:' .. whose, string.format('%.3f', back))
+  redis.call('ZADD', promises, int(now + math.ceil(wait / 1000) * 1000), id)
+  redis.call('ZADD', slots, int(back), id)
+  redis.call('ZREMRANGEBYSCORE', slots, '-inf', int(now - LATE_MS))
+  redis.call('PEXPIRE', promises, PROMISED_MAX_MS + LATE_MS)
+  redis.call('PEXPIRE', slots, PROMISED_MAX_MS + LATE_MS)
+  return wait
+end

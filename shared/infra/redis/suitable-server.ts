@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis';
+import type { Cluster } from 'ioredis';
+
+/** The scripts say by flags what may run in a full Redis, which older servers do not read. */
+const MAJOR_VERSION_MIN = 7;
+
+/** What is wrong with a server, by its `INFO`; undefined: nothing. Source: docs/spec/contract.md section 1. */
+export function faultOfServer(info: string): string | undefined {
+  const version = /redis_version:(\S+)/.exec(info)?.[1];
+  if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
+    return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
+  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
+  if (policy === undefined || policy === 'noeviction') return undefined;
+  // A server that evicts keys would lose holds and streams.
+  return `Redis has maxmemory-policy ${policy}, which may drop running requests; set it to noeviction (CONFIG SET maxmemory-policy noeviction).`;
+}
+
+/**
+ * What an operator should know of a server that can be used; undefined: nothing. A master that is cut off from its
+ * replicas goes on taking requests until it is replaced, and then all of them are lost. The field that is looked for is
+ * there only where `min-replicas-to-write` is set.
+ */
+export function adviceOnServer(info: string): string | undefined {
+  const replicas = Number(/connected_slaves:(\d+)/.exec(info)?.[1] ?? 0);
+  if (replicas === 0 || info.includes('min_slaves_good_slaves:')) return undefined;
+  return (
+    'Redis has replicas and takes writes that none of them has: a master that is cut off loses what it accepts until it ' +
+    'is replaced. With two replicas or more, set min-replicas-to-write 1 and min-replicas-max-lag 10.'
+  );
+}
+
+/** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
+export async function assertSuitable(client: Redis | Cluster): Promise<string[]> {
+  const servers = client instanceof Redis ? [client] : client.nodes('master');
+  const infos = await Promise.all(
+    servers.map(async (server) => {
+      const sections = [server.info('server'), server.info('memory'), server.info('replication')];
+      return (await Promise.all(sections)).join('\n');
+    }),
+  );
+  const fault = infos.map(faultOfServer).find((each) => each !== undefined);
+  if (fault !== undefined) throw new Error(fault);
+  return [...new Set(infos.flatMap((info) => adviceOnServer(info) ?? []))];
+}

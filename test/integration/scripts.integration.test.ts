@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import type { Redis } from 'ioredis';
+
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { openTestRedis, uniqueName } from '../support/stores.ts';
+
+let client: Redis;
+let sent: string[] = [];
+beforeAll(async () => {
+  const opened = await openTestRedis('worker');
+  if (opened instanceof Cluster) throw new Error('The tests run on one server.');
+  client = opened;
+  const send = client.sendCommand.bind(client);
+  client.sendCommand = (command, stream) => {
+    sent.push(command.name);
+    return send(command, stream);
+  };
+});
+afterAll(() => {
+  client.disconnect();
+});
+
+function openLease() {
+  sent = [];
+  return createLeaderLease(client, createKeyspace(uniqueName('lease')), 'one');
+}
+
+it('brings a script ahead of its first call, which carries its name only', async () => {
+  const leases = openLease();
+
+  expect(await leases.hold(0, 'task')).toBe(true);
+
+  expect(sent).toEqual(['script', 'evalsha']);
+});
+
+it('brings a script once to a connection, however many define it', async () => {
+  openLease();
+
+  expect(await openLease().hold(0, 'task')).toBe(true);
+
+  expect(sent).toEqual(['evalsha']);
+});
+
+it('brings a script again with each connection', async () => {
+  const leases = openLease();
+  const ready = new Promise((resolve) => client.once('ready', resolve));
+
+  client.disconnect(true);
+  await ready;
+
+  expect(await leases.hold(0, 'task')).toBe(true);
+  expect(sent.slice(-2)).toEqual(['script', 'evalsha']);
+});
+
+it('sends the text to a server that has lost its scripts', async () => {
+  const leases = openLease();
+  await client.script('FLUSH');
+
+  expect(await leases.hold(0, 'task')).toBe(true);
+  expect(sent.slice(-2)).toEqual(['evalsha', 'eval']);
+});

@@ -1,0 +1,110 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect, it } from '@jest/globals';
+import { ScaledObject } from '@kubernetes-models/keda/keda.sh/v1alpha1';
+import { Deployment } from 'kubernetes-models/apps/v1';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
+import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1';
+import { parse, parseAllDocuments } from 'yaml';
+
+import { ROOT } from '../../../scripts/harness/program.ts';
+
+const FOLDER = join(ROOT, 'deploy/kubernetes');
+/** The schemas of Kubernetes 1.3x and KEDA 2, as a package of the registry has them. */
+const MODELS = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, ScaledObject, Service, ServiceAccount };
+/** Of the Prometheus operator; no package has their schema for this one. */
+const UNCHECKED = new Set(['PodMonitor']);
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+}
+
+interface Kustomization {
+  resources: string[];
+}
+
+const folders = readdirSync(FOLDER, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+
+const manifests = folders.flatMap(({ name: folder }) => {
+  const { resources } = parse(readFileSync(join(FOLDER, folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
+  return resources.flatMap((file) =>
+    parseAllDocuments(readFileSync(join(FOLDER, folder, file), 'utf8')).map((document) => ({
+      where: `${folder}/${file}`,
+      manifest: document.toJS() as Manifest,
+    })),
+  );
+});
+
+it('a kustomization names every manifest of its folder', () => {
+  for (const { name: folder } of folders) {
+    const { resources } = parse(readFileSync(join(FOLDER, folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
+    const files = readdirSync(join(FOLDER, folder)).filter((file) => file !== 'kustomization.yaml');
+    expect(resources.toSorted()).toEqual(files.toSorted());
+  }
+});
+
+const NAMED = manifests.map(({ where, manifest }): [string, Manifest] => [
+  `${where}: ${manifest.kind} ${manifest.metadata.name}`,
+  manifest,
+]);
+
+it.each(NAMED)('fits the schema: %s', (_name, manifest) => {
+  if (UNCHECKED.has(manifest.kind)) return;
+  const Model = MODELS[manifest.kind as keyof typeof MODELS];
+  expect(Model).toBeDefined();
+  expect(() => {
+    new Model(manifest as never).validate();
+  }).not.toThrow();
+});
+
+interface PodSpec {
+  terminationGracePeriodSeconds: number;
+  securityContext: object;
+  containers: {
+    command: string[];
+    securityContext: object;
+    lifecycle?: { preStop: { exec: { command: string[] } } };
+    readinessProbe: { httpGet: { path: string } };
+    livenessProbe: { httpGet: { path: string } };
+  }[];
+}
+
+type DeploymentManifest = Manifest & { spec: { template: { spec: PodSpec } } };
+type SettingsManifest = Manifest & { data: Record<string, string> };
+
+const ofKind = (kind: string) => manifests.flatMap(({ manifest }) => (manifest.kind === kind ? [manifest] : []));
+
+const deployments = (ofKind('Deployment') as DeploymentManifest[]).map(({ metadata, spec }): [string, PodSpec] => [
+  metadata.name,
+  spec.template.spec,
+]);
+const settings = (ofKind('ConfigMap') as SettingsManifest[])[0]?.data ?? {};
+
+it.each(deployments)('%s runs without rights and writes nowhere', (_name, { securityContext, containers }) => {
+  expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+  for (const container of containers) {
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  }
+});
+
+it.each([
+  ['parley-ingress', Number(settings['SHUTDOWN_GRACE_SECONDS'])],
+  ['parley-worker', Number(settings['REQUEST_TIMEOUT_SECONDS'])],
+])('%s has longer to stop than it may take', (name, own) => {
+  const pod = deployments.find(([deployment]) => deployment === name)?.[1];
+  const pause = Number(pod?.containers[0]?.lifecycle?.preStop.exec.command[1] ?? 0);
+
+  expect(pod?.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(own + pause + 10);
+});
+
+it.each(deployments)('%s stays alive while a store is away, and out of the service', (_name, { containers }) => {
+  expect(containers[0]?.livenessProbe.httpGet.path).toBe('/health/live');
+  expect(containers[0]?.readinessProbe.httpGet.path).toBe('/health/ready');
+});

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it } from '@jest/globals';
+
+const COMPOSE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docker-compose.yml'), 'utf8');
+
+const SERVICES = /^services:\n(.*?)^networks:/ms.exec(COMPOSE)?.[1] ?? '';
+/** The text of each service, by its name. */
+const services = [...SERVICES.matchAll(/^ {2}(\w+):\n((?: {4}.*\n|\n)+)/gm)].map(
+  ([, name = '', text = '']) => [name, text] as const,
+);
+const networksOf = (name: string) => /networks: \[(.*)\]/.exec(new Map(services).get(name) ?? '')?.[1]?.split(', ');
+
+describe('docker-compose.yml', () => {
+  it.each(services)('gives %s no capabilities and no new privileges', (_name, text) => {
+    const hardened = /^x-hardened: &hardened\n((?: {2}.*\n)+)/m.exec(COMPOSE)?.[1] ?? '';
+    const process = /^x-process: &process\n((?: {2}.*\n)+)/m.exec(COMPOSE)?.[1] ?? '';
+
+    for (const rule of ['cap_drop: [ALL]', 'no-new-privileges:true', 'read_only: true', 'tmpfs: [/tmp]'])
+      expect(hardened).toContain(rule);
+    expect(process).toContain('<<: *hardened');
+    expect(text).toMatch(/<<: \*(hardened|process)/);
+  });
+
+  it('names all of its services in this test', () => {
+    expect(services.map(([name]) => name)).toEqual([
+      'api',
+      'worker',
+      'provider',
+      'redis',
+      'mongo',
+      'prometheus',
+      'grafana',
+    ]);
+  });
+
+  it('keeps the stores where only ingress and workers are', () => {
+    const inStores = services.filter(([name]) => networksOf(name)?.includes('stores') === true).map(([name]) => name);
+
+    expect(inStores).toEqual(['api', 'worker', 'redis', 'mongo']);
+    expect([networksOf('redis'), networksOf('mongo'), networksOf('provider')]).toEqual([
+      ['stores'],
+      ['stores'],
+      ['models'],
+    ]);
+    expect(COMPOSE).toMatch(/^ {2}stores:\n {4}internal: true$/m);
+  });
+
+  it('publishes ports to this machine only', () => {
+    const ports = [...COMPOSE.matchAll(/^ {6}- '(.*\}:\d+)'$/gm)].map(([, port = '']) => port);
+
+    expect(ports).toHaveLength(3);
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+});

@@ -1,0 +1,24 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { adviceOnServer, faultOfServer } from '../../../../../shared/infra/redis/suitable-server.ts';
+
+describe('a Redis server', () => {
+  it.each([
+    ['redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n', undefined],
+    ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
+    ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
+    ['role:master', undefined],
+  ])('is judged by what it says of itself: %j', (info, fault) => {
+    expect(faultOfServer(info)).toEqual(fault);
+  });
+});
+
+describe('a Redis server with replicas', () => {
+  it.each([
+    ['connected_slaves:0\r\n', undefined],
+    ['connected_slaves:2\r\n', expect.stringContaining('min-replicas-to-write 1')],
+    ['connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n', undefined],
+  ])('is advised to refuse writes that no replica has: %j', (info, advice) => {
+    expect(adviceOnServer(info)).toEqual(advice);
+  });
+});
