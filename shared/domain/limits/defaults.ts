@@ -13,7 +13,7 @@ export const DEFAULT_LIMITS = {
 } as const;
 
 /** docs/spec/contract.md section 8, Tenant ceilings and Turns; null would be none. */
-const DEFAULT_CEILINGS = { tenantRpm: 6_000, tenantTpm: 10_000_000, maxInFlight: 1_000 } as const;
+export const DEFAULT_CEILINGS = { tenantRpm: 6_000, tenantTpm: 10_000_000, maxInFlight: 1_000 } as const;
 export const DEFAULT_WEIGHT = 1;
 
 type Ceilings = Record<keyof typeof DEFAULT_CEILINGS, number | null>;
