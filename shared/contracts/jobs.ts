@@ -95,6 +95,9 @@ interface JobDefinition {
   removeOnFail: boolean | { count: number; age: number };
 }
 
+/** Failed jobs that people may look at. */
+const FAILED_KEPT = { count: 1_000, age: 86_400 } as const;
+
 const CHAT = {
   job: 'chat',
   payload: payload<ChatJob>('tenantId'),
@@ -102,11 +105,11 @@ const CHAT = {
   attempts: 1,
   /** Keeping a job costs a third of its whole way, so a worker keeps a sample (workers/processors/job-history.ts). */
   removeOnComplete: true,
-  removeOnFail: { count: 1_000, age: 86_400 },
+  removeOnFail: FAILED_KEPT,
 } as const;
 
-/** What is to be done stands in MongoDB. A job only says so: one that has ended must not be in the way of the next. */
-const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
+/** What is to be done stands in MongoDB. A job only says so: one that has failed makes way for the next. */
+const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: FAILED_KEPT } as const;
 const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
 
 /** Every queue: its payload and its options. workers/processors/processors.ts has the processor of each. */
