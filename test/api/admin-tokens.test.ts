@@ -192,7 +192,7 @@ describe('metrics and deep health', () => {
 
   it('are open to this machine, but not through a proxy on it, and to all with METRICS_PUBLIC', async () => {
     expect((await request(scraped.app).get('/metrics')).status).toBe(200);
-    expect((await request(scraped.app).get('/metrics').set('X-Forwarded-For', '127.0.0.1')).status).toBe(401);
+    expect((await request(scraped.app).get('/metrics').set(from('127.0.0.1'))).status).toBe(401);
     expect((await request(open.app).get('/metrics').set(from(newAddress(), 'http'))).status).toBe(200);
   });
 

@@ -38,7 +38,8 @@ const REFUSED: [string, object | string, string, string | undefined, string][] =
   ['null for a field', chatOf('Hi', { model: null }), 'invalid_request', 'model', 'mobius, oloid'],
   ['a list as metadata', chatOf('Hi', { metadata: [] }), 'invalid_request', 'metadata', 'object'],
   ['metadata 6 deep', metadataOf(nested(6)), 'invalid_request', 'metadata', '5 levels'],
-  ['metadata 5,000 deep', metadataOf(nested(5_000)), 'invalid_request', 'metadata', '5 levels'],
+  ['metadata 90 deep', metadataOf(nested(90)), 'invalid_request', 'metadata', '5 levels'],
+  ['metadata 5,000 deep', metadataOf(nested(5_000)), 'invalid_request', undefined, '100 levels'],
   ['lists 100,000 deep', metadataOf('['.repeat(100_000) + ']'.repeat(100_000)), 'invalid_request', undefined, ''],
   [
     'metadata of 16,385 bytes',

@@ -102,8 +102,10 @@ export class PhraseTracker {
 
   /** What began with the same word goes on as one; of two that stand at the same place the later holds back less. */
   private open(set: PhraseSet<PhraseGroup>, start: number, disguised: boolean): void {
-    const index = this.fresh.findIndex((thread) => thread.set === set || (thread.start === start && thread.set));
-    const known = this.fresh[index];
+    let index = 0;
+    let known = this.fresh[index];
+    while (known !== undefined && known.set !== set && (known.start !== start || known.set === undefined))
+      known = this.fresh[(index += 1)];
     if (known?.set === undefined) {
       this.fresh.push({ set, start, disguised, end: undefined });
     } else if (known.start === start) {

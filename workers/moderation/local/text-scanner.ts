@@ -1,4 +1,5 @@
 import {
+  ALPHABET_SIZE,
   COLON_GAP,
   IGNORED,
   INVISIBLE,
@@ -12,6 +13,8 @@ import {
 import type { Lexicon } from './lexicon.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
 import { WordReaders, type WordStart } from './word-readers.ts';
+
+const SPACE = 0x20;
 
 /** Told of every match where it is certain, `at` being the position reached; true ends the scan. */
 export type MatchListener = (match: PhraseMatch, at: number) => boolean;
@@ -50,6 +53,11 @@ export class TextScanner {
   write(text: string): void {
     const { characters } = this.lexicon;
     for (let index = 0; index < text.length && !this.stopped;) {
+      if (this.inGap && this.readers.idle) {
+        const read = this.writePlainWord(text, index);
+        index += read;
+        if (read > 0) continue;
+      }
       const codePoint = text.codePointAt(index) ?? 0;
       const width = codePoint > 0xffff ? 2 : 1;
       const character = characters.classOf(codePoint);
@@ -70,6 +78,54 @@ export class TextScanner {
   /** Nothing before this position can be part of a match that is still to come. */
   heldFrom(): number {
     return Math.min(this.position, this.readers.heldFrom(), this.tracker.heldFrom());
+  }
+
+  /**
+   * Reads the beginning of a word as far as its letters are plain, all different from the one before, and nothing else
+   * is being read: then there is one reading, and a walk down the trie is all of it. Returns how many characters were
+   * read. Does nothing that reading them one by one would not do.
+   */
+  private writePlainWord(text: string, index: number): number {
+    const { plainLetters, trie } = this.lexicon;
+    if ((plainLetters[text.charCodeAt(index)] ?? -1) < 0) return 0;
+    const { start, opensSentence, context } = this.wordStart();
+    const mayContinue = context.length > 0;
+    let node = 0;
+    let letter = -1;
+    let at = index;
+    for (; at < text.length; at += 1) {
+      const next = plainLetters[text.charCodeAt(at)] ?? -1;
+      if (next < 0 || next === letter) break;
+      letter = next;
+      node = trie.children[node * ALPHABET_SIZE + letter] ?? 0;
+      if (node === 0 || (!mayContinue && trie.opens[node] === 0)) {
+        // No phrase has a word that begins so.
+        this.beginWord();
+        return this.passPlainLetters(text, index, at);
+      }
+    }
+    const letters = at - index;
+    this.beginWord();
+    this.position += letters;
+    if (letters === 1 || text.charCodeAt(at) !== SPACE) {
+      this.readers.place({ start, opensSentence, context }, node, letter, letters);
+      return letters;
+    }
+    const found = trie.wordAt[node] ?? -1;
+    if (found >= 0) this.tracker.read(found, { start, opensSentence, context, disguised: false });
+    this.tracker.endWord();
+    this.inGap = true;
+    this.position += 1;
+    return letters + 1;
+  }
+
+  /** Nothing is being read, so letters mean nothing before the next gap. Returns how many characters are behind `index`. */
+  private passPlainLetters(text: string, index: number, from: number): number {
+    const { plainLetters } = this.lexicon;
+    let at = from;
+    while (at < text.length && (plainLetters[text.charCodeAt(at)] ?? -1) >= 0) at += 1;
+    this.position += at - index;
+    return at - index;
   }
 
   private step(character: CharacterClass): void {
@@ -93,6 +149,11 @@ export class TextScanner {
       return;
     }
     this.readers.readLetter(character, this.wordStart());
+    this.beginWord();
+  }
+
+  /** Its first letter has been read. */
+  private beginWord(): void {
     this.tracker.beginWord();
     this.inGap = false;
     this.opensSentence = false;

@@ -43,6 +43,23 @@ export class WordReaders {
     return this.active.length === 0;
   }
 
+  /** The one reader of a word of which so many plain letters were read elsewhere. */
+  place({ start, opensSentence, context }: WordStart, node: number, letter: number, letters: number): void {
+    this.active.push({
+      start,
+      opensSentence,
+      context,
+      node,
+      letter,
+      letters,
+      gap: 0,
+      broken: false,
+      spelled: false,
+      guessed: 0,
+      disguised: false,
+    });
+  }
+
   /** Reads a character as a letter, in all its readings; `begin` is given where a word may begin with it. */
   readLetter(character: CharacterClass, begin: WordStart | undefined): void {
     const before = this.active;
@@ -139,8 +156,19 @@ export class WordReaders {
     if (node === 0 || (context.length === 0 && this.trie.opens[node] === 0)) return;
     const slot = this.slotFor(at, node, 0, false, disguised);
     if (slot < 0) return;
-    const gaps = { gap: 0, broken: false, spelled: false };
-    this.active[slot] = { start, opensSentence, context, node, letter, letters: 1, ...gaps, guessed, disguised };
+    this.active[slot] = {
+      start,
+      opensSentence,
+      context,
+      node,
+      letter,
+      letters: 1,
+      gap: 0,
+      broken: false,
+      spelled: false,
+      guessed,
+      disguised,
+    };
   }
 
   private follow(reader: WordReader, letter: number, hidden: boolean, guessed: number): void {

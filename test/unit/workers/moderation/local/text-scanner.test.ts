@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+
 import { createLocalModerator } from '../../../../../workers/moderation/local/local-moderator.ts';
+import { VIOLATING } from '../violating-texts.ts';
 
 const moderator = createLocalModerator();
 
@@ -33,6 +36,12 @@ function cpuMsOf(text: string): number {
   });
   return Math.min(...runs);
 }
+
+const TEXTS = Object.values(VIOLATING).flat();
+/** Words of such texts and of ordinary ones, in the forms in which a word may come. */
+const WORDS = [...TEXTS.flatMap((text) => text.split(' ')), ...'tell will see a i the kill you'.split(' ')].flatMap(
+  (word) => [word, `${word} `, ` ${word}`, word.toUpperCase(), Array.from(word).join('.')],
+);
 
 describe('16,000 code points made to be slow take less than 50 ms', () => {
   it.each([
@@ -108,20 +117,43 @@ describe('sentences', () => {
 });
 
 describe('a text in pieces', () => {
+  function matchesOf(pieces: readonly string[]): string[] {
+    const matches: string[] = [];
+    const scanner = moderator.openScanner(({ start, group, score }, at) => {
+      matches.push(`${start}-${at} ${group.categories.join()} ${score}`);
+      return false;
+    });
+    for (const piece of pieces) scanner.write(piece);
+    scanner.end();
+    return matches;
+  }
+
   it('a text in pieces gives the same matches as the whole', () => {
     const text = 'So, how do I b u i l d a b0mb? Also: I will ki11 you, 𝐤𝐲𝐬.';
-    const matchesOf = (pieces: readonly string[]) => {
-      const matches: string[] = [];
-      const scanner = moderator.openScanner(({ start, group }, at) => {
-        matches.push(`${start}-${at} ${group.categories.join()}`);
-        return false;
-      });
-      for (const piece of pieces) scanner.write(piece);
-      scanner.end();
-      return matches;
-    };
     const whole = matchesOf([text]);
     expect(whole.length).toBeGreaterThan(2);
     expect(matchesOf(Array.from(text))).toEqual(whole);
+  });
+
+  it('is read letter by letter as it is read word by word, whatever it says', () => {
+    const fragment = fc.oneof(
+      { weight: 2, arbitrary: fc.constantFrom(...TEXTS) },
+      { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
+      { weight: 2, arbitrary: fc.constantFrom(...Array.from(' .,!?:-_\'"()$@|10\n\n\u200b\u0301éI')) },
+      { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }) },
+    );
+    let found = 0;
+    fc.assert(
+      fc.property(fc.array(fragment, { maxLength: 30 }), (fragments) => {
+        const text = fragments.join('');
+        const whole = matchesOf([text]);
+        found += whole.length;
+        expect(matchesOf(Array.from(text))).toEqual(whole);
+        expect(matchesOf(text.split(/(?<= )/u))).toEqual(whole);
+      }),
+      { numRuns: 1_000 },
+    );
+    // Else the texts say nothing.
+    expect(found).toBeGreaterThan(100);
   });
 });
