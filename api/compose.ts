@@ -14,12 +14,10 @@ import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
 import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
-import { createChunkChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import type { Emitter } from '../shared/lifecycle/event-bus.ts';
-import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
@@ -39,8 +37,8 @@ import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
 import { createPaymentRoute, openPayment } from './payments/open-payment.ts';
 import type { RelayTimes } from './relay/forward.ts';
-import { createRelayHub } from './relay/hub.ts';
 import type { RelayHub } from './relay/hub.ts';
+import { openRelay } from './relay/open-relay.ts';
 import { createReaderPlaces } from './relay/reader-places.ts';
 import { createWriteAuditLog } from './resources/audit-log/write-audit-log.ts';
 import { openCompliance } from './resources/compliance/compliance-jobs.ts';
@@ -77,21 +75,6 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
     clock,
     onUse: lastUsed.note,
   });
-}
-
-/** Answers on their way from the workers to this ingress. */
-function openRelay({ clock, closer, log, subscriber, keyspace }: Connections, { records, streams }: Stores) {
-  const hub = createRelayHub({
-    channel: createChunkChannel(subscriber, keyspace, newId('ing')),
-    reader: streams,
-    records,
-    now: clock.now,
-    log,
-  });
-  closer.defer('relay', () => {
-    hub.close();
-  });
-  return hub;
 }
 
 interface AdmissionParts {
@@ -217,17 +200,17 @@ export async function composeIngress(
   const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
-  const hub = openRelay(connections, stores);
 
   const shards = await shardDirectory.list();
   const { lanes, background } = openBoardQueues(connections, shards);
   const metrics = createIngressMetrics({
-    openReaders: hub.size,
+    openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
     queues: () => readQueues({ ...stores, queues: lanes, clock }),
     workerConcurrency: config.worker.concurrency,
   });
   const telemetry = createIngressEvents(metrics, log);
+  const hub = openRelay({ ...connections, ...stores, events: telemetry });
   const events = createTenantEvents([createWriteAuditLog({ audit, clock, log }), webhooks.publish], log);
   const readiness = createReadiness({
     redis: () => redis.ping(),

@@ -5,13 +5,14 @@ import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import type { EventBus } from '../shared/lifecycle/event-bus.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
+import type { RelayEvents } from './relay/hub.ts';
 
 /** What an ingress reports while it works; metrics and log listen. */
-export interface IngressEvents extends AdmissionEvents, BreakerEvents {}
+export interface IngressEvents extends AdmissionEvents, BreakerEvents, RelayEvents {}
 
 /** The event bus of this process, with its metrics and its log already listening. */
 export function createIngressEvents(
-  metrics: Pick<IngressMetrics, 'admissions' | 'breakerChanges'>,
+  metrics: Pick<IngressMetrics, 'admissions' | 'breakerChanges' | 'relayGapsFilled'>,
   log: Logger,
 ): EventBus<IngressEvents> {
   const events = createEventBus<IngressEvents>((name, error) => {
@@ -19,6 +20,9 @@ export function createIngressEvents(
   });
   events.on('admission.decided', (verdict) => {
     metrics.admissions.inc({ verdict });
+  });
+  events.on('relay.gap_filled', () => {
+    metrics.relayGapsFilled.inc();
   });
   events.on('breaker.changed', (change) => {
     metrics.breakerChanges.inc({ provider: change.provider, from: change.from, to: change.to });

@@ -19,7 +19,7 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEven
   /** One check of a moderation backend; milliseconds. */
   'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
   'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
-  'provider.called': [provider: string, outcome: 'ok' | ProviderFault];
+  'provider.called': [target: { provider: string; model: string }, outcome: 'ok' | ProviderFault];
   /** A breaker's state as this worker sees it, whoever has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];

@@ -34,8 +34,8 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   events.on('moderation.flagged', (_run, side, categories) => {
     for (const category of categories) metrics.flagged.inc({ category, side });
   });
-  events.on('provider.called', (provider, outcome) => {
-    metrics.attempts.inc({ provider, outcome });
+  events.on('provider.called', ({ provider, model }, outcome) => {
+    metrics.attempts.inc({ provider, model, outcome });
   });
   events.on('breaker.seen', (provider, state) => {
     metrics.breakerState.set({ provider }, STATE_NUMBER[state]);

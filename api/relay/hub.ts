@@ -4,6 +4,14 @@ import type { ChunkChannel } from '../../shared/infra/redis/requests/request-cha
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import { isAnothers, isFound, isListening, isOpen, unseenOf } from './open-reader.ts';
+import type { OpenReader } from './open-reader.ts';
+
+export interface RelayEvents {
+  /** A read has found text which no message had brought. */
+  'relay.gap_filled': [];
+}
 
 /**
  * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text
@@ -45,56 +53,12 @@ export interface Reader {
   resume(): void;
 }
 
-interface OpenReader {
-  shard: number;
-  requestId: string;
-  /** Sequence number of the next event to hand on. */
-  nextSeq: number;
-  onEntry: (entry: StreamEntry) => void;
-  paused: boolean;
-  closed: boolean;
-  /** The terminal event has come. */
-  ended: boolean;
-  /** The attempt whose text was handed on. */
-  writer: string | undefined;
-  /** The stream may have events that it has not seen. */
-  isBehind: boolean;
-  quietSince: number;
-  /** The request is on its way into Redis, which does not know it yet. */
-  isAwaited: boolean;
-}
-
 /** The readers of one request: what one of them has missed is read once for all. */
 interface ReaderGroup {
   shard: number;
   requestId: string;
   readers: Set<OpenReader>;
   isFilling: boolean;
-}
-
-/**
- * Whether an entry belongs to another answer than the one that was begun: Redis has come back without its last writes,
- * and another attempt has run the request. The end that a later attempt gives an interrupted answer is no other answer.
- */
-function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
-  if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
-  const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
-  return !isInterruption || firstSeqOf(entry) !== nextSeq;
-}
-
-/** An entry without the increments that were handed on: what is sent again may be cut elsewhere. */
-function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
-  const seen = nextSeq - firstSeqOf(entry);
-  return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
-}
-
-function isListening({ paused, closed }: OpenReader): boolean {
-  return !paused && !closed;
-}
-
-/** More can be handed on. */
-function isOpen(reader: OpenReader): boolean {
-  return !reader.ended && isListening(reader);
 }
 
 /** A reader that has heard nothing for so long looks into the stream itself. */
@@ -110,14 +74,15 @@ export function createRelayHub(deps: {
   records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
+  events: Emitter<RelayEvents>;
 }): RelayHub {
-  const { channel, reader: streams, records, log, now } = deps;
+  const { channel, reader: streams, records, log, now, events } = deps;
   const groups = new Map<string, ReaderGroup>();
   const wiped = new Set<string>();
 
   /** What was published: handed on at once, unless something before it was missed. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
-    if (firstSeqOf(entry) > reader.nextSeq) catchUp(reader);
+    if (firstSeqOf(entry) > reader.nextSeq) recover(reader);
     else deliver(reader, entry);
   }
 
@@ -170,10 +135,12 @@ export function createRelayHub(deps: {
   }
 
   async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
-    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq }));
-    for (const reader of behind) Object.assign(reader, { isBehind: false, quietSince: now() });
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, isMissing: reader.isMissing }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, isMissing: false, quietSince: now() });
     const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
     const entries = await streams.readFrom(shard, requestId, least, PORTION);
+    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
+    if (starts.some((start) => isFound(start, lastSeq))) events.emit('relay.gap_filled');
     for (const entry of entries) {
       for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
     }
@@ -186,12 +153,17 @@ export function createRelayHub(deps: {
     if (group !== undefined) void fill(group);
   }
 
+  function recover(...missing: readonly OpenReader[]): void {
+    for (const reader of missing) reader.isMissing = true;
+    catchUp(...missing);
+  }
+
   function fillAll(quietFor: number): void {
     const limit = now() - quietFor;
     for (const { readers } of groups.values()) {
       // One look is for all of them: next time they are all quiet at once.
       const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
-      if ([...readers].some(isQuiet)) catchUp(...readers);
+      if ([...readers].some(isQuiet)) recover(...readers);
     }
   }
 
@@ -271,6 +243,7 @@ export function createRelayHub(deps: {
         ended: false,
         writer: undefined,
         isBehind: false,
+        isMissing: false,
         quietSince: now(),
         isAwaited,
       };

@@ -7,6 +7,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { createRecordingLog } from './recording-log.ts';
 import { endingOf, FAILED, openRequestLab, RETENTION_MS, SHARD } from './request-lab.ts';
 import type { LabRequest, RequestLab } from './request-lab.ts';
@@ -54,6 +55,7 @@ export async function openRelayLab(): Promise<RelayLab> {
     reader: createStreamReader(lab.redis, lab.keyspace),
     records,
     now: Date.now,
+    events: createEventBus(() => undefined),
     log: createRecordingLog(),
   });
   await hub.ensureShard(SHARD);

@@ -13,8 +13,8 @@ const PUPILS = 6;
 const LARGE = 3;
 const LATER = 10;
 const LINES = 100;
-/** A body of more than a job's script takes at once, so that it follows by another one. */
-const LARGE_WORDS = 3_000;
+/** A body of several kilobytes, below the limit of a message. */
+const LARGE_WORDS = 600;
 /** A ceiling of requests in flight, and a multiple of it that comes one after the other. */
 const CEILING = 8;
 const UNDER_CEILING = 30;

@@ -106,15 +106,16 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   }
 
   async function attempt(run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> {
-    const { provider } = route;
+    const { provider, target } = route;
     const call = (onBegin: () => void) => ask(run, route, prompt, writer, onBegin);
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
-      if (error instanceof ProviderError) events.emit('provider.called', provider.name, error.fault);
+      if (error instanceof ProviderError)
+        events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
       // Only the window speaks to the caller: its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
-    events.emit('provider.called', provider.name, 'ok');
+    events.emit('provider.called', { provider: provider.name, model: target.model }, 'ok');
     if (result.flagged !== undefined) {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);

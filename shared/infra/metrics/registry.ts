@@ -81,6 +81,11 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       registers,
     }),
     breakerChanges: countBreakerChanges(registers),
+    relayGapsFilled: new Counter({
+      name: 'parley_relay_gaps_filled_total',
+      help: 'Reads of a stream that found text which no message had brought.',
+      registers,
+    }),
     refusals: new Counter({
       name: 'parley_refusals_total',
       help: 'Calls without a valid key or token, or without the right to what they asked for, by plane (public, admin) and error code.',
@@ -119,8 +124,9 @@ export function createWorkerMetrics() {
       'Prompt tokens that a provider was asked and nobody pays for, by reason (cancelled, failed, flagged, not_json).',
       ['reason'],
     ),
-    attempts: count('parley_provider_attempts_total', 'Provider calls by provider and outcome.', [
+    attempts: count('parley_provider_attempts_total', 'Provider calls by target (provider and model) and outcome.', [
       'provider',
+      'model',
       'outcome',
     ]),
     breakerChanges: countBreakerChanges(registers),

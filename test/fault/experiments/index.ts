@@ -31,6 +31,7 @@ import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
 import { batchWorkersKilled } from './r4-batch-workers-killed.ts';
+import { backupRestored } from './r5-backup-restored.ts';
 import { scaleOnCluster, scaleOnSentinel } from './s-scale.ts';
 
 /** In the order in which they run. */
@@ -70,6 +71,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   oneIdempotencyKey,
   tenThousandStreams,
   batchWorkersKilled,
+  backupRestored,
   scaleOnCluster,
   scaleOnSentinel,
 ];

@@ -1,14 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { createRelayHub } from '../../../../api/relay/hub.ts';
-import type { RelayHub } from '../../../../api/relay/hub.ts';
+import type { RelayEvents, RelayHub } from '../../../../api/relay/hub.ts';
 import { encodeEntry } from '../../../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../../../shared/contracts/events.ts';
+import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
 
 /** A hub over a stream in memory; the test decides what is published and when a read is answered. */
 function openHub() {
   const stored: StreamEntry[] = [];
+  const events = createEventBus<RelayEvents>(() => undefined);
+  const gaps: string[] = [];
+  events.on('relay.gap_filled', () => gaps.push('gap'));
   const reads: { fromSeq: number; returned: number }[] = [];
   let publish: ((requestId: string, head: string, payload: string) => void) | undefined;
   let ready: (() => void) | undefined;
@@ -35,11 +39,13 @@ function openHub() {
       wipe: () => Promise.resolve(),
     },
     now: () => Date.now(),
+    events,
     log: createRecordingLog(),
   });
   return {
     hub,
     reads,
+    gaps,
     /** One event of one increment. */
     store: (lastSeq: number) => stored.push({ lastSeq, deltas: [`"${lastSeq}"`] }),
     publish: (lastSeq: number) => publish?.('req_1', String(lastSeq), encodeEntry([String(lastSeq)])),
@@ -81,6 +87,22 @@ describe('the hub', () => {
     await jest.advanceTimersByTimeAsync(0);
 
     expect(seqs).toEqual([1]);
+  });
+
+  it('reports a read that finds what no message has brought, and no other', async () => {
+    const relay = openHub();
+    relay.store(1);
+    relay.hub.open(0, 'req_1', () => undefined, { existing: true });
+    await jest.advanceTimersByTimeAsync(0);
+    relay.reconnect();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(relay.gaps).toEqual([]);
+
+    relay.store(2);
+    relay.publish(3);
+    await jest.advanceTimersByTimeAsync(0);
+
+    expect(relay.gaps).toEqual(['gap']);
   });
 
   it('leaves a stream alone that has been heard of within the last second', async () => {

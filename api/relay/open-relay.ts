@@ -1,0 +1,38 @@
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { createRelayHub } from './hub.ts';
+import type { RelayEvents, RelayHub } from './hub.ts';
+
+/** Answers on their way from the workers to this ingress. */
+export function openRelay(deps: {
+  subscriber: RedisClient;
+  keyspace: Keyspace;
+  streams: StreamReader;
+  records: RecordStore;
+  events: Emitter<RelayEvents>;
+  clock: Clock;
+  closer: Closer;
+  log: Logger;
+}): RelayHub {
+  const { subscriber, keyspace, streams, records, events, clock, closer, log } = deps;
+  const hub = createRelayHub({
+    channel: createChunkChannel(subscriber, keyspace, newId('ing')),
+    reader: streams,
+    records,
+    now: clock.now,
+    events,
+    log,
+  });
+  closer.defer('relay', () => {
+    hub.close();
+  });
+  return hub;
+}
