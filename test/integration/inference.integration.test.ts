@@ -271,6 +271,14 @@ describe('a worker', () => {
     expect([completed, failed]).toEqual([0, 0]);
   });
 
+  it('is not one that an operator has paused', async () => {
+    await queues.queue(SHARD, 'interactive').pause();
+    const worker = startWorker();
+    await waitFor(() => (worker.quietMs() > 150 ? true : undefined), 'a quiet moment');
+    await waitFor(() => (worker.quietMs() < 100 ? true : undefined), 'a look at the queue');
+    expect(await queues.queue(SHARD, 'interactive').getJobCounts('waiting')).toEqual({ waiting: 0 });
+  });
+
   it('is not called quiet while all its places are taken', async () => {
     const end = Promise.withResolvers<undefined>();
     runPipeline = () => end.promise;
