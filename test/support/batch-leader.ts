@@ -94,7 +94,11 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
     },
     async loseAnswer() {
       loses = true;
-      for (lost = undefined; lost === undefined; await delay(LOOK_MS)) await dispatcher.dispatchShard(0);
+      for (;;) {
+        await dispatcher.dispatchShard(0);
+        if (lost !== undefined) break;
+        await delay(LOOK_MS);
+      }
       loses = false;
       return lost;
     },

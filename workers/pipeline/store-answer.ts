@@ -27,7 +27,10 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
     if (kept === undefined) return;
     try {
       // Its record may be gone before anybody looks: it would be taken for one that Redis has lost, and run again.
-      if (kept.redisOnly === true) return await cache.markEnded(shard, requestId, KEPT_MS);
+      if (kept.redisOnly === true) {
+        await cache.markEnded(shard, requestId, KEPT_MS);
+        return;
+      }
       const ended = await cache.read(shard, requestId);
       if (ended === undefined) return;
       // Like finish.lua: what ended without an answer is not remembered under its key, so that a retry runs.
