@@ -21,6 +21,7 @@ import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-fla
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import type { Emitter } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
+import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
@@ -217,6 +218,7 @@ export async function composeIngress(
   closer: Closer,
   options: IngressComposeOptions = {},
 ): Promise<Ingress> {
+  const tracing = await openTracing(config, 'api', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
   const { clock, keyspace, redis, mongo, memory } = connections;
   const stores = openStores(connections);
@@ -276,6 +278,7 @@ export async function composeIngress(
     readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
+    tracing,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
     stopping: stopping.signal,
     relayTimes: options.relayTimes ?? {},
