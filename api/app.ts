@@ -4,6 +4,7 @@ import type { Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
+import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';
 import type { ServiceError } from '../shared/errors/service-error.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
@@ -20,6 +21,7 @@ import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
+import { createTraceRequest } from './http/trace-request.ts';
 import type { Guards } from './http/serve-endpoints.ts';
 import { createReceiveBatch } from './resources/batches/receive-batch.ts';
 import { createRespond } from './resources/chat/respond.ts';
@@ -39,6 +41,8 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
   metrics: IngressMetrics;
   /** Receives payment notices, which have no key. Undefined: nothing is sold. */
   paymentRoute: Router | undefined;
+  /** Undefined: nothing is traced. */
+  tracing: Tracing | undefined;
 }
 
 /** Headers a page of another origin may read. */
@@ -121,6 +125,7 @@ export function createApp(deps: AppDeps): Express {
     createHealthRoute(deps.readiness),
   );
   if (http.requireHttps) app.use(requireHttps);
+  if (deps.tracing !== undefined) app.use('/platform/v1', createTraceRequest(deps.tracing));
   if (http.corsOrigins.length > 0)
     app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
 

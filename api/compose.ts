@@ -18,6 +18,7 @@ import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import type { Emitter } from '../shared/lifecycle/event-bus.ts';
+import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import { createAccept } from './admission/accept.ts';
 import type { AdmissionEvents } from './admission/accept.ts';
@@ -191,6 +192,7 @@ export async function composeIngress(
   closer: Closer,
   options: IngressComposeOptions = {},
 ): Promise<Ingress> {
+  const tracing = await openTracing(config, 'api', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
   const { clock, keyspace, redis, mongo, memory } = connections;
   const stores = openStores(connections);
@@ -249,6 +251,7 @@ export async function composeIngress(
     readerPlaces: createReaderPlaces(),
     readiness,
     metrics,
+    tracing,
     requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
     stopping: stopping.signal,
     relayTimes: options.relayTimes ?? {},

@@ -16,6 +16,7 @@ import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts'
 import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
+import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
@@ -32,6 +33,7 @@ import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
+import { traceQueue } from './worker-tracing.ts';
 import type { InferenceWorker } from './processors/inference.ts';
 import { PROCESSORS } from './processors/processors.ts';
 import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
@@ -77,6 +79,7 @@ export async function composeWorker(
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
 
+  const tracing = await openTracing(config, 'worker', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
@@ -87,6 +90,7 @@ export async function composeWorker(
   });
   measureWorker(telemetry, metrics, systemClock);
   logWorker(telemetry, systemClock, log);
+  if (tracing !== undefined) traceQueue(telemetry, tracing, systemClock);
   const breakers = await createBreakers({
     store: createBreakerStore(redis, keyspace, telemetry),
     listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
@@ -140,6 +144,7 @@ export async function composeWorker(
     journal,
     stores,
     events: telemetry,
+    tracing,
     hasReconnectedRecently,
     moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,

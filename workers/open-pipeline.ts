@@ -6,6 +6,7 @@ import { createAnswerCache, createStreamReader } from '../shared/infra/redis/req
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import type { RequestStore } from '../shared/infra/redis/requests/request-store.ts';
+import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import type { Breakers } from './pipeline/breakers/breakers.ts';
 import { createChunkWriters } from './pipeline/chunks/chunk-writer.ts';
@@ -26,6 +27,7 @@ import type { RunPipeline } from './pipeline/run-pipeline.ts';
 import { createSelectRoute } from './pipeline/select-route.ts';
 import type { FinishJournal } from './settlement/finish-journal.ts';
 import type { WorkerEmitter } from './worker-events.ts';
+import { traceAdapters, traceModeration } from './worker-tracing.ts';
 import type { ProviderKind } from '../shared/domain/routing/routing.ts';
 import { createAnthropicAdapter } from './providers/anthropic/index.ts';
 import { createOpenAiAdapter } from './providers/openai/index.ts';
@@ -48,6 +50,8 @@ export interface OpenPipelineDeps {
   journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
   events: WorkerEmitter;
+  /** Undefined: nothing is traced. */
+  tracing: Tracing | undefined;
   hasReconnectedRecently: (withinMs?: number) => boolean;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
@@ -66,11 +70,13 @@ export interface Pipeline {
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
 export function openPipeline(deps: OpenPipelineDeps): Pipeline {
-  const { redis, keyspace, http, routing, requests, stores, events, clock, log } = deps;
+  const { redis, keyspace, http, routing, requests, stores, events, tracing, clock, log } = deps;
   const { conversations } = stores;
   const { moderator, openWindow } = createModeration(deps.moderation, http, events);
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
   const openWriter = createChunkWriters(requests);
+  const moderate = createModerate({ moderator, clock, events });
+  const adapters = createAdapters(http);
 
   const runPipeline = createPipeline({
     claim: createClaim({
@@ -84,10 +90,10 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
     }),
     loadContext: createLoadContext(conversations),
     assemblePrompt: createAssemblePrompt(),
-    moderate: createModerate({ moderator, clock, events }),
+    moderate: tracing === undefined ? moderate : traceModeration(moderate, tracing),
     selectRoute: createSelectRoute({ routing, random: Math.random, log }),
     generate: createGenerate({
-      adapters: createAdapters(http),
+      adapters: tracing === undefined ? adapters : traceAdapters(adapters, tracing),
       breakers: deps.breakers,
       openWindow,
       openWriter: (run) => openWriter(run.ref, run.answer, run.lease),

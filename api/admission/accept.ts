@@ -150,7 +150,7 @@ export function createAccept(deps: AcceptDeps) {
     body: ParsedChatBody,
     openRelay: OpenRelay<R>,
   ): Promise<Accepted<R>> => {
-    const { requestId } = contextOf(res);
+    const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
     const { shard } = principal;
     const idempotency =
@@ -177,6 +177,7 @@ export function createAccept(deps: AcceptDeps) {
       kept,
       isEnqueuedAtOnce: !async,
       retentionMs,
+      traceparent,
     }).catch((error: unknown) => {
       relay.abandon();
       throw error;

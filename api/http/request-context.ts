@@ -26,6 +26,8 @@ export interface RequestContext {
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
+  /** Set where this call is traced; see trace-request.ts. */
+  traceparent?: string;
   /** Removes what the reader of the body has stored, when the request does not run after all. Safe to repeat. */
   undo?: () => Promise<void>;
 }

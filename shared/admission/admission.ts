@@ -43,6 +43,8 @@ export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTer
   kept: KeptAs | undefined;
   /** A worker may begin as soon as the request is admitted; else its caller puts it into line. */
   isEnqueuedAtOnce: boolean;
+  /** See RequestEnvelope. */
+  traceparent?: string | undefined;
 }
 
 /** The decision, with the figures for the rate-limit headers. */
@@ -69,7 +71,7 @@ const INSTRUCTION_TOKENS = 100;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
-  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency }: AdmissionCall,
+  { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency, traceparent }: AdmissionCall,
   tier: Tier,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
@@ -89,6 +91,7 @@ function toEnvelope(
       ...(moderation === undefined ? {} : { moderation }),
     },
     request,
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -53,11 +53,25 @@ export interface Config {
   stripe?: { secretKey: string; webhookSecret: string };
   /** `allowPrivate`: receivers on private addresses and over plain http, for development. */
   webhooks: { allowPrivate: boolean };
+  /** Undefined: nothing is traced. */
+  tracing?: TracingConfig;
 }
 
 /** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
 export type ModerationConfig =
   { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
+
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`]);
+
+/** What OpenTelemetry's own variables say. */
+export interface TracingConfig {
+  /** `/v1/traces` is appended to it. */
+  endpoint: string;
+  serviceName?: string;
+  sampler: string;
+  /** The share of traces that `traceidratio` takes, 0 to 1. */
+  samplerArg: number;
+}
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -121,6 +135,12 @@ const schema = Joi.object({
   TRUST_PROXY: listOf(isProxy, 'proxy.address').default([]),
   REQUIRE_HTTPS: Joi.boolean().default(Joi.ref('NODE_ENV', { adjust: (value: unknown) => value === 'production' })),
   CORS_ORIGINS: listOf(isOrigin, 'origin.form').default([]),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl,
+  OTEL_SERVICE_NAME: Joi.string().max(256),
+  OTEL_TRACES_SAMPLER: Joi.string()
+    .valid(...SAMPLERS)
+    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
   .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
@@ -168,6 +188,10 @@ interface Settings {
   TRUST_PROXY: string[];
   REQUIRE_HTTPS: boolean;
   CORS_ORIGINS: string[];
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  OTEL_SERVICE_NAME?: string;
+  OTEL_TRACES_SAMPLER: string;
+  OTEL_TRACES_SAMPLER_ARG: number;
 }
 
 /**
@@ -222,8 +246,16 @@ function moderationOf(settings: Settings): ModerationConfig {
   };
 }
 
+function tracingOf(settings: Settings): TracingConfig | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = settings;
+  if (endpoint === undefined) return undefined;
+  const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: samplerArg } = settings;
+  return { endpoint, sampler, samplerArg, ...(serviceName === undefined ? {} : { serviceName }) };
+}
+
 function nest(settings: Settings): Config {
   const stripe = settings.STRIPE_SECRET_KEY;
+  const tracing = tracingOf(settings);
   const config: Config = {
     http: {
       host: settings.HOST,
@@ -266,6 +298,7 @@ function nest(settings: Settings): Config {
     moderation: moderationOf(settings),
     payments: settings.PAYMENTS ?? (stripe === undefined ? 'none' : 'stripe'),
     webhooks: { allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE },
+    ...(tracing === undefined ? {} : { tracing }),
   };
   if (stripe !== undefined && settings.STRIPE_WEBHOOK_SECRET !== undefined) {
     config.stripe = { secretKey: stripe, webhookSecret: settings.STRIPE_WEBHOOK_SECRET };

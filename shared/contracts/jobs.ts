@@ -37,6 +37,8 @@ export interface RequestEnvelope {
   kept?: KeptAs & { idempotency?: IdempotencyName };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
+  /** The span that the worker's spans follow (W3C Trace Context). Absent where the ingress traces nothing. */
+  traceparent?: string;
 }
 
 /** How an answer is kept beside the stream that every answer leaves. */

@@ -5,6 +5,8 @@ import type { Provider } from '../../shared/domain/routing/routing.ts';
 export interface ProviderCall {
   /** Sent along, so that the provider's log can be joined with ours. */
   requestId: string;
+  /** Sent along as well (W3C Trace Context). */
+  traceparent?: string;
   messages: readonly ChatMessage[];
   model: string;
   maxTokens: number;
@@ -24,7 +26,13 @@ export interface ProviderCall {
 /** What a provider says, in order: text, then one end. */
 export type ProviderEvent =
   | { kind: 'text'; text: string }
-  | { kind: 'end'; finishReason: 'stop' | 'length' | 'content_filter'; usage: Usage | undefined };
+  | {
+      kind: 'end';
+      finishReason: 'stop' | 'length' | 'content_filter';
+      usage: Usage | undefined;
+      /** The model as the provider names it. */
+      model?: string | undefined;
+    };
 
 /** Hears of events while the answer arrives. What it throws ends the call. */
 export type ProviderSink = (event: ProviderEvent) => void;

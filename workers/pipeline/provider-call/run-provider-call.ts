@@ -37,7 +37,7 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 const DRAIN_MS = 2_000;
 
 function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock: ProviderCallClock) {
-  const { requestId, request } = envelope;
+  const { requestId, request, traceparent } = envelope;
   return {
     requestId,
     messages,
@@ -48,6 +48,7 @@ function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock
     signal: clock.signal,
     onBytes: clock.touch,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

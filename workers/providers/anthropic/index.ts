@@ -15,6 +15,7 @@ function cutShort(): ProviderError {
 function openStream(sink: ProviderSink): StreamReader {
   let finishReason: AnthropicFinish | undefined;
   let usage: AnthropicUsage = {};
+  let model: string | undefined;
   let ended = false;
   return {
     read(data) {
@@ -23,13 +24,14 @@ function openStream(sink: ProviderSink): StreamReader {
       if (event.kind === 'text' && event.text !== '') sink(event);
       if (event.kind === 'progress') {
         finishReason = event.finishReason ?? finishReason;
+        model ??= event.model;
         // The figures of a later event are totals, not increments.
         usage = { ...usage, ...event.usage };
       }
       if (event.kind !== 'stop') return;
       if (finishReason === undefined) throw cutShort();
       ended = true;
-      sink({ kind: 'end', finishReason, usage: wholeUsage(usage) });
+      sink({ kind: 'end', finishReason, usage: wholeUsage(usage), model });
     },
     end() {
       if (!ended) throw cutShort();
@@ -38,9 +40,9 @@ function openStream(sink: ProviderSink): StreamReader {
 }
 
 function readComplete(json: string, sink: ProviderSink): void {
-  const { text, finishReason, usage } = parseMessage(json);
+  const { text, ...end } = parseMessage(json);
   if (text !== '') sink({ kind: 'text', text });
-  sink({ kind: 'end', finishReason, usage });
+  sink({ kind: 'end', ...end });
 }
 
 /** Anthropic's Messages API and servers that speak it; `baseUrl` ends in its version segment, as in `https://host/v1`. */

@@ -1,7 +1,7 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
 import { EnoughError } from '../http/call-provider.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
-import { isRecord, parseObject, tokenCount } from '../http/parse-json.ts';
+import { isRecord, modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 import type { ProviderSink } from '../provider.ts';
 
@@ -54,7 +54,7 @@ export interface AnthropicUsage {
 /** What one event of a stream says to this service. */
 export type AnthropicEvent =
   | { kind: 'text'; text: string }
-  | { kind: 'progress'; finishReason: AnthropicFinish | undefined; usage: AnthropicUsage }
+  | { kind: 'progress'; finishReason: AnthropicFinish | undefined; usage: AnthropicUsage; model?: string | undefined }
   | { kind: 'stop' }
   | { kind: 'other' };
 
@@ -62,6 +62,7 @@ export interface AnthropicMessage {
   text: string;
   finishReason: AnthropicFinish;
   usage: Usage | undefined;
+  model: string | undefined;
 }
 
 const FINISH_REASONS: Readonly<Record<string, AnthropicFinish>> = {
@@ -110,9 +111,10 @@ export function parseEvent(json: string): AnthropicEvent {
   switch (event['type']) {
     case 'message_start': {
       // What it says of the output is only the beginning: without a later figure there is none.
-      const usage = toUsage(isRecord(event['message']) ? event['message']['usage'] : undefined);
+      const message = isRecord(event['message']) ? event['message'] : {};
+      const usage = toUsage(message['usage']);
       delete usage.output;
-      return { kind: 'progress', finishReason: undefined, usage };
+      return { kind: 'progress', finishReason: undefined, usage, model: modelName(message['model']) };
     }
     case 'content_block_start':
       return { kind: 'text', text: textOf(event['content_block'], 'text') };
@@ -144,5 +146,5 @@ export function parseMessage(json: string): AnthropicMessage {
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider sent an answer without a stop reason');
   const text = content.map((block: unknown) => textOf(block, 'text')).join('');
-  return { text, finishReason, usage: wholeUsage(toUsage(message['usage'])) };
+  return { text, finishReason, usage: wholeUsage(toUsage(message['usage'])), model: modelName(message['model']) };
 }

@@ -111,12 +111,13 @@ function isDocument({ header }: HttpHead): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, stream, signal, onBytes }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
   const state: { end: () => void } = { end: () => undefined };
-  const call = { endpoint, headers: { 'X-Request-Id': requestId }, body, signal };
+  const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
+  const call = { endpoint, headers, body, signal };
   try {
     await postToProvider(http, call, (head) => {
       if (stream && !isDocument(head)) {

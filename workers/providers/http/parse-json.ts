@@ -17,6 +17,11 @@ export function parseObject(json: string): Record<string, unknown> {
   return value;
 }
 
+/** A model's name as a provider says it, where it can be one: it is shown to operators. */
+export function modelName(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value) ? value : undefined;
+}
+
 /** More than any context window holds: a count beyond it is a fault that nobody should be charged for. */
 const TOKENS_MAX = 1_000_000_000;
 

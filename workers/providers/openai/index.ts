@@ -9,17 +9,22 @@ import { parseCompletion } from './response.ts';
 import type { Completion } from './response.ts';
 
 /** The end of an answer, once all of it is there. */
-function endOf({ finishReason, usage, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
+function endOf({ finishReason, usage, model, wantsTool }: Omit<Completion, 'text'>, text: string): ProviderEvent {
   // A stream that ends without a finish reason was cut: an error, never success (docs/spec/contract.md section 7).
   if (finishReason === undefined)
     throw new ProviderError('transient', 'The provider ended its answer without a finish reason');
   if (wantsTool && text === '')
     throw new ProviderError('transient', 'The provider answered with a tool call, although no tool was offered');
-  return { kind: 'end', finishReason, usage };
+  return { kind: 'end', finishReason, usage, model };
 }
 
 function openStream(sink: ProviderSink): StreamReader {
-  const end: Omit<Completion, 'text'> = { finishReason: undefined, usage: undefined, wantsTool: false };
+  const end: Omit<Completion, 'text'> = {
+    finishReason: undefined,
+    usage: undefined,
+    model: undefined,
+    wantsTool: false,
+  };
   let seen = '';
   let ended = false;
   function finish(): void {
@@ -36,6 +41,7 @@ function openStream(sink: ProviderSink): StreamReader {
       }
       const chunk = parseCompletion(data, 'delta');
       end.usage = chunk.usage ?? end.usage;
+      end.model ??= chunk.model;
       end.finishReason = chunk.finishReason ?? end.finishReason;
       end.wantsTool ||= chunk.wantsTool;
       seen ||= chunk.text;

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../shared/contracts/events.ts';
 import { errorInAnswer } from '../http/error-reply.ts';
-import { isRecord, parseObject, tokenCount } from '../http/parse-json.ts';
+import { isRecord, modelName, parseObject, tokenCount } from '../http/parse-json.ts';
 import { ProviderError } from '../provider.ts';
 
 /** The parts of a chat completion, or of one chunk of it, that this service reads. */
@@ -8,6 +8,7 @@ export interface Completion {
   text: string;
   finishReason: 'stop' | 'length' | 'content_filter' | undefined;
   usage: Usage | undefined;
+  model: string | undefined;
   /** The model wants a tool, which is never offered: an answer only where there is text beside it. */
   wantsTool: boolean;
 }
@@ -55,15 +56,17 @@ export function parseCompletion(json: string, part: 'delta' | 'message'): Comple
   if (!Array.isArray(choices)) throw new ProviderError('transient', 'The provider sent an answer without choices');
   const choice: unknown = choices[0];
   const usage = toUsage(value['usage']) ?? toUsage(groq['usage']);
+  const model = modelName(value['model']);
   if (!isRecord(choice)) {
     if (part === 'message') throw new ProviderError('transient', 'The provider sent an answer without a choice');
-    return { text: '', finishReason: undefined, usage, wantsTool: false };
+    return { text: '', finishReason: undefined, usage, model, wantsTool: false };
   }
   const content = isRecord(choice[part]) ? choice[part]['content'] : undefined;
   return {
     text: toText(content),
     finishReason: toFinishReason(choice['finish_reason']),
     usage,
+    model,
     wantsTool: TOOL_REASONS.has(choice['finish_reason']),
   };
 }

@@ -1,0 +1,76 @@
+import type { ProviderKind } from '../shared/domain/routing/routing.ts';
+import type { ProviderCallOutcome, Tracing } from '../shared/infra/tracing/tracing.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import { FlaggedError } from './moderation/moderator.ts';
+import { failureReason } from './pipeline/provider-call/classify-failure.ts';
+import type { Assembled, Stage } from './pipeline/stage.ts';
+import { ProviderError } from './providers/provider.ts';
+import type { ProviderAdapter } from './providers/provider.ts';
+import type { WorkerEventBus } from './worker-events.ts';
+
+/**
+ * A worker's spans. They are put around what is there, by whoever composes it: without tracing nothing of this is called.
+ * All of them follow the span that came with the request, so that they stand side by side.
+ */
+export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
+  events.on('request.claimed', ({ envelope, ref }) => {
+    const { requestId, acceptedAt, traceparent: parent } = envelope;
+    const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
+    // A batch's line came by no call, nor does an ingress of an earlier version say which: the wait begins its trace.
+    envelope.traceparent ??= waited;
+  });
+}
+
+export function traceModeration(moderate: Stage<Assembled, Assembled>, tracing: Tracing): Stage<Assembled, Assembled> {
+  return async (run) => {
+    const { requestId, traceparent: parent } = run.envelope;
+    const span = tracing.moderate({ requestId, parent });
+    try {
+      return await moderate(run);
+    } finally {
+      span.end(run.answer.trace.moderation);
+    }
+  };
+}
+
+/** A status as it is (semantic conventions of HTTP), else the word of the request's timeline. */
+function outcomeOf(error: unknown): ProviderCallOutcome {
+  if (error instanceof FlaggedError) return { finishReason: 'content_filter', usage: undefined, model: undefined };
+  const status = error instanceof ProviderError ? error.status : undefined;
+  return { error: status === undefined ? failureReason(error) : String(status) };
+}
+
+function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapter {
+  return {
+    async generate(provider, call, sink) {
+      const { requestId, traceparent: parent, model, maxTokens, stream } = call;
+      const span = tracing.callProvider({ requestId, parent, provider, model, maxTokens, stream });
+      let isOpen = true;
+      function end(outcome: ProviderCallOutcome): void {
+        if (isOpen) span.end(outcome);
+        isOpen = false;
+      }
+      try {
+        await adapter.generate(provider, { ...call, traceparent: span.traceparent }, (event) => {
+          // The answer's end: what is left of the body is of no interest.
+          if (event.kind === 'end') end({ finishReason: event.finishReason, usage: event.usage, model: event.model });
+          sink(event);
+        });
+      } catch (error) {
+        end(outcomeOf(error));
+        throw error;
+      }
+    },
+  };
+}
+
+export function traceAdapters(
+  { openai, simulated, anthropic }: Record<ProviderKind, ProviderAdapter>,
+  tracing: Tracing,
+): Record<ProviderKind, ProviderAdapter> {
+  return {
+    openai: traceAdapter(openai, tracing),
+    simulated: traceAdapter(simulated, tracing),
+    anthropic: traceAdapter(anthropic, tracing),
+  };
+}
