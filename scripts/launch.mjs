@@ -38,6 +38,7 @@ const TASKS = {
   'test:providers': (args) => script('scripts/test-providers.ts', args),
   bench: (args) => script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
+  'test:upgrade': (args) => script('test/upgrade/main.ts', args),
   'test:scale': (args) => script('test/fault/main.ts', ['S1', 'S2', ...args]),
   reconcile: (args) => script('scripts/reconcile.ts', args),
   citations: (args) => script('scripts/check-citations.ts', args),

@@ -19,6 +19,8 @@ export interface Program {
   name: string;
   /** From the root of the project, or absolute. */
   file: string;
+  /** Of another version of the project, with its packages. Default: this one. */
+  root?: string;
   /** Options of Node.js itself. */
   nodeArgs?: readonly string[];
   /** The program's own. */
@@ -36,13 +38,24 @@ export interface Program {
 
 /** Starts one of the project's programs as its npm script does, and waits until it can be used. */
 export function startProgram(program: Program): Promise<ServerProcess> {
-  const { name, file, nodeArgs = [], args = [], env, log, ready, stopTimeoutMs = STOP_TIMEOUT_MS, signal } = program;
+  const {
+    name,
+    file,
+    root = ROOT,
+    nodeArgs = [],
+    args = [],
+    env,
+    log,
+    ready,
+    stopTimeoutMs = STOP_TIMEOUT_MS,
+    signal,
+  } = program;
   const [script, path] = 'file' in log ? [LOG_TO_FILE, log.file] : [LOG_TO_FILES, log.files];
   return startServer({
     name,
     command: '/bin/sh',
     args: ['-c', script, 'sh', path, process.execPath, QUIET, ...nodeArgs, file, ...args],
-    cwd: ROOT,
+    cwd: root,
     env: { ...ofTheMachine(), ...env },
     ready,
     readyTimeoutMs: READY_TIMEOUT_MS,

@@ -10,6 +10,8 @@ import {
 } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
 import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, RULE_MESSAGES, seconds } from './setting-rules.ts';
+import { sampler, tracingOf } from './tracing-settings.ts';
+import type { TracingConfig, TracingSettings } from './tracing-settings.ts';
 
 /** Settings of docs/spec/contract.md section 1, nested by subject. Times end in their unit. */
 export interface Config {
@@ -40,7 +42,8 @@ export interface Config {
   keyPrefix: string;
   logLevel: string;
   worker: { concurrency: number; batchConcurrency: number };
-  queue: { shards: number; maxWaiting: number };
+  /** `completedKept`: of each queue, for Bull Board. */
+  queue: { shards: number; maxWaiting: number; completedKept: number };
   limits: {
     streamRetentionSeconds: number;
     disconnectGraceSeconds: number;
@@ -59,18 +62,6 @@ export interface Config {
 /** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
 export type ModerationConfig =
   { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
-
-const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`]);
-
-/** What OpenTelemetry's own variables say. */
-export interface TracingConfig {
-  /** `/v1/traces` is appended to it. */
-  endpoint: string;
-  serviceName?: string;
-  sampler: string;
-  /** The share of traces that `traceidratio` takes, 0 to 1. */
-  samplerArg: number;
-}
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -112,6 +103,7 @@ const schema = Joi.object({
   WORKER_BATCH_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(64),
   QUEUE_SHARDS: Joi.number().integer().min(1).max(1_024).default(1),
   QUEUE_MAX_WAITING: Joi.number().integer().min(1).max(10_000_000).default(10_000),
+  COMPLETED_JOBS_KEPT: Joi.number().integer().min(0).max(10_000).default(200),
   LOG_LEVEL: Joi.string().valid('error', 'warn', 'info', 'debug').default('info'),
   STREAM_RETENTION_SECONDS: seconds(86_400).default(900),
   DISCONNECT_GRACE_SECONDS: seconds(3_600).allow(0).default(30),
@@ -135,9 +127,7 @@ const schema = Joi.object({
   CORS_ORIGINS: listOf(isOrigin, 'origin.form').default([]),
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl,
   OTEL_SERVICE_NAME: Joi.string().max(256),
-  OTEL_TRACES_SAMPLER: Joi.string()
-    .valid(...SAMPLERS)
-    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER: sampler,
   OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
@@ -145,7 +135,7 @@ const schema = Joi.object({
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 
 /** The checked environment: joi has filled in every default. */
-interface Settings {
+interface Settings extends TracingSettings {
   HOST: string;
   PORT: number;
   ADMIN_HOST: string;
@@ -165,6 +155,7 @@ interface Settings {
   WORKER_BATCH_CONCURRENCY: number;
   QUEUE_SHARDS: number;
   QUEUE_MAX_WAITING: number;
+  COMPLETED_JOBS_KEPT: number;
   LOG_LEVEL: string;
   STREAM_RETENTION_SECONDS: number;
   DISCONNECT_GRACE_SECONDS: number;
@@ -185,10 +176,6 @@ interface Settings {
   TRUST_PROXY: string[];
   REQUIRE_HTTPS: boolean;
   CORS_ORIGINS: string[];
-  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
-  OTEL_SERVICE_NAME?: string;
-  OTEL_TRACES_SAMPLER: string;
-  OTEL_TRACES_SAMPLER_ARG: number;
 }
 
 /**
@@ -243,13 +230,6 @@ function moderationOf(settings: Settings): ModerationConfig {
   };
 }
 
-function tracingOf(settings: Settings): TracingConfig | undefined {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = settings;
-  if (endpoint === undefined) return undefined;
-  const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: samplerArg } = settings;
-  return { endpoint, sampler, samplerArg, ...(serviceName === undefined ? {} : { serviceName }) };
-}
-
 function nest(settings: Settings): Config {
   const stripe = settings.STRIPE_SECRET_KEY;
   const tracing = tracingOf(settings);
@@ -281,7 +261,11 @@ function nest(settings: Settings): Config {
     keyPrefix: settings.KEY_PREFIX,
     logLevel: settings.LOG_LEVEL,
     worker: { concurrency: settings.WORKER_CONCURRENCY, batchConcurrency: settings.WORKER_BATCH_CONCURRENCY },
-    queue: { shards: settings.QUEUE_SHARDS, maxWaiting: settings.QUEUE_MAX_WAITING },
+    queue: {
+      shards: settings.QUEUE_SHARDS,
+      maxWaiting: settings.QUEUE_MAX_WAITING,
+      completedKept: settings.COMPLETED_JOBS_KEPT,
+    },
     limits: {
       streamRetentionSeconds: settings.STREAM_RETENTION_SECONDS,
       disconnectGraceSeconds: settings.DISCONNECT_GRACE_SECONDS,

@@ -27,7 +27,7 @@ let delivered: Delivery[];
 /** Whose lock was told to be lost. */
 let lost: string[];
 /** What a delivery does; by default nothing. */
-let runPipeline: (delivery: Delivery) => Promise<void>;
+let runPipeline: (delivery: Delivery) => Promise<undefined>;
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();
@@ -35,7 +35,7 @@ beforeEach(async () => {
   workers = [];
   delivered = [];
   lost = [];
-  runPipeline = () => Promise.resolve();
+  runPipeline = () => Promise.resolve(undefined);
 });
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
@@ -56,6 +56,7 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
       return runPipeline(delivery);
     },
     workerId: `wrk_${workers.length}`,
+    completedKept: 0,
     onLockLost: (requestId) => lost.push(requestId),
     log,
     timings,

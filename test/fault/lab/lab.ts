@@ -20,6 +20,12 @@ export interface LabOptions {
   shards?: number;
   ingresses?: number;
   workers?: number;
+  /** Folders of other versions of the project, for the processes that the lab starts with. Default: this version. */
+  roots?: { ingress?: string; worker?: string };
+  /** Of its tenants, where the version that makes them knows other limits. Default: none stops them. */
+  limits?: Record<string, unknown>;
+  /** What an earlier version is known to leave behind in an account, by its name in AccountState. */
+  leftBehind?: readonly string[];
   /** Whether the service reaches MongoDB by way of `Lab.mongoProxy`. Default: false. */
   refusesMongo?: boolean;
   /** Whether request records outlive the experiment, so that the checker may miss them. Default: true. */
@@ -53,8 +59,9 @@ export interface Lab {
   /** Those that run, oldest first. */
   ingresses: Ingress[];
   workers: Worker[];
-  startIngress(settings?: Record<string, string>): Promise<Ingress>;
-  startWorker(settings?: Record<string, string>): Promise<Worker>;
+  /** `root`: as LabOptions.roots. */
+  startIngress(settings?: Record<string, string>, root?: string): Promise<Ingress>;
+  startWorker(settings?: Record<string, string>, root?: string): Promise<Worker>;
   /** An ingress of those that run, in turn. */
   urlOf(index: number): string;
   /** A tenant that no limit but its credits stops, with a key; `more`: other fields of the tenant. */

@@ -6,6 +6,7 @@ import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { freePort } from '../../../scripts/embedded/ports.ts';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import { assertReady, callJson } from '../../../scripts/harness/http.ts';
+import { ROOT } from '../../../scripts/harness/program.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import { startRefusingProxy } from '../../support/refusing-proxy.ts';
 import { createCaller } from '../client/caller.ts';
@@ -47,7 +48,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   await mkdir(logDir, { recursive: true });
   const exits: ProcessExit[] = [];
   const victims: Victim[] = [];
-  const { redis: kind, shards = 1 } = options;
+  const { redis: kind, shards = 1, limits = UNLIMITED } = options;
   const [redisGroup, redis, mongo] = await Promise.all([
     kind === undefined ? noGroup('') : openRedisGroup(kind, { dataDir, signal, exits }),
     kind === undefined ? openRedisVictim({ dataDir, signal, exits }) : noStore(''),
@@ -71,9 +72,15 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     ...options.settings,
   };
   const started = { ingress: 0, worker: 0 };
-  const start = async (name: string, file: string, own: Record<string, string>, readyUrl: string) => {
+  const start = async (
+    name: string,
+    file: string,
+    own: Record<string, string>,
+    readyUrl: string,
+    root: string = ROOT,
+  ) => {
     const ready = () => assertReady(readyUrl);
-    const victim = await startVictim({ name, file, env: { ...env, ...own }, logDir, ready, signal }, exits);
+    const victim = await startVictim({ name, file, root, env: { ...env, ...own }, logDir, ready, signal }, exits);
     victims.push(victim);
     return victim;
   };
@@ -94,7 +101,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const ingresses: Ingress[] = [];
   const workers: Worker[] = [];
   let adminPort = 0;
-  async function startIngress(own: Record<string, string> = {}): Promise<Ingress> {
+  async function startIngress(own: Record<string, string> = {}, root?: string): Promise<Ingress> {
     const [port, ownAdminPort] = [await freePort(), await freePort()];
     started.ingress += 1;
     const url = `http://127.0.0.1:${port}`;
@@ -104,6 +111,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       'api/main.ts',
       { ...ports, ...own },
       `${url}/health/ready`,
+      root,
     );
     adminPort = ownAdminPort;
     const adminUrl = `http://127.0.0.1:${ownAdminPort}`;
@@ -111,12 +119,12 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     ingresses.push(ingress);
     return ingress;
   }
-  async function startWorker(own: Record<string, string> = {}): Promise<Worker> {
+  async function startWorker(own: Record<string, string> = {}, root?: string): Promise<Worker> {
     const port = await freePort();
     started.worker += 1;
     const url = `http://127.0.0.1:${port}`;
     const settings = { WORKER_PORT: String(port), ...own };
-    const victim = await start(`worker-${started.worker}`, 'workers/main.ts', settings, `${url}/health/ready`);
+    const victim = await start(`worker-${started.worker}`, 'workers/main.ts', settings, `${url}/health/ready`, root);
     const worker = { ...victim, metricsUrl: `${url}/metrics` };
     workers.push(worker);
     return worker;
@@ -124,6 +132,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
 
   const caller = createCaller();
+  const accountOf = async (tenantId: string) => {
+    const { leftovers, ...account } = await inspector.account(tenantId);
+    const counted = Object.entries(leftovers).filter(([name]) => options.leftBehind?.includes(name) !== true);
+    return { ...account, leftovers: Object.fromEntries(counted) };
+  };
   const inspector = await openRedisInspector(redisUrl, shards);
   const granted = new Map<string, number>();
   const keys: { name: string; value: string }[] = [];
@@ -159,7 +172,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     if (body['in_flight'] !== 0) return false;
     queues = await inspector.queues();
     if (Object.values(queues).some((count) => count !== 0)) return false;
-    const states = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
+    const states = await Promise.all([...granted.keys()].map(accountOf));
     return states.every(({ leftovers }) => Object.values(leftovers).every((amount) => amount === 0));
   }
 
@@ -194,7 +207,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       return live[index % live.length]?.url ?? '';
     },
     async openTenant(credits, more = {}, mode = 'live'): Promise<Tenant> {
-      const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...UNLIMITED, ...more });
+      const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...limits, ...more });
       const tenantId = String(tenant['id']);
       const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, {
         name: 'fault',
@@ -227,7 +240,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       const rests = await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
       if (!rests) queues = await inspector.queues();
       const provider = await withAnswers(providerUrl, await providerCounts(), options.provider ?? '');
-      const accounts = await Promise.all([...granted.keys()].map((tenantId) => inspector.account(tenantId)));
+      const accounts = await Promise.all([...granted.keys()].map(accountOf));
       const records = options.keepsRecords === false ? undefined : await inspector.records();
       const book = await inspectBook(mongo.url);
       caller.leaveAll();
@@ -263,10 +276,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
 
   try {
     // The first one makes the collections; workers that start after the routes have them at once.
-    await startIngress();
+    await startIngress({}, options.roots?.ingress);
     await setRoutes();
-    const more = Array.from({ length: (options.ingresses ?? 2) - 1 }, () => startIngress());
-    await Promise.all([...more, ...Array.from({ length: options.workers ?? 2 }, () => startWorker())]);
+    const more = Array.from({ length: (options.ingresses ?? 2) - 1 }, () => startIngress({}, options.roots?.ingress));
+    const crew = Array.from({ length: options.workers ?? 2 }, () => startWorker({}, options.roots?.worker));
+    await Promise.all([...more, ...crew]);
     return lab;
   } catch (error) {
     await lab.close();

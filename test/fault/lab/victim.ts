@@ -15,6 +15,8 @@ export interface VictimOptions {
   name: string;
   /** From the root of the project. */
   file: string;
+  /** See Program. */
+  root?: string;
   env: Environment;
   logDir: string;
   ready: () => Promise<unknown>;
