@@ -10,6 +10,8 @@ import {
 } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
 import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, RULE_MESSAGES, seconds } from './setting-rules.ts';
+import { sampler, tracingOf } from './tracing-settings.ts';
+import type { TracingConfig, TracingSettings } from './tracing-settings.ts';
 
 /** Settings of docs/spec/contract.md section 1, nested by subject. Times end in their unit. */
 export interface Config {
@@ -60,18 +62,6 @@ export interface Config {
 /** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
 export type ModerationConfig =
   { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
-
-const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((root) => [root, `parentbased_${root}`]);
-
-/** What OpenTelemetry's own variables say. */
-export interface TracingConfig {
-  /** `/v1/traces` is appended to it. */
-  endpoint: string;
-  serviceName?: string;
-  sampler: string;
-  /** The share of traces that `traceidratio` takes, 0 to 1. */
-  samplerArg: number;
-}
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -137,9 +127,7 @@ const schema = Joi.object({
   CORS_ORIGINS: listOf(isOrigin, 'origin.form').default([]),
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl,
   OTEL_SERVICE_NAME: Joi.string().max(256),
-  OTEL_TRACES_SAMPLER: Joi.string()
-    .valid(...SAMPLERS)
-    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER: sampler,
   OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
@@ -147,7 +135,7 @@ const schema = Joi.object({
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 
 /** The checked environment: joi has filled in every default. */
-interface Settings {
+interface Settings extends TracingSettings {
   HOST: string;
   PORT: number;
   ADMIN_HOST: string;
@@ -188,10 +176,6 @@ interface Settings {
   TRUST_PROXY: string[];
   REQUIRE_HTTPS: boolean;
   CORS_ORIGINS: string[];
-  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
-  OTEL_SERVICE_NAME?: string;
-  OTEL_TRACES_SAMPLER: string;
-  OTEL_TRACES_SAMPLER_ARG: number;
 }
 
 /**
@@ -244,13 +228,6 @@ function moderationOf(settings: Settings): ModerationConfig {
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(model === undefined ? {} : { model }),
   };
-}
-
-function tracingOf(settings: Settings): TracingConfig | undefined {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = settings;
-  if (endpoint === undefined) return undefined;
-  const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: samplerArg } = settings;
-  return { endpoint, sampler, samplerArg, ...(serviceName === undefined ? {} : { serviceName }) };
 }
 
 function nest(settings: Settings): Config {

@@ -12,7 +12,7 @@ import {
 import type { Sampler, SpanExporter } from '@opentelemetry/sdk-trace';
 import { ATTR_SERVICE_NAME } from '@opentelemetry/semantic-conventions';
 
-import type { TracingConfig } from '../../config/load-config.ts';
+import type { TracingConfig } from '../../config/tracing-settings.ts';
 import type { Logger } from '../logging/logger.ts';
 
 /** A collector that is away is told of once in so long. */

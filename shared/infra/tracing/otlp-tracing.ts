@@ -11,26 +11,32 @@ import {
   ATTR_URL_PATH,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
-import {
-  ATTR_GEN_AI_OPERATION_NAME,
-  ATTR_GEN_AI_PROVIDER_NAME,
-  ATTR_GEN_AI_REQUEST_MAX_TOKENS,
-  ATTR_GEN_AI_REQUEST_MODEL,
-  ATTR_GEN_AI_REQUEST_STREAM,
-  ATTR_GEN_AI_RESPONSE_FINISH_REASONS,
-  ATTR_GEN_AI_RESPONSE_MODEL,
-  ATTR_GEN_AI_USAGE_INPUT_TOKENS,
-  ATTR_GEN_AI_USAGE_OUTPUT_TOKENS,
-  ATTR_MESSAGING_DESTINATION_NAME,
-  ATTR_MESSAGING_OPERATION_NAME,
-  ATTR_MESSAGING_SYSTEM,
-} from '@opentelemetry/semantic-conventions/incubating';
 
-import type { TracingConfig } from '../../config/load-config.ts';
+import type { TracingConfig } from '../../config/tracing-settings.ts';
 import type { Logger } from '../logging/logger.ts';
 import { createTracerProvider } from './export-spans.ts';
 import type { OpenSpan, ProviderCallOutcome, StartedProviderCall, Tracing } from './tracing.ts';
 
+/**
+ * Names that are not stable yet, so the package asks its users to have them themselves. Source of `gen_ai`:
+ * open-telemetry/semantic-conventions-genai.
+ */
+const GEN_AI = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  maxTokens: 'gen_ai.request.max_tokens',
+  stream: 'gen_ai.request.stream',
+  responseModel: 'gen_ai.response.model',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+} as const;
+const MESSAGING = {
+  system: 'messaging.system',
+  operation: 'messaging.operation.name',
+  destination: 'messaging.destination.name',
+} as const;
 /** Joins spans with log lines and with what callers have. */
 const REQUEST_ID = 'parley.request.id';
 /** The name that the administrator gave the provider; GenAI conventions have a name for its protocol only. */
@@ -67,11 +73,11 @@ function fail(span: Span, error: string): void {
 function attributesOf({ provider, model, maxTokens, stream, requestId }: StartedProviderCall): Attributes {
   const { hostname, port, protocol } = new URL(provider.baseUrl);
   return {
-    [ATTR_GEN_AI_OPERATION_NAME]: 'chat',
-    [ATTR_GEN_AI_PROVIDER_NAME]: provider.kind,
-    [ATTR_GEN_AI_REQUEST_MODEL]: model,
-    [ATTR_GEN_AI_REQUEST_MAX_TOKENS]: maxTokens,
-    [ATTR_GEN_AI_REQUEST_STREAM]: stream,
+    [GEN_AI.operation]: 'chat',
+    [GEN_AI.provider]: provider.kind,
+    [GEN_AI.requestModel]: model,
+    [GEN_AI.maxTokens]: maxTokens,
+    [GEN_AI.stream]: stream,
     [ATTR_SERVER_ADDRESS]: hostname,
     [ATTR_SERVER_PORT]: Number(port === '' ? ({ 'https:': 443 }[protocol] ?? 80) : port),
     [PROVIDER]: provider.name,
@@ -85,11 +91,11 @@ function noteAnswer(span: Span, outcome: ProviderCallOutcome): void {
     return;
   }
   const { finishReason, usage, model } = outcome;
-  span.setAttribute(ATTR_GEN_AI_RESPONSE_FINISH_REASONS, [finishReason]);
-  if (model !== undefined) span.setAttribute(ATTR_GEN_AI_RESPONSE_MODEL, model);
+  span.setAttribute(GEN_AI.finishReasons, [finishReason]);
+  if (model !== undefined) span.setAttribute(GEN_AI.responseModel, model);
   if (usage === undefined) return;
-  span.setAttribute(ATTR_GEN_AI_USAGE_INPUT_TOKENS, usage.promptTokens);
-  span.setAttribute(ATTR_GEN_AI_USAGE_OUTPUT_TOKENS, usage.completionTokens);
+  span.setAttribute(GEN_AI.inputTokens, usage.promptTokens);
+  span.setAttribute(GEN_AI.outputTokens, usage.completionTokens);
 }
 
 /** Tracing by OpenTelemetry's SDK. Nothing is registered globally, so nothing else of the process is traced. */
@@ -127,9 +133,9 @@ export function createOtlpTracing(
         kind: SpanKind.CONSUMER,
         startTime: acceptedAt,
         attributes: {
-          [ATTR_MESSAGING_SYSTEM]: 'bullmq',
-          [ATTR_MESSAGING_OPERATION_NAME]: 'receive',
-          [ATTR_MESSAGING_DESTINATION_NAME]: queue,
+          [MESSAGING.system]: 'bullmq',
+          [MESSAGING.operation]: 'receive',
+          [MESSAGING.destination]: queue,
           [REQUEST_ID]: requestId,
         },
       });
