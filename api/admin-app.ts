@@ -21,6 +21,7 @@ import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';
 import { createAdminAudit } from './admin/audit-log/admin-audit.ts';
 import { servedAdminDocument, createDocsRoute, createOpenapiRoute } from './resources/docs/docs-route.ts';
 import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
+import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
 export type AdminDeps = AdminEndpointDeps & {
@@ -28,6 +29,8 @@ export type AdminDeps = AdminEndpointDeps & {
   adminTokens: readonly AdminToken[];
   adminAccess: AdminAccessStore;
   adminAudit: AdminAuditRepository;
+  /** Those that the board has beside `queues`. */
+  backgroundQueues: BoardQueues['background'];
   metricsAccess: MetricsAccess;
   refusals: Pick<RefusalWatch, 'note'>;
   metrics: { contentType: string; render(): Promise<string> };
@@ -99,7 +102,11 @@ export function createAdminApp(deps: AdminDeps): Express {
 
   app.use(requireSafeTransport);
   app.use(createAdminSignInRoute({ findToken: authentication.findToken, sessions, audit }));
-  app.use(BOARD_PATH, requirePageAccess, createQueuesBoard(deps.queues));
+  app.use(
+    BOARD_PATH,
+    requirePageAccess,
+    createQueuesBoard({ lanes: [...deps.queues], background: deps.backgroundQueues }, audit),
+  );
   app.use('/admin/v1', requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps, audit));
   app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);
   app.use('/admin', createAdminDocs());

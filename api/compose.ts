@@ -3,17 +3,16 @@ import type { Express } from 'express';
 import { createAdmission } from '../shared/admission/admission.ts';
 import { createEnqueue } from '../shared/admission/enqueue.ts';
 import type { Config } from '../shared/config/load-config.ts';
-import { QUEUE_NAMES } from '../shared/contracts/jobs.ts';
 import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
+import { openBoardQueues } from './admin/queues/board-queues.ts';
 import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
-import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -76,14 +75,6 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
     clock,
     onUse: lastUsed.note,
   });
-}
-
-function openQueues({ closer, log, redis, keyspace }: Connections) {
-  const queues = createChatQueues(redis, keyspace, (error) => {
-    log.warn('The queue reported an error.', { error });
-  });
-  closer.defer('queues', () => queues.close());
-  return queues;
 }
 
 interface AdmissionParts {
@@ -209,14 +200,13 @@ export async function composeIngress(
   const authenticate = await openAuthentication(connections, guard);
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
-  const queues = openQueues(connections);
 
   const shards = await shardDirectory.list();
-  const boardQueues = shards.flatMap((shard) => QUEUE_NAMES.map((name) => queues.queue(shard, name)));
+  const { lanes, background } = openBoardQueues(connections, shards);
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
-    queues: () => readQueues({ ...stores, queues: boardQueues, clock }),
+    queues: () => readQueues({ ...stores, queues: lanes, clock }),
     workerConcurrency: config.worker.concurrency,
   });
   const telemetry = createIngressEvents(metrics, log);
@@ -272,7 +262,8 @@ export async function composeIngress(
     providerRules: config.providers,
     shards: config.queue.shards,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: boardQueues,
+    queues: lanes,
+    backgroundQueues: background,
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });

@@ -211,6 +211,7 @@ export async function composeWorker(
       queue: queues.queue(shard, queueName),
       runPipeline,
       workerId,
+      completedKept: config.queue.completedKept,
       onLockLost: checkNow,
       log,
     });

@@ -16,7 +16,7 @@ const HELD_MAX = 10_000;
 /** A body that much smaller may fit where the refused one did not. */
 const ALIKE = 0.9;
 
-/** The last 429 of a key. */
+/** The last 429 of a key on a chat path. */
 interface HeldRefusal {
   /** Until then it is remembered. */
   until: number;
@@ -41,7 +41,7 @@ function isCostly(req: Request): boolean {
 export interface EarlyRefusal {
   /** Refuses a chat request before its body is read, where the body would not change the answer. */
   refuse: RequestHandler;
-  /** Hears every refusal: what holds for a while is remembered. */
+  /** Hears every refusal: what holds for a while is remembered of those of chat requests. */
   note(error: ServiceError, res: Response): void;
 }
 
@@ -53,12 +53,14 @@ export interface EarlyRefusal {
  */
 export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: Clock): EarlyRefusal {
   const held = new Map<string, HeldRefusal>();
+  /** The key and path of the chat requests that have come by here: no other limit says anything about their bodies. */
+  const asked = new WeakMap<Response, string>();
   const repeated = new WeakSet<ServiceError>();
 
-  function heldOf(keyId: string, now: number): HeldRefusal | undefined {
-    const refusal = held.get(keyId);
+  function heldOf(name: string, now: number): HeldRefusal | undefined {
+    const refusal = held.get(name);
     if (refusal === undefined || refusal.until > now) return refusal;
-    held.delete(keyId);
+    held.delete(name);
     return undefined;
   }
 
@@ -88,7 +90,11 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
   return {
     async refuse(req, res, next) {
       const principal = principalOf(res);
-      const last = heldOf(principal.keyId, clock.now());
+      // Express types it as any; a route has matched, and its path has one spelling.
+      const { path } = req.route as { path: string };
+      const name = `${principal.keyId} ${path}`;
+      asked.set(res, name);
+      const last = heldOf(name, clock.now());
       if (last !== undefined || isCostly(req)) {
         const found = await look(res);
         const refusal = refusalOf(req, res, found, last);
@@ -102,16 +108,15 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
 
     note(error, res) {
       const { code, message, retryAfterSeconds = 1 } = error;
-      const { principal } = contextOf(res);
-      if (principal === undefined || repeated.has(error)) return;
+      const name = asked.get(res);
+      if (name === undefined || repeated.has(error)) return;
       if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
       const now = clock.now();
-      const { keyId } = principal;
       const costlyBytes = isCostly(res.req) ? sentBytesOf(res.req) : undefined;
-      if (costlyBytes === undefined && heldOf(keyId, now)?.costlyBytes !== undefined) return;
+      if (costlyBytes === undefined && heldOf(name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;
-      held.delete(keyId);
-      held.set(keyId, {
+      held.delete(name);
+      held.set(name, {
         ...{ code, message, costlyBytes },
         until: now + Math.min(HELD_MS_MAX, waitMs),
         retryAt: now + waitMs,

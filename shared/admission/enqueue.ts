@@ -13,7 +13,7 @@ import type { Clock } from '../lifecycle/clock.ts';
 
 export interface EnqueueDeps {
   line: Pick<LineStore, 'enqueue'>;
-  store: Pick<AdmissionStore, 'disown'>;
+  store: Pick<AdmissionStore, 'void' | 'disown'>;
   clock: Clock;
   log: Logger;
   /** After this long an admission is left to the sweep. */
@@ -34,12 +34,16 @@ const RETRY_MS = 250;
 
 export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: EnqueueDeps): Enqueue {
   /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
-  async function voidUntilConfirmed(requestId: string, principal: Principal): Promise<string | undefined> {
+  async function untilConfirmed(
+    takeBack: AdmissionStore['disown'],
+    requestId: string,
+    principal: Principal,
+  ): Promise<string | undefined> {
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
         // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
-        return await store.disown(requestId, principal, LOST);
+        return await takeBack(requestId, principal, LOST);
       } catch {
         await delay(RETRY_MS);
       }
@@ -56,8 +60,8 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: Enqueu
         const state = await inTime(line.enqueue(principal.shard, queueOf(endpoint), { requestId, tenantId, body }));
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
-        // Unknown, not failed: the job may be there. Where a worker already has it, it runs and is relayed.
-        const state = await voidUntilConfirmed(requestId, principal);
+        // Unknown, not failed: the job may be there. Where a worker already has it, it runs on and is relayed.
+        const state = await untilConfirmed(store.void, requestId, principal);
         if (state === 'running' || state === 'done') return;
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
@@ -68,7 +72,7 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: Enqueu
     },
 
     takeBack(requestId, principal) {
-      void voidUntilConfirmed(requestId, principal);
+      void untilConfirmed(store.disown, requestId, principal);
     },
   };
 }

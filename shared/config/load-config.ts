@@ -40,7 +40,8 @@ export interface Config {
   keyPrefix: string;
   logLevel: string;
   worker: { concurrency: number; batchConcurrency: number };
-  queue: { shards: number; maxWaiting: number };
+  /** `completedKept`: of each queue, for Bull Board. */
+  queue: { shards: number; maxWaiting: number; completedKept: number };
   limits: {
     streamRetentionSeconds: number;
     disconnectGraceSeconds: number;
@@ -98,6 +99,7 @@ const schema = Joi.object({
   WORKER_BATCH_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(64),
   QUEUE_SHARDS: Joi.number().integer().min(1).max(1_024).default(1),
   QUEUE_MAX_WAITING: Joi.number().integer().min(1).max(10_000_000).default(10_000),
+  COMPLETED_JOBS_KEPT: Joi.number().integer().min(0).max(10_000).default(200),
   LOG_LEVEL: Joi.string().valid('error', 'warn', 'info', 'debug').default('info'),
   STREAM_RETENTION_SECONDS: seconds(86_400).default(900),
   DISCONNECT_GRACE_SECONDS: seconds(3_600).allow(0).default(30),
@@ -145,6 +147,7 @@ interface Settings {
   WORKER_BATCH_CONCURRENCY: number;
   QUEUE_SHARDS: number;
   QUEUE_MAX_WAITING: number;
+  COMPLETED_JOBS_KEPT: number;
   LOG_LEVEL: string;
   STREAM_RETENTION_SECONDS: number;
   DISCONNECT_GRACE_SECONDS: number;
@@ -249,7 +252,11 @@ function nest(settings: Settings): Config {
     keyPrefix: settings.KEY_PREFIX,
     logLevel: settings.LOG_LEVEL,
     worker: { concurrency: settings.WORKER_CONCURRENCY, batchConcurrency: settings.WORKER_BATCH_CONCURRENCY },
-    queue: { shards: settings.QUEUE_SHARDS, maxWaiting: settings.QUEUE_MAX_WAITING },
+    queue: {
+      shards: settings.QUEUE_SHARDS,
+      maxWaiting: settings.QUEUE_MAX_WAITING,
+      completedKept: settings.COMPLETED_JOBS_KEPT,
+    },
     limits: {
       streamRetentionSeconds: settings.STREAM_RETENTION_SECONDS,
       disconnectGraceSeconds: settings.DISCONNECT_GRACE_SECONDS,

@@ -1,8 +1,10 @@
 import Joi from 'joi';
 
 import type { ChatRequest, Tier } from './chat-request.ts';
+import type { FinishReason } from './events.ts';
 import type { ModerationSettings } from './moderation-settings.ts';
 import type { KeyMode } from './space.ts';
+import type { ErrorCode } from '../errors/codes.ts';
 
 /** Which public route a request came through; its throttle, its queue and its row in the ledger follow from it. */
 export const ENDPOINTS = ['chat', 'chat.stream', 'batch'] as const;
@@ -50,6 +52,22 @@ export interface ChatJob {
   tenantId: string;
 }
 
+/** What a kept job shows of its request: for operators, so nothing that a tenant wrote and no entity. */
+export interface JobFacts extends ChatJob {
+  tier: Tier;
+  endpoint: Endpoint;
+  finishReason: FinishReason;
+  /** '' where nobody was asked. */
+  provider: string;
+  model: string;
+  /** In the line. */
+  waitedMs: number;
+  tookMs: number;
+  promptTokens: number;
+  completionTokens: number;
+  errorCode?: ErrorCode;
+}
+
 /** Something is due for this webhook. */
 export interface WebhookJob {
   tenantId: string;
@@ -77,18 +95,21 @@ interface JobDefinition {
   removeOnFail: boolean | { count: number; age: number };
 }
 
+/** Failed jobs that people may look at. */
+const FAILED_KEPT = { count: 1_000, age: 86_400 } as const;
+
 const CHAT = {
   job: 'chat',
   payload: payload<ChatJob>('tenantId'),
   /** Retries are the pipeline's own, inside one delivery. */
   attempts: 1,
-  /** An ended job holds nothing that record, metrics and log do not; keeping it costs a third of its whole way. */
+  /** Keeping a job costs a third of its whole way, so a worker keeps a sample (workers/processors/job-history.ts). */
   removeOnComplete: true,
-  removeOnFail: { count: 1_000, age: 86_400 },
+  removeOnFail: FAILED_KEPT,
 } as const;
 
-/** What is to be done stands in MongoDB. A job only says so: one that has ended must not be in the way of the next. */
-const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
+/** What is to be done stands in MongoDB. A job only says so: one that has failed makes way for the next. */
+const NOTICE = { attempts: 1, removeOnComplete: true, removeOnFail: FAILED_KEPT } as const;
 const DELIVERY = { job: 'deliver', payload: payload<WebhookJob>('tenantId', 'webhookId'), ...NOTICE } as const;
 
 /** Every queue: its payload and its options. workers/processors/processors.ts has the processor of each. */

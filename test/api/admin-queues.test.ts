@@ -70,6 +70,7 @@ describe('the figures of the lanes', () => {
       failed: 0,
       oldest_age_seconds: 0,
       drain_rate_per_second: 0,
+      paused: false,
     });
   });
 
@@ -121,8 +122,9 @@ describe('the board', () => {
   it('the board lists the lanes of every shard apart', async () => {
     const { body } = await board('queues');
     const names = (body.queues as { name: string; readOnlyMode: boolean }[]).map(({ name }) => name);
-    expect(names).toEqual(['shard-0.interactive', NAME]);
-    expect(body.queues[0]).toMatchObject({ readOnlyMode: true, allowRetries: false });
+    expect(names).toEqual(['shard-0.interactive', NAME, 'compliance']);
+    expect(body.queues[0]).toMatchObject({ readOnlyMode: false, allowRetries: false });
+    expect(body.queues[2]).toMatchObject({ readOnlyMode: false, allowRetries: true });
   });
 
   it('shows ids and nothing else of what a job carries, returns or fails with', async () => {
@@ -146,9 +148,12 @@ describe('the board', () => {
   });
 
   it.each([
-    ['put', `queues/${NAME}/pause`],
     ['put', `queues/${NAME}/empty`],
-    ['put', `queues/${NAME}/retry/failed`],
+    ['put', `queues/${NAME}/clean/failed`],
+    ['put', `queues/${NAME}/obliterate`],
+    ['put', `queues/${NAME}/req_1/clean`],
+    ['put', `queues/compliance/retry/completed`],
+    ['put', `queues/${NAME}/concurrency`],
     ['post', `queues/${NAME}/add`],
     ['patch', `queues/${NAME}/req_1/update-data`],
   ] as const)('the board changes nothing: %s %s', async (method, path) => {

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
@@ -76,6 +77,22 @@ describe('a costly body', () => {
     expect(head).toMatch(/^HTTP\/1\.1 429 /);
     expect(head).toContain(first.message);
     expect((await postChat(service.app, key, chatOf('Hi', { max_tokens: 1 }))).status).toBe(200);
+  });
+
+  it('is not refused for the limit of another endpoint', async () => {
+    const { key } = await service.startTenant();
+    const upload = () =>
+      request(service.app)
+        .post('/platform/v1/batches')
+        .auth(key, { type: 'bearer' })
+        .set({ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' })
+        .serialize((sent: unknown) => sent as string)
+        .send(gzipSync('{}') as unknown as string);
+    let refused = await upload();
+    for (let sent = 1; sent <= BATCH_LIMITS.perMinute; sent += 1) refused = await upload();
+    expect(refusalOf(refused)).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+
+    expect((await sendGzip(key, large)).status).toBe(200);
   });
 
   it('of a key under its limits is read', async () => {

@@ -91,7 +91,9 @@ describe('a delivery', () => {
     const [one, two] = receiver.received;
     expect(two?.text).toBe(one?.text);
     expect(two?.headers['webhook-id']).toBe(one?.headers['webhook-id']);
-    expect((await api('get', `/webhooks/${id}`)).body.failing_since).toBeNull();
+    // The webhook is written behind its delivery.
+    const failingSince = async () => (await api('get', `/webhooks/${id}`)).body.failing_since as number | null;
+    await waitFor(async () => ((await failingSince()) === null ? true : null), 'the webhook to be well');
 
     expect((await api('post', `${path}/redeliver`)).status).toBe(202);
     await receiver.next('ping', 3);

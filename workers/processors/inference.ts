@@ -10,6 +10,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import { createJobHistory, RequestFailed } from './job-history.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
 export interface InferenceDeps {
@@ -22,6 +23,8 @@ export interface InferenceDeps {
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
   workerId: string;
+  /** Of its completed jobs; 0: none. */
+  completedKept: number;
   /** A running job's lock is gone. */
   onLockLost: (requestId: string) => void;
   log: Logger;
@@ -65,9 +68,13 @@ const MEAN_WEIGHT = 0.05;
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
-/** Runs one queueName of a shard. The processor returns nothing: a return value would be stored and published. */
+/**
+ * Runs one queue of a shard. The processor returns nothing but for jobs that are kept: a return value is stored and
+ * published.
+ */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
+  const history = createJobHistory(deps.completedKept);
   let lastWorkAt = performance.now();
   let running = 0;
   let lastRequestAt = -Infinity;
@@ -79,14 +86,15 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     queueName,
     async (job) => {
       lastWorkAt = performance.now();
-      if (job.name === CANARY || job.id === undefined) return;
+      if (job.name === CANARY || job.id === undefined) return undefined;
       // One that cannot be read fails; its request is overdue soon, and the sweep runs it from the request's own record.
       const { tenantId } = parseJob(queueName, job.data);
       const delivery = { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted };
       const startedAt = performance.now();
       running += 1;
       try {
-        await runPipeline(delivery);
+        const ended = await runPipeline(delivery);
+        return ended && (await history.conclude(job, ended, performance.now() - startedAt));
       } finally {
         running -= 1;
         lastRequestAt = lastWorkAt = performance.now();
@@ -106,6 +114,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     },
   );
   worker.on('failed', (job, error) => {
+    // The request has ended, with its error in log and metrics.
+    if (error instanceof RequestFailed) return;
     const requestId = job?.id === undefined ? {} : { requestId: job.id };
     log.error('A job failed; the sweep looks after its request.', { shard, error, ...requestId });
   });
@@ -119,6 +129,11 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   });
 
   async function sendCanary(): Promise<void> {
+    // Nothing passes while an operator has paused the queue, and nobody is stuck.
+    if (await queue.isPaused()) {
+      lastWorkAt = performance.now();
+      return;
+    }
     canaries += 1;
     await queue.add(
       CANARY,

@@ -28,7 +28,7 @@ export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWo
       prefix: keyspace.webhooks,
       concurrency: CONCURRENCY,
       removeOnComplete: { count: 0 },
-      removeOnFail: { count: 0 },
+      removeOnFail: JOBS[queue].removeOnFail,
       maxStalledCount: JOBS[queue].attempts,
     });
     worker.on('error', (error) => {

@@ -5,14 +5,15 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import type { Delivery } from '../pipeline/stage.ts';
 
 export interface SweepDeps {
   inflight: Inflight;
   admissions: Pick<AdmissionStore, 'void'>;
   requests: Pick<RequestStore, 'finish'>;
   leases: LeaderLease;
-  runPipeline: RunPipeline;
+  /** Ends the request; how does not matter here. */
+  runPipeline: (delivery: Delivery) => Promise<unknown>;
   /** Brings back what Redis has lost: before the rest, which ends what has no body. */
   recoverLost: (shard: number) => Promise<void>;
   /** How long the end of a request is kept for its reader. */
@@ -49,7 +50,7 @@ export interface Sweep {
 export function createSweep(deps: SweepDeps): Sweep {
   const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, log } = deps;
   const { hasReconnectedRecently, isExhausted } = deps;
-  const takeovers = new Set<Promise<void>>();
+  const takeovers = new Set<Promise<unknown>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
   function takeOver(shard: number, { requestId, tenantId, fence }: Overdue): void {

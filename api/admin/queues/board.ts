@@ -3,10 +3,13 @@ import { ExpressAdapter } from '@bull-board/express';
 import { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 
+import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
-import { methodNotAllowed } from '../../http/error-handler.ts';
-import type { BullQueue } from './queues-endpoints.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { RecordChanges } from '../../http/serve-endpoints.ts';
+import { guardBoard } from './board-actions.ts';
+import type { BoardQueues } from './board-queues.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
@@ -31,12 +34,6 @@ const setPolicy: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** Refuses every method that could change something, whatever the board may add. */
-const readOnly: RequestHandler = (req, res, next) => {
-  if (req.method === 'GET' || req.method === 'HEAD') next();
-  else methodNotAllowed('GET', 'HEAD')(req, res, next);
-};
-
 /** The board decodes these parameters a second time and fails on a malformed escape. */
 const checkQuery: RequestHandler = (req, _res, next) => {
   for (const name of ['activeQueue', 'queueName']) {
@@ -52,22 +49,41 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/**
- * Bull Board, to be mounted at `/admin/queues` behind the token: read-only and redacted
- * (docs/spec/contract.md section 7).
- */
-export function createQueuesBoard(queues: readonly BullQueue[]): Router {
+/** The page for one role: whoever may only read sees no buttons. */
+function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app: Express; laneNames: Set<string> } {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
+  const readOnlyMode = role === 'read';
+  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: false }));
+  const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
   createBullBoard({
-    queues: queues.map((queue) => new RedactedQueue(queue)),
+    queues: [...laneQueues, ...others],
     serverAdapter,
     options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
   });
   // The adapter declares `any`; it is the Express app it made.
-  const board = serverAdapter.getRouter() as Express;
-  board.disable('x-powered-by');
+  const app = serverAdapter.getRouter() as Express;
+  app.disable('x-powered-by');
+  return { app, laneNames: new Set(laneQueues.map((queue) => queue.getName())) };
+}
+
+/**
+ * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
+ * board-actions.ts (docs/spec/contract.md section 8).
+ */
+export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
+  const reading = createBoard(queues, 'read');
+  const writing = createBoard(queues, 'write');
+  const serve: RequestHandler = (req, res, next) => {
+    const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
+    app(req, res, next);
+  };
   const router = Router();
-  router.use(setPolicy, readOnly, checkQuery, board);
+  router.use(
+    setPolicy,
+    checkQuery,
+    guardBoard(audit, (name) => writing.laneNames.has(name)),
+    serve,
+  );
   return router;
 }

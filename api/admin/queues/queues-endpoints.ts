@@ -6,6 +6,7 @@ import type { QueueStatistics } from '../../../shared/infra/redis/requests/queue
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import {
+  boolean,
   constant,
   id,
   integer,
@@ -24,9 +25,10 @@ import { exampleList, json, listQuery } from '../../contract/operation.ts';
 /** A BullMQ queue, named without importing bullmq, whose door is shared/infra/queue. */
 export type BullQueue = ConstructorParameters<typeof BullMQAdapter>[0];
 
-/** The shard whose hash tag is the queue's prefix (see shared/infra/redis/keyspace.ts). */
-export function shardOfQueue(queue: BullQueue): number {
-  return Number(/-(\d+)\}$/.exec(queue.opts.prefix ?? '')?.[1] ?? 0);
+/** The shard whose hash tag is the queue's prefix (see shared/infra/redis/keyspace.ts), if it belongs to one. */
+export function shardOfQueue(queue: BullQueue): number | undefined {
+  const [, shard] = /-(\d+)\}$/.exec(queue.opts.prefix ?? '') ?? [];
+  return shard === undefined ? undefined : Number(shard);
 }
 
 export interface QueuesDeps {
@@ -50,15 +52,17 @@ const fields = {
   failed: integer(undefined, 0),
   oldest_age_seconds: integer('The age of the oldest of the jobs that are next.', 0),
   drain_rate_per_second: number('Jobs that leave the queue a second.'),
+  paused: boolean('An operator has paused it: requests are accepted and wait.'),
 };
 
 async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now: number) {
-  const shard = shardOfQueue(queue);
-  const [counts, next, largest, drainRate] = await Promise.all([
+  const shard = shardOfQueue(queue) ?? 0;
+  const [counts, next, largest, drainRate, paused] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
     queueStatistics.largestWaiting(shard, queue.name),
     queueStatistics.drainRatePerSecond(shard, queue.name, now),
+    queue.isPaused(),
   ]);
   return {
     id: `${shard}:${queue.name}`,
@@ -72,6 +76,7 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
     failed: counts['failed'] ?? 0,
     oldest_age_seconds: Math.max(0, ...next.map(({ timestamp }) => Math.floor((now - timestamp) / 1000))),
     drain_rate_per_second: drainRate,
+    paused,
   } satisfies FieldsOf<typeof fields>;
 }
 
@@ -95,6 +100,7 @@ const EXAMPLE = {
   failed: 0,
   oldest_age_seconds: 1,
   drain_rate_per_second: 31.5,
+  paused: false,
 };
 
 /** Every queue of every shard (docs/spec/contract.md section 7). */

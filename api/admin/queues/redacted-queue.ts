@@ -1,5 +1,8 @@
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 
+import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import { ENDPOINTS } from '../../../shared/contracts/jobs.ts';
+import type { JobFacts } from '../../../shared/contracts/jobs.ts';
 import { isErrorCode } from '../../../shared/errors/codes.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
 import type { BullQueue } from './queues-endpoints.ts';
@@ -12,13 +15,39 @@ const ID = /^[a-z]{2,8}_[0-9A-Za-z]{24}$/;
 /** BullMQ's own sentences about jobs that it took back. They contain nothing that a tenant wrote. */
 const BULLMQ_REASON = /^job stalled more than \w+ limit$|^Missing lock for job \S+$/;
 
-/** What the board may show of a job's data or result: the ids in it. Everything else is replaced. */
-export function keepIds(value: unknown): unknown {
+type IsFact = (value: unknown) => boolean;
+const isCount: IsFact = (value) => Number.isFinite(value);
+/** Operators name providers and models. */
+const isName: IsFact = (value) => typeof value === 'string' && /^[\w.:/@?=&+-]{0,128}$/.test(value);
+const isOneOf =
+  (words: readonly string[]): IsFact =>
+  (value) =>
+    typeof value === 'string' && words.includes(value);
+
+/** What a kept job says of its request, and what each of it looks like. Its ids are shown in any case. */
+const FACTS: Readonly<Record<Exclude<keyof JobFacts, 'tenantId'>, IsFact>> = {
+  tier: isOneOf(TIERS),
+  endpoint: isOneOf(ENDPOINTS),
+  finishReason: isOneOf(['stop', 'length', 'content_filter', 'cancelled', 'error']),
+  provider: isName,
+  model: isName,
+  waitedMs: isCount,
+  tookMs: isCount,
+  promptTokens: isCount,
+  completionTokens: isCount,
+  errorCode: (value) => typeof value === 'string' && isErrorCode(value),
+};
+const isFact = new Map<string, IsFact>(Object.entries(FACTS));
+
+/** What the board may show of a job's data or result: ids and facts. Everything else is replaced. */
+export function keepFacts(value: unknown): unknown {
   if (typeof value === 'string') return ID.test(value) ? value : REDACTED;
   if (value === null || value === undefined) return value;
   if (typeof value !== 'object' || Array.isArray(value)) return REDACTED;
-  const ids = Object.entries(value).filter(([, field]) => typeof field === 'string' && ID.test(field));
-  return Object.fromEntries(ids);
+  const kept = Object.entries(value).filter(
+    ([name, field]) => (typeof field === 'string' && ID.test(field)) || isFact.get(name)?.(field) === true,
+  );
+  return Object.fromEntries(kept);
 }
 
 /** The service names its jobs with one word. */
@@ -46,17 +75,13 @@ function hideReasons(job: ReadJob): void {
 
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
-  constructor(queue: BullQueue) {
+  constructor(queue: BullQueue, rights: { readOnlyMode: boolean; allowRetries: boolean }) {
     // Queues of different shards share a name; the prefix tells them apart.
-    super(queue, {
-      readOnlyMode: true,
-      allowRetries: false,
-      prefix: `shard-${shardOfQueue(queue)}.`,
-      delimiter: '.',
-    });
-    this.setFormatter('data', keepIds);
-    this.setFormatter('returnValue', keepIds);
-    this.setFormatter('progress', keepIds);
+    const shard = shardOfQueue(queue);
+    super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });
+    this.setFormatter('data', keepFacts);
+    this.setFormatter('returnValue', keepFacts);
+    this.setFormatter('progress', keepFacts);
     this.setFormatter('name', (job: { name?: unknown }) => keepName(job.name));
   }
 

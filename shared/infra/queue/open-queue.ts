@@ -21,7 +21,7 @@ type QueueOf<Payload> = Queue<Payload, unknown, string, Payload, unknown, string
 export interface JobQueue<Name extends JobQueueName> {
   /** For those who watch it. */
   queue: QueueOf<JobPayload<Name>>;
-  /** Adds a job with the options of the catalogue; does nothing where a job with this id is there already. */
+  /** Adds a job with the options of the catalogue; does nothing where one with this id waits or runs already. */
   add(jobId: string, payload: JobPayload<Name>): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,6 +41,8 @@ export function openQueue<Name extends JobQueueName>(
   return {
     queue,
     async add(jobId, payload) {
+      // One that has failed stays for people to see; what is due must not wait behind it.
+      if ((await client.zscore(`${prefix}:${name}:failed`, jobId)) !== null) await queue.remove(jobId);
       await queue.add(job, payload, { jobId, attempts, removeOnComplete, removeOnFail });
     },
     close: () => queue.close(),

@@ -57,6 +57,8 @@ function shardKeys(tag: string) {
     stream: (requestId: string) => `${tag}:s:${requestId}`,
     /** The answer of a request that was never streamed: the one entry its stream would have. */
     answer: (requestId: string) => `${tag}:a:${requestId}`,
+    /** Present once a request has ended of which nothing else tells so before its intent is forgotten. */
+    ended: (requestId: string) => `${tag}:e:${requestId}`,
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,

@@ -25,6 +25,7 @@ import { providerOutage } from './e21-provider-outage.ts';
 import { bodies } from './e22-bodies.ts';
 import { authenticationFlood } from './e23-authentication-flood.ts';
 import { readers } from './e24-readers.ts';
+import { honestQueue } from './e26-honest-queue.ts';
 import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
@@ -65,6 +66,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   authenticationFlood,
   readers,
   tenantsTakeTurns,
+  honestQueue,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

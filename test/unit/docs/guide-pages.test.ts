@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
+import { DEFAULT_CEILINGS, DEFAULT_LIMITS } from '../../../shared/domain/limits/defaults.ts';
 import { ERRORS } from '../../../shared/errors/codes.ts';
 
 const GUIDE = join(import.meta.dirname, '..', '..', '..', 'docs', 'guide');
@@ -29,6 +29,9 @@ describe('the guide', () => {
     ['`POST /chat`', DEFAULT_LIMITS.chatRpm],
     ['`POST /chat/stream`', DEFAULT_LIMITS.streamRpm],
     ['tokens of test keys a day', DEFAULT_LIMITS.testDailyTokens],
+    ['requests a minute, all keys', DEFAULT_CEILINGS.tenantRpm],
+    ['tokens a minute, all keys', DEFAULT_CEILINGS.tenantTpm],
+    ['requests in flight, all keys', DEFAULT_CEILINGS.maxInFlight],
   ])('the guide names the default of the limit %s', (name, value) => {
     const row = read('limits.md')
       .split('\n')

@@ -21,7 +21,7 @@ export interface LineStore {
   enqueue(shard: number, queue: QueueName, request: LineRequest): Promise<string>;
 }
 
-export interface LineRequest {
+interface LineRequest {
   requestId: string;
   tenantId: string;
   body: string;

@@ -19,7 +19,7 @@ export function createRequestPresence(client: RedisClient, keyspace: Keyspace, l
       client.hget(keys.record(requestId), 'state'),
       client.exists(keys.body(requestId)),
     ]);
-    if (state === null) return 'missing';
+    if (state === null) return (await client.exists(keys.ended(requestId))) === 1 ? 'ended' : 'missing';
     if (state !== 'accepted' && state !== 'running') return 'ended';
     return state === 'accepted' && body === 0 ? 'bodiless' : 'open';
   }

@@ -54,6 +54,8 @@ export function createStreamReader(
 export interface AnswerCache {
   /** Undefined: the request has not ended, or Redis has expired it. */
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
+  /** Remembers for `ttlMs` that the request has ended, and nothing of it. */
+  markEnded(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Expires the answer `ttlMs` from now. */
   shorten(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
@@ -94,6 +96,10 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       const { tenant: tenantId = '', state } = fields;
       if (state !== 'done') return undefined;
       return { requestId, tenantId, fields, entries: await entriesOf(shard, requestId) };
+    },
+
+    async markEnded(shard, requestId, ttlMs) {
+      await client.set(keyspace.shard(shard).ended(requestId), 1, 'PX', ttlMs);
     },
 
     async shorten(shard, requestId, ttlMs) {

@@ -28,7 +28,7 @@ describe('the settings', () => {
       http: { port: 8080, adminPort: 8081, workerPort: 0, trustProxy: [], requireHttps: false, corsOrigins: [] },
       keyPrefix: 'svc',
       worker: { concurrency: 512 },
-      queue: { shards: 1, maxWaiting: 10_000 },
+      queue: { shards: 1, maxWaiting: 10_000, completedKept: 200 },
       limits: {
         streamRetentionSeconds: 900,
         disconnectGraceSeconds: 30,

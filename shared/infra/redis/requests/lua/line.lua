@@ -23,9 +23,28 @@ end
 
 -- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is
 -- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
+local function write_job(job, fields)
+  return redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts,
+    'timestamp', fields.timestamp, 'delay', 0, 'priority', 0)
+end
+
+-- Takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
+local function forget_ended_job(job, line, id)
+  if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
+  local prefix = string.sub(line, 1, -#'prioritized' - 1)
+  redis.call('ZREM', prefix .. 'completed', id)
+  redis.call('ZREM', prefix .. 'failed', id)
+  redis.call('DEL', job)
+end
+
+local JOB_FIELDS = 6
+
 local function add_job(job, line, marker, meta, id, fields)
-  redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts, 'timestamp', fields.timestamp,
-    'delay', 0, 'priority', 0)
+  -- Fewer new fields: there was a job.
+  if write_job(job, fields) < JOB_FIELDS then
+    forget_ended_job(job, line, id)
+    write_job(job, fields)
+  end
   redis.call('ZADD', line, fields.tag, id)
   if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, 0, '0') end
 end

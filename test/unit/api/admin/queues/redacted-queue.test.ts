@@ -1,22 +1,35 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { keepIds, keepName, keepReason } from '../../../../../api/admin/queues/redacted-queue.ts';
+import { keepFacts, keepName, keepReason } from '../../../../../api/admin/queues/redacted-queue.ts';
 
 const ID = 'req_0123456789abcdefABCDEFGH';
 
 describe('the board', () => {
   it('keeps the ids of an object and nothing else', () => {
     const data = { requestId: ID, text: 'Hi', nested: { requestId: ID }, list: [ID], count: 5, close: `${ID}x` };
-    expect(keepIds(data)).toEqual({ requestId: ID });
+    expect(keepFacts(data)).toEqual({ requestId: ID });
+  });
+
+  it('keeps what a kept job says of its request, each fact only where it looks like one', () => {
+    const facts = {
+      tenantId: `ten${ID.slice(3)}`,
+      tier: 'oloid',
+      model: 'gpt-5-mini',
+      tookMs: 12,
+      errorCode: 'timeout',
+    };
+    expect(keepFacts(facts)).toEqual(facts);
+    const words = 'what a pupil said';
+    expect(keepFacts({ tier: words, model: words, provider: words, tookMs: words, errorCode: words })).toEqual({});
   });
 
   it.each([['Hi'], [5], [true], [['Hi']]])('the board hides %p', (value) => {
-    expect(keepIds(value)).toBe('[redacted]');
+    expect(keepFacts(value)).toBe('[redacted]');
   });
 
   it('the board keeps that there is nothing', () => {
-    expect(keepIds(null)).toBeNull();
-    expect(keepIds(undefined)).toBeUndefined();
+    expect(keepFacts(null)).toBeNull();
+    expect(keepFacts(undefined)).toBeUndefined();
   });
 
   it('the board keeps names that are words of ours', () => {

@@ -1,0 +1,44 @@
+import { QUEUE_NAMES, WEBHOOK_QUEUE_NAMES } from '../../../shared/contracts/jobs.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import { createChatQueues } from '../../../shared/infra/queue/chat-queue.ts';
+import { openQueue } from '../../../shared/infra/queue/open-queue.ts';
+import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { Closer } from '../../../shared/lifecycle/closer.ts';
+import type { BullQueue } from './queues-endpoints.ts';
+
+export interface BoardQueues {
+  /** Of chat requests: each shard's. */
+  lanes: BullQueue[];
+  /** Webhooks, exports and deletions: the installation's. */
+  background: BullQueue[];
+}
+
+interface BoardQueuesDeps {
+  /** Must be ready: a queue on one that is not ends the process (docs/architecture/facts.md section 5). */
+  redis: RedisClient;
+  keyspace: Keyspace;
+  closer: Pick<Closer, 'defer'>;
+  log: Logger;
+}
+
+/** Every queue there is, for those who watch it. */
+export function openBoardQueues({ redis, keyspace, closer, log }: BoardQueuesDeps, shards: number[]): BoardQueues {
+  const onError = (error: Error) => {
+    log.warn('The queue reported an error.', { error });
+  };
+  const chat = createChatQueues(redis, keyspace, onError);
+  closer.defer('queues', () => chat.close());
+  const webhooks = WEBHOOK_QUEUE_NAMES.map((name) =>
+    openQueue(name, { client: redis, prefix: keyspace.webhooks, onError }),
+  );
+  const compliance = openQueue('compliance', { client: redis, prefix: keyspace.compliance, onError });
+  const background = [...webhooks, compliance];
+  closer.defer('background queues', async () => {
+    await Promise.all(background.map((queue) => queue.close()));
+  });
+  return {
+    lanes: shards.flatMap((shard) => QUEUE_NAMES.map((name) => chat.queue(shard, name))),
+    background: background.map(({ queue }) => queue),
+  };
+}

@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Worker } from 'bullmq';
+import request from 'supertest';
+
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
+import { ADMIN_TOKEN, errorOf } from '../support/admin.ts';
+import { openTestRedis } from '../support/stores.ts';
+import { useAdmin } from '../support/use-service.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const READER = 'reader-0123456789abcdef0123456789abcdef';
+const admin = useAdmin({
+  adminTokens: [
+    { name: 'admin', role: 'write', token: ADMIN_TOKEN },
+    { name: 'grafana', role: 'read', token: READER },
+  ],
+});
+const LANE = 'shard-1.interactive';
+const TENANT = 'ten_000000000000000000000000';
+
+let connection: RedisClient;
+beforeAll(async () => {
+  connection = await openTestRedis('worker');
+});
+afterAll(async () => {
+  await connection.quit();
+});
+const lane = () => admin.queues.queue(1, 'interactive');
+beforeEach(async () => {
+  await lane().obliterate({ force: true });
+  await admin.compliance.queue.obliterate({ force: true });
+});
+afterEach(() => {
+  expect(admin.errors).toEqual([]);
+});
+
+const act = (path: string, token = ADMIN_TOKEN) =>
+  request(admin.app).put(`/admin/queues/api/${path}`).auth(token, { type: 'bearer' });
+const auditLog = async () => {
+  const { body } = await admin.call('get', '/admin/v1/audit_log?limit=100');
+  return body.data as { actor: string; path: string; target: string; status: number | null }[];
+};
+
+/** Adds a job to a queue and fails it. */
+async function failJob(queue: ReturnType<typeof lane> | typeof admin.compliance.queue, id: string): Promise<void> {
+  const worker = new Worker(queue.name, () => Promise.reject(new Error('no luck')), {
+    connection,
+    prefix: queue.opts.prefix ?? '',
+  });
+  await waitFor(async () => ((await queue.getJobState(id)) === 'failed' ? true : undefined), 'the failed job');
+  await worker.close();
+}
+
+describe('an operator on the board', () => {
+  it('pauses a lane and resumes it, which the figures show and the audit log names', async () => {
+    expect((await act(`queues/${LANE}/pause`)).status).toBe(200);
+    const paused = await admin.call('get', '/admin/v1/queues');
+    expect(paused.body.data[0]).toMatchObject({ id: '1:interactive', paused: true });
+    expect(paused.body.data[1]).toMatchObject({ id: '0:interactive', paused: false });
+
+    admin.clock.advance(1_000);
+    expect((await act(`queues/${LANE}/resume`)).status).toBe(200);
+    const resumed = await admin.call('get', '/admin/v1/queues');
+    expect(resumed.body.data[0]).toMatchObject({ paused: false });
+
+    const lines = await waitFor(async () => {
+      const log = await auditLog();
+      return log.length >= 2 && log[0]?.status !== null && log[1]?.status !== null ? log : undefined;
+    }, 'the audit log');
+    expect(lines.slice(0, 2)).toMatchObject([
+      { actor: 'admin', path: `/admin/queues/api/queues/${LANE}/resume`, target: LANE, status: 200 },
+      { actor: 'admin', path: `/admin/queues/api/queues/${LANE}/pause`, target: LANE, status: 200 },
+    ]);
+  });
+
+  it('runs a failed job of an export or a deletion again', async () => {
+    const id = newId('del');
+    await admin.compliance.add(id, { tenantId: TENANT, jobId: id });
+    await failJob(admin.compliance.queue, id);
+
+    expect((await act(`queues/compliance/${id}/retry`)).status).toBe(204);
+
+    expect(await admin.compliance.queue.getJobState(id)).toBe('waiting');
+  });
+
+  it('does not run a failed chat request again: its caller has been answered', async () => {
+    const id = newId('req');
+    await lane().add('chat', { tenantId: TENANT }, { jobId: id });
+    await failJob(lane(), id);
+    for (const path of [`queues/${LANE}/${id}/retry`, `queues/${LANE}/retry/failed`]) {
+      const response = await act(path);
+      expect(response.status).toBe(409);
+      expect(errorOf(response)).toMatchObject({ code: 'conflict', message: expect.stringContaining('has ended') });
+    }
+    expect(await lane().getJobState(id)).toBe('failed');
+  });
+
+  it('changes nothing with a token that may only read, and sees a board without buttons', async () => {
+    for (const path of [`queues/${LANE}/pause`, 'queues/pause', 'queues/compliance/retry/failed']) {
+      const response = await act(path, READER);
+      expect(response.status).toBe(403);
+      expect(errorOf(response)['code']).toBe('endpoint_not_allowed');
+    }
+    expect(await lane().isPaused()).toBe(false);
+    const { body } = await request(admin.app).get('/admin/queues/api/queues').auth(READER, { type: 'bearer' });
+    const queues = body.queues as { readOnlyMode: boolean; allowRetries: boolean }[];
+    expect(queues).toHaveLength(3);
+    for (const queue of queues) expect(queue).toMatchObject({ readOnlyMode: true, allowRetries: false });
+  });
+});
+
+it('a failed job of a deletion is not in the way of the next one', async () => {
+  const id = newId('del');
+  await admin.compliance.add(id, { tenantId: TENANT, jobId: id });
+  await failJob(admin.compliance.queue, id);
+
+  await admin.compliance.add(id, { tenantId: TENANT, jobId: id });
+
+  expect(await admin.compliance.queue.getJobCounts('waiting', 'failed')).toEqual({ waiting: 1, failed: 0 });
+});

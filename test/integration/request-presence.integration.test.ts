@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
+import { FAILED, openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { RequestLab } from '../support/request-lab.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const SHORT_MS = 50;
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+describe('a request whose tenant keeps answers for a moment only', () => {
+  it('is known to have ended after that, and not taken for one that Redis has lost', async () => {
+    const { redis, keyspace, keys } = lab;
+    const presence = createRequestPresence(redis, keyspace, unlimited);
+    const storeAnswer = createStoreAnswer({
+      answers: { keep: () => Promise.reject(new Error('MongoDB keeps nothing of it')) },
+      cache: createAnswerCache(redis, keyspace),
+      retentionMs: RETENTION_MS,
+      clock: systemClock,
+      log: createRecordingLog(),
+    });
+    const request = await lab.admit();
+    const { envelope, requestId } = request;
+    const ref = request.ref(1);
+    await lab.run(request, 1);
+
+    expect(await lab.requests.finish(ref, 0, { ...FAILED, retentionMs: SHORT_MS })).toBe(true);
+    await storeAnswer({ ref, envelope: { ...envelope, kept: { redisOnly: true } }, answer: { text: '' } });
+    await waitFor(async () => ((await redis.exists(keys.record(requestId))) === 0 ? true : undefined), 'it to go');
+
+    expect(await presence.look(SHARD, [requestId, 'req_unknown'])).toEqual(['ended', 'missing']);
+  });
+});

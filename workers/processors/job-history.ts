@@ -1,0 +1,67 @@
+import type { Job } from 'bullmq';
+
+import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
+import type { ErrorCode } from '../../shared/errors/codes.ts';
+import type { Ended } from '../pipeline/stage.ts';
+
+/** Fails the job of a request that has ended with an error; the request itself is answered and needs nothing. */
+export class RequestFailed extends Error {
+  override readonly name = 'RequestFailed';
+
+  constructor(code: ErrorCode) {
+    super(code);
+    // BullMQ would store where in this program it was made, which says nothing of the request.
+    this.stack = '';
+  }
+}
+
+/** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
+export interface JobHistory {
+  /** What is to be stored as the job's result, if anything. Throws RequestFailed where the request failed. */
+  conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts | undefined>;
+}
+
+/** Milliseconds between two completed jobs that are kept: at a hundred requests a second one in a hundred pays for it. */
+const SAMPLE_MS = 1_000;
+const KEPT_SECONDS = 86_400;
+
+function factsOf({ data, timestamp, processedOn }: Job<ChatJob>, { run, outcome }: Ended, tookMs: number): JobFacts {
+  const { envelope, answer } = run;
+  const { finishReason, usage, error } = outcome;
+  return {
+    tenantId: data.tenantId,
+    tier: envelope.tier,
+    endpoint: envelope.endpoint,
+    finishReason,
+    provider: answer.provider,
+    model: answer.model,
+    waitedMs: Math.max(0, (processedOn ?? timestamp) - timestamp),
+    tookMs: Math.round(tookMs),
+    promptTokens: usage.promptTokens,
+    completionTokens: usage.completionTokens,
+    ...(error === undefined ? {} : { errorCode: error.code }),
+  };
+}
+
+/** `completedKept`: how many completed jobs a queue holds at most; 0 keeps none. */
+export function createJobHistory(completedKept: number): JobHistory {
+  let lastKeptAt = -Infinity;
+
+  return {
+    async conclude(job, ended, tookMs) {
+      const { error } = ended.outcome;
+      if (error !== undefined) {
+        // Without them the job still fails with its code.
+        await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
+        throw new RequestFailed(error.code);
+      }
+      const now = performance.now();
+      // Where nothing of a conversation is to stay, its job need not either.
+      if (completedKept === 0 || now - lastKeptAt < SAMPLE_MS || ended.run.envelope.retentionMs === 0) return undefined;
+      lastKeptAt = now;
+      // BullMQ reads it when it ends the job; what is stored of the job says that it is removed.
+      job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };
+      return factsOf(job, ended, tookMs);
+    },
+  };
+}
