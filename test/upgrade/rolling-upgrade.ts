@@ -7,9 +7,12 @@ import { installationOf } from './earlier-version.ts';
 const CLIENTS = 12;
 const TRIES = 10;
 
-/** Sends one request as a client that resumes does: whatever happens to its connection, it goes on elsewhere. */
+/**
+ * Sends one request as a client that resumes does: whatever happens to its connection, it goes on elsewhere. Streams
+ * only: a complete answer that its ingress had to give up is a 503 first, and the whole answer when it is repeated.
+ */
 async function converse(caller: Caller, tenant: Tenant, number: number, anyUrl: () => string): Promise<SentRequest> {
-  const call = () => ({ url: anyUrl(), tenant, stream: number % 3 !== 0, idempotencyKey: `turn-${number}` });
+  const call = () => ({ url: anyUrl(), tenant, idempotencyKey: `turn-${number}` });
   const sent = caller.send(call());
   await sent.ended;
   for (let tries = 0; tries < TRIES && sent.last().finishReason === undefined; tries += 1) {
