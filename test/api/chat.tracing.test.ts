@@ -38,25 +38,27 @@ describe('with a collector, a chat request', () => {
   let collector: TraceCollector;
   let provider: ScriptedServer;
   let key = '';
+  let service: TestService;
   beforeAll(async () => {
     collector = await startTraceCollector();
     provider = await startScriptedServer();
-    const service = await startService({ workers: 0, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
-    try {
-      await routeTo(service, provider);
-      ({ key } = await service.startTenant());
-      const body = chatOf('canary-question', { entity_id: 'canary-entity', metadata: { note: 'canary-metadata' } });
-      provider.answer((res) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(ANSWER)));
-      const complete = postChat(service.app, key, body).set('traceparent', `00-${TRACE_ID}-${CALLER_SPAN}-01`);
-      ids.complete = requestIdOf(await complete);
-      ids.streamed = requestIdOf(await postStream(service.app, key, body));
-      const unsampled = postChat(service.app, key, body).set('traceparent', `00-${UNSAMPLED_TRACE}-${CALLER_SPAN}-00`);
-      ids.unsampled = requestIdOf(await unsampled);
-      provider.answer((res) => res.writeHead(500).end('canary-failure'));
-      ids.failed = requestIdOf(await postChat(service.app, key, body));
-    } finally {
-      await service.close();
-    }
+    service = await startService({ workers: 0, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+    await routeTo(service, provider);
+    ({ key } = await service.startTenant());
+  });
+  beforeAll(async () => {
+    const body = chatOf('canary-question', { entity_id: 'canary-entity', metadata: { note: 'canary-metadata' } });
+    provider.answer((res) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(ANSWER)));
+    const complete = postChat(service.app, key, body).set('traceparent', `00-${TRACE_ID}-${CALLER_SPAN}-01`);
+    ids.complete = requestIdOf(await complete);
+    ids.streamed = requestIdOf(await postStream(service.app, key, body));
+    const unsampled = postChat(service.app, key, body).set('traceparent', `00-${UNSAMPLED_TRACE}-${CALLER_SPAN}-00`);
+    ids.unsampled = requestIdOf(await unsampled);
+    provider.answer((res) => res.writeHead(500).end('canary-failure'));
+    ids.failed = requestIdOf(await postChat(service.app, key, body));
+  });
+  beforeAll(async () => {
+    await service.close();
   });
   afterAll(async () => {
     await provider.close();

@@ -16,14 +16,14 @@ interface OfRequest {
   parent: string | undefined;
 }
 
-export interface ReceivedRequest extends OfRequest {
+interface ReceivedRequest extends OfRequest {
   method: string;
   /** The route's pattern, never what a caller may choose. */
   route: string;
   scheme: string;
 }
 
-export interface WaitedRequest extends OfRequest {
+interface WaitedRequest extends OfRequest {
   queue: QueueName;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
