@@ -26,6 +26,8 @@ const end = (finishReason: 'stop' | 'length' = 'stop', usage: Usage | null = REA
   kind: 'end',
   finishReason,
   usage: usage ?? undefined,
+  // What `choice` names.
+  model: 'm',
 });
 
 /** Streams as the servers' own documentation shows them, each with what sets it apart. */
@@ -154,7 +156,7 @@ describe('an OpenAI-compatible server', () => {
       'application/json; charset=utf-8',
     );
 
-    expect(await ask(true)).toEqual({ events: [text('Hi'), end()] });
+    expect(await ask(true)).toEqual({ events: [text('Hi'), { ...end(), model: undefined }] });
   });
 
   it('is reached at Azure’s address: the version stays behind the path, the key has a header of its own', async () => {
