@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,12 +56,19 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-async function callJson(method: string, url: string, body?: object): Promise<Record<string, unknown>> {
+/** A store that is slow on a busy machine is asked again. */
+const TRIES = 5;
+
+async function callJson(method: string, url: string, body?: object, tries = TRIES): Promise<Record<string, unknown>> {
   const response = await fetch(url, {
     method,
     headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+  if (response.status === 503 && tries > 0) {
+    await delay(500);
+    return callJson(method, url, body, tries - 1);
+  }
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`);
   // Objects only, by docs/spec/contract.md section 2.
