@@ -67,7 +67,10 @@ function redisAway({ awayMs, ...named }: Pick<Experiment, 'name' | 'title'> & { 
           ),
           none(
             'what was admitted waits, and resumes within 10 s',
-            streams.filter((sent) => (nextEventAt(sent, backAt) ?? Infinity) - backAt > RESUME_WITHIN_MS + SLACK_MS),
+            streams
+              // Redis answers a little before its restart is over: some have gone on, and ended, by then.
+              .filter((sent) => !isWhole(sent) || sent.last().endedAt > backAt)
+              .filter((sent) => (nextEventAt(sent, backAt) ?? Infinity) - backAt > RESUME_WITHIN_MS + SLACK_MS),
           ),
           none(
             'every stream is whole in the end: its worker lives',
