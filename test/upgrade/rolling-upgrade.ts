@@ -1,28 +1,9 @@
-import type { Caller, SentRequest, Tenant } from '../fault/client/caller.ts';
+import { startResumingClients } from '../fault/client/resuming-clients.ts';
 import type { Experiment } from '../fault/experiment.ts';
-import { expectThat, isWhole, none, range } from '../fault/experiments/findings.ts';
-import type { Ingress } from '../fault/lab/lab.ts';
+import { expectThat, isWhole, none } from '../fault/experiments/findings.ts';
 import { installationOf } from './earlier-version.ts';
 
 const CLIENTS = 12;
-const TRIES = 10;
-
-/**
- * Sends one request as a client that resumes does: whatever happens to its connection, it goes on elsewhere. Streams
- * only: a complete answer that its ingress had to give up is a 503 first, and the whole answer when it is repeated.
- */
-async function converse(caller: Caller, tenant: Tenant, number: number, anyUrl: () => string): Promise<SentRequest> {
-  const call = () => ({ url: anyUrl(), tenant, idempotencyKey: `turn-${number}` });
-  const sent = caller.send(call());
-  await sent.ended;
-  for (let tries = 0; tries < TRIES && sent.last().finishReason === undefined; tries += 1) {
-    const { status } = sent.last();
-    const isKnown = sent.lastSeq() > 0;
-    if (isKnown && status !== 200 && status !== 204 && status !== 0 && status < 500) break;
-    await (isKnown ? caller.resume(sent, anyUrl()) : caller.repeat(sent, call())).ended;
-  }
-  return sent;
-}
 
 /** Whole installation of one version, replaced by another one process after the other, under load. */
 export function rollingUpgrade(options: {
@@ -45,17 +26,9 @@ export function rollingUpgrade(options: {
     },
     async run(lab) {
       const tenant = await lab.openTenant(100_000_000);
-      // The load balancer's list.
-      let rotation: Ingress[] = [...lab.ingresses];
-      let turns = 0;
-      const anyUrl = () => rotation[(turns += 1) % rotation.length]?.url ?? '';
-      let isOver = false;
-      let numbers = 0;
-      const finished: SentRequest[] = [];
-      const client = async () => {
-        while (!isOver) finished.push(await converse(lab.caller, tenant, (numbers += 1), anyUrl));
-      };
-      const clients = range(CLIENTS, client);
+      // Streams only: a complete answer that its ingress had to give up is a 503 first, and whole when it is repeated.
+      const clients = startResumingClients(lab, CLIENTS, { tenant });
+      const { finished } = clients;
       const goOn = () => {
         const enough = finished.length + CLIENTS;
         return lab.waitFor(() => finished.length >= enough, 'more answers');
@@ -65,7 +38,7 @@ export function rollingUpgrade(options: {
         async ingresses() {
           for (const old of [...lab.ingresses]) {
             const fresh = await lab.startIngress({}, to);
-            rotation = [...rotation.filter((ingress) => ingress.name !== old.name), fresh];
+            clients.replace(old, fresh);
             await old.stop();
             await goOn();
           }
@@ -79,8 +52,7 @@ export function rollingUpgrade(options: {
         },
       };
       for (const kind of order) await replace[kind]();
-      isOver = true;
-      await Promise.all(clients);
+      await clients.end();
 
       const resumed = finished.filter(({ readings }) => readings.length > 1).length;
       return {

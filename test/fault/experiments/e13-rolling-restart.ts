@@ -1,8 +1,7 @@
-import type { Caller, SentRequest, Tenant } from '../client/caller.ts';
+import { startResumingClients } from '../client/resuming-clients.ts';
 import type { Experiment } from '../experiment.ts';
-import type { Ingress } from '../lab/lab.ts';
 import type { Victim } from '../lab/victim.ts';
-import { expectThat, isWhole, none, range, SLACK_MS } from './findings.ts';
+import { expectThat, isWhole, none, SLACK_MS } from './findings.ts';
 
 const CLIENTS = 30;
 /** Shorter than a stream, so that clients have to resume. */
@@ -11,22 +10,6 @@ const GRACE_SECONDS = 1;
 const CLOSING_MS = 5_000;
 /** A worker ends what it runs: the longest stream, and its closing. */
 const WORKER_MS = 20_000;
-const TRIES = 10;
-
-/** Sends one request as a client that resumes does: whatever happens to its connection, it goes on elsewhere. */
-async function converse(caller: Caller, tenant: Tenant, number: number, anyUrl: () => string): Promise<SentRequest> {
-  const call = () => ({ url: anyUrl(), tenant, words: 60, idempotencyKey: `turn-${number}` });
-  const sent = caller.send(call());
-  await sent.ended;
-  for (let tries = 0; tries < TRIES && sent.last().finishReason === undefined; tries += 1) {
-    const { status } = sent.last();
-    // Before it knows the id it can only ask again; the Idempotency-Key makes that safe.
-    const isKnown = sent.lastSeq() > 0;
-    if (isKnown && status !== 200 && status !== 204 && status !== 0 && status < 500) break;
-    await (isKnown ? caller.resume(sent, anyUrl()) : caller.repeat(sent, call())).ended;
-  }
-  return sent;
-}
 
 /** E13. */
 export const rollingRestart: Experiment = {
@@ -39,17 +22,8 @@ export const rollingRestart: Experiment = {
   },
   async run(lab) {
     const tenant = await lab.openTenant(10_000_000);
-    // The load balancer's list.
-    let rotation: Ingress[] = [...lab.ingresses];
-    let turns = 0;
-    const anyUrl = () => rotation[(turns += 1) % rotation.length]?.url ?? '';
-    let isOver = false;
-    let numbers = 0;
-    const finished: SentRequest[] = [];
-    const client = async () => {
-      while (!isOver) finished.push(await converse(lab.caller, tenant, (numbers += 1), anyUrl));
-    };
-    const clients = range(CLIENTS, client);
+    const clients = startResumingClients(lab, CLIENTS, { tenant, words: 60 });
+    const { finished } = clients;
     await lab.waitFor(() => finished.length >= CLIENTS, 'the first answers');
 
     const exits: { name: string; how: string; tookMs: number; limitMs: number }[] = [];
@@ -58,15 +32,14 @@ export const rollingRestart: Experiment = {
     };
     for (const old of [...lab.ingresses]) {
       const fresh = await lab.startIngress();
-      rotation = [...rotation.filter(({ name }) => name !== old.name), fresh];
+      clients.replace(old, fresh);
       await stop(old, GRACE_SECONDS * 1_000 + CLOSING_MS);
     }
     for (const old of [...lab.workers]) {
       await lab.startWorker();
       await stop(old, WORKER_MS);
     }
-    isOver = true;
-    await Promise.all(clients);
+    await clients.end();
 
     const late = exits.filter(({ tookMs, limitMs }) => tookMs > limitMs + SLACK_MS);
     const resumed = finished.filter(({ readings }) => readings.length > 1).length;
