@@ -95,13 +95,13 @@ async function moveSeconds(redis: RedisClient, key: string, seconds: number): Pr
   await redis.hset(key, Object.fromEntries(moved));
 }
 
-export async function openAdmissionLab(): Promise<AdmissionLab> {
+export async function openAdmissionLab(queueLimit = LANE_LIMIT): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
   const redis = await openTestRedis('producer');
   const store = createAdmissionStore(redis, keyspace, {
-    queueLimit: LANE_LIMIT,
+    queueLimit,
     requestTimeoutMs: 600_000,
     retentionMs: 60_000,
   });

@@ -58,7 +58,7 @@ export function createRequestStore(
   const claim = defineScript(client, 'claim', ['window', 'account']);
   const append = createCommonAppend(client, keyspace);
   const renew = defineScript(client, 'renew', ['window', 'account']);
-  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
+  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing']);
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);

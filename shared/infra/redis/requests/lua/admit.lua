@@ -186,18 +186,22 @@ end
 
 local waiting = redis.call('LLEN', KEYS[12]) + redis.call('ZCARD', KEYS[21])
 local lane_limit, share = tonumber(ARGV[13]), tonumber(ARGV[30])
+local own_due, lane_due
 if not is_batch and open >= share then
   local own = open - taken_of(KEYS[20], KEYS[21], open)
-  if own >= share and not is_expected(KEYS[28], KEYS[28], own, share, now) then
+  own_due = own >= share and due_promise(KEYS[28], own, share, now)
+  if own >= share and not own_due then
     return reply_counted('lane_share', promise_place(KEYS[28], KEYS[28], KEYS[19], 'own', id, now))
   end
 end
 if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
 local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[27], now) or 0
-if not is_batch and waiting + kept >= lane_limit
-  and not is_expected(KEYS[26], KEYS[27], waiting, lane_limit, now) then
-  return reply_counted('lane', promise_place(KEYS[26], KEYS[27], KEYS[14], 'lane', id, now))
+if not is_batch and waiting + kept >= lane_limit then
+  lane_due = due_promise(KEYS[26], waiting, lane_limit, now)
+  if not lane_due then return reply_counted('lane', promise_place(KEYS[26], KEYS[27], KEYS[14], 'lane', id, now)) end
 end
+use_promise(KEYS[28], KEYS[28], own_due)
+use_promise(KEYS[26], KEYS[27], lane_due)
 
 if not is_batch then log_request(KEYS[2], id, now) end
 if is_throttled then log_request(KEYS[3], id, now) end
@@ -210,13 +214,14 @@ else
   redis.call('HSET', KEYS[1], 'allowance', KEYS[8])
 end
 requests, used = requests + (is_batch and 0 or 1), used + estimate
-local start, is_first = start_tag(KEYS[21], use.finish, now)
+local start, is_first, follows = start_tag(KEYS[21], use.finish, now)
 -- Where nobody waits there is nobody to be fair to: nothing is owed any more.
 local work = TURN_TOKENS + estimate + (is_first and 0 or use.owed)
 local charged = math.max(1, work)
 local turn = tag_text(start)
 write_use(use, estimate, tag_text(start + charged / tonumber(ARGV[26])), work - charged, life, is_batch)
-if not is_batch then redis.call('ZADD', KEYS[20], turn, id) end
+local shift = follow_turn(use, follows, now, ARGV[26])
+if not is_batch then redis.call('ZADD', KEYS[20], int(seq), id) end
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', 0,
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
@@ -225,6 +230,7 @@ redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 't
   'mostMicro', int(tonumber(ARGV[24]) * tonumber(ARGV[8]) + tonumber(ARGV[7]) * tonumber(ARGV[9])),
   'rates', ARGV[8] .. ' ' .. ARGV[9], 'limit', ARGV[11],
   'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS))
+if shift ~= 0 then redis.call('HSET', KEYS[1], 'shift', tag_text(shift)) end
 if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
 if is_batch then redis.call('HSET', KEYS[1], 'lane', ARGV[23]) end
 if ARGV[22] ~= '' then

@@ -64,9 +64,13 @@ if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
 if values[15] then
-  correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept)
+  local accepted_at, more = number_of(values[14]), kept - tonumber(values[15])
+  correct_use(KEYS[15], accepted_at, more)
   if ARGV[16] == 'interactive' then
+    correct_turn(KEYS[15], KEYS[14], KEYS[16], string.sub(KEYS[1], 1, -#ARGV[1] - 1), accepted_at, more)
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
+  else
+    owe(KEYS[15], ARGV[16], more)
   end
 end
 if completion > 0 then

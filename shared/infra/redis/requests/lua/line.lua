@@ -12,13 +12,14 @@ end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting.
+-- the next request of those that have been waiting. Returns the tag, whether nobody waits, and whether it follows that
+-- last one directly.
 local function start_tag(line, finish, now)
   local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
-  if not first[2] then return now * CLOCK_TOKENS, true end
+  if not first[2] then return now * CLOCK_TOKENS, true, false end
   local now_served = math.floor(tonumber(first[2]))
-  if finish <= now_served then return now_served, false end
-  return finish % 1 == 0 and finish + 0.25 or finish, false
+  if finish <= now_served then return now_served, false, false end
+  return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
 -- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is
@@ -57,7 +58,7 @@ local function job_of(line, id)
   return string.sub(line, 1, -#'prioritized' - 1) .. id
 end
 
--- How many of a tenant's open requests workers have: tags rise within a tenant, so these are the first ones.
+-- How many of a tenant's open requests workers have: they go in the order of acceptance, so these are the first ones.
 local function taken_of(open, line, count)
   local low, high = 0, count
   while low < high do
@@ -66,4 +67,57 @@ local function taken_of(open, line, count)
     if redis.call('ZSCORE', line, id) then high = middle else low = middle + 1 end
   end
   return low
+end
+
+-- Every so many ends of a tenant so many of its next requests are put where they belong: workers take about one for each
+-- end.
+local ENDS = 4
+local MOVED = 2 * ENDS
+-- Where a correction goes beyond those that follow they are moved, too, but no more than so many.
+local MOVED_MAX = 96
+
+-- Puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
+-- been shifted then. None passes one that was accepted before it.
+local function move_waiting(open, line, records, since, shift)
+  local count = redis.call('ZCARD', open)
+  local first = taken_of(open, line, count)
+  local ids = redis.call('ZRANGE', open, first, first + MOVED_MAX)
+  local tags, moves, after = {}, {}, nil
+  for index, id in ipairs(ids) do
+    local place = tonumber(redis.call('ZSCORE', line, id))
+    if place and (index > MOVED_MAX or (index > MOVED and place > tags[#tags].tag)) then
+      after = place
+      break
+    end
+    local values = place and redis.call('HMGET', records .. id, 'turn', 'shift', 'acceptedAt')
+    if values and values[1] and number_of(values[3]) >= since then
+      tags[#tags + 1] = { id = id, place = place, tag = values[1] + shift - number_of(values[2]) }
+    end
+  end
+  for index = #tags, 1, -1 do
+    local one = tags[index]
+    if after and one.tag >= after then one.tag = after - 0.25 end
+    after = one.tag
+    if one.tag ~= one.place then
+      moves[#moves + 1] = tag_text(one.tag)
+      moves[#moves + 1] = one.id
+    end
+  end
+  if #moves > 0 then redis.call('ZADD', line, 'XX', unpack(moves)) end
+end
+
+-- A request has taken `more` tokens than its turn: all that follows it directly begins so much later. Requests before the
+-- tenant's present row of turns have nothing to do with it.
+local function correct_turn(use, open, line, records, accepted_at, more)
+  local values = redis.call('HMGET', use, 'f:interactive', 's:interactive', 'c:interactive', 'w', 'ends:own')
+  local since = tonumber(values[3])
+  if not since or accepted_at < since then return end
+  local moved = more / number_of(values[4])
+  local shift = number_of(values[2]) + moved
+  if moved ~= 0 then
+    redis.call('HSET', use, 'f:interactive', tag_text(number_of(values[1]) + moved), 's:interactive', tag_text(shift))
+  end
+  if number_of(values[5]) % ENDS > 0 then return end
+  local newest = shift ~= 0 and redis.call('ZRANGE', open, -1, -1)[1]
+  if newest and redis.call('ZSCORE', line, newest) then move_waiting(open, line, records, since, shift) end
 end

@@ -9,11 +9,12 @@ end
 
 local function read_use(use, lane, now)
   local second = second_of(now)
-  local values = redis.call('HMGET', use, 'tail', 'r', 't', 'r' .. second, 't' .. second, 'f:' .. lane, 'o:' .. lane)
+  local values = redis.call('HMGET', use, 'tail', 'r', 't', 'r' .. second, 't' .. second, 'f:' .. lane, 'o:' .. lane,
+    's:' .. lane, 'w')
   local read = {
     key = use, lane = lane, second = second, tail = tonumber(values[1]), requests = number_of(values[2]),
     tokens = number_of(values[3]), requests_now = number_of(values[4]), tokens_now = number_of(values[5]),
-    finish = number_of(values[6]), owed = number_of(values[7]),
+    finish = number_of(values[6]), owed = number_of(values[7]), shift = number_of(values[8]), weight = tonumber(values[9]),
   }
   local keep = second - WINDOW_SECONDS
   if read.tail and read.tail < keep then
@@ -44,6 +45,14 @@ local function write_use(read, tokens, finish, owed, life_ms, is_batch)
   if redis.call('PTTL', read.key) < life_ms then redis.call('PEXPIRE', read.key, int(2 * life_ms)) end
 end
 
+-- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count. Returns how
+-- far they have shifted it.
+local function follow_turn(read, follows, now, weight)
+  if not follows then redis.call('HSET', read.key, 'c:' .. read.lane, int(now), 's:' .. read.lane, 0) end
+  if read.weight ~= tonumber(weight) then redis.call('HSET', read.key, 'w', weight) end
+  return follows and read.shift or 0
+end
+
 -- Milliseconds until so much of one kind has left that `room` is free; `kind` is r or t.
 local function wait_for_use(read, kind, used, most, now)
   local fields, tail = {}, read.tail or read.second
@@ -55,16 +64,22 @@ local function wait_for_use(read, kind, used, most, now)
   return (WINDOW_SECONDS + 1) * 1000
 end
 
--- Once it is known what a request has taken: its second has the true figure, and the difference is owed by the tenant's
--- next turn. What has been given a place keeps it.
-local function correct_use(use, lane, accepted_at, estimate, tokens)
-  local more = tokens - estimate
+-- Once it is known what a request has taken, the second of its acceptance has the true figure. Where that has left the
+-- minute, what was taken beyond the estimate counts as of now: else long answers would pass by the ceiling.
+local function correct_use(use, accepted_at, more)
   if more == 0 then return end
-  local second = second_of(accepted_at)
-  local values = redis.call('HMGET', use, 'f:' .. lane, 'o:' .. lane, 't', 't' .. second)
-  if not values[1] then return end
-  redis.call('HSET', use, 'o:' .. lane, int(number_of(values[2]) + more))
-  if values[4] then
-    redis.call('HSET', use, 't', int(number_of(values[3]) + more), 't' .. second, int(number_of(values[4]) + more))
+  local now, second = now_ms(), second_of(accepted_at)
+  local values = redis.call('HMGET', use, 't', 't' .. second)
+  if second >= second_of(now) - WINDOW_SECONDS then
+    if not values[2] then return end
+    redis.call('HSET', use, 't', int(number_of(values[1]) + more), 't' .. second, int(number_of(values[2]) + more))
+  elseif values[1] and more > 0 then
+    local read = read_use(use, '', now)
+    redis.call('HSET', use, 't', int(read.tokens + more), 't' .. read.second, int(read.tokens_now + more))
   end
+end
+
+-- The difference is owed by, or credited to, the tenant's next turn in a line whose places stay as they are.
+local function owe(use, lane, more)
+  if more ~= 0 and redis.call('HEXISTS', use, 'f:' .. lane) == 1 then redis.call('HINCRBY', use, 'o:' .. lane, int(more)) end
 end
