@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
+import { LOST } from '../../shared/contracts/events.ts';
+import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
@@ -60,6 +62,33 @@ it('brings the charge again where even the record was lost', async () => {
   await endings.replay();
 
   expect(await settlements()).toEqual([request.requestId]);
+});
+
+it.each([
+  ['the record', () => lab.snapshot().then((all) => lab.redis.unlink(...Object.keys(all)))],
+  ['the end', () => lab.redis.hset(lab.keys.record(request.requestId), 'state', 'running')],
+] as const)('charges nothing for what its caller was told was not accepted, although %s was lost', async (_, lose) => {
+  await lab.admissions.disown(request.requestId, request.principal, LOST);
+  await finish();
+  await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
+  await lose();
+
+  await endings.replay();
+
+  expect(await settlements()).toEqual([]);
+  expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
+});
+
+it('takes nothing of the allowance of a test key whose caller was told that nothing was accepted', async () => {
+  const principal = await lab.tenant(0, { mode: 'test' });
+  const unheard = await lab.admit({ principal });
+  await lab.run(unheard, 1);
+  await lab.admissions.disown(unheard.requestId, principal, LOST);
+
+  await endings.finish(unheard.ref(1), 0, endingOf(unheard, 'Hello', { prompt: 10, completion: 5 }));
+
+  const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(Date.now()));
+  expect(Number(await lab.redis.get(allowance))).toBe(0);
 });
 
 it('changes nothing where nothing was lost', async () => {

@@ -20,7 +20,8 @@
 --       25 the process that sends the line ('' it is no line),
 --       26 weight of the tenant's turns, 27 its requests and 28 tokens a minute and 29 requests in flight at most
 --          (-1 none), 30 its requests in line at most,
---       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options
+--       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options,
+--       36 how long its end is kept in ms ('' the service's own time)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
@@ -233,6 +234,7 @@ redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 't
 if shift ~= 0 then redis.call('HSET', KEYS[1], 'shift', tag_text(shift)) end
 if ARGV[20] ~= '' then redis.call('HSET', KEYS[1], 'metadata', ARGV[20]) end
 if is_batch then redis.call('HSET', KEYS[1], 'lane', ARGV[23]) end
+if ARGV[36] ~= '' then redis.call('HSET', KEYS[1], 'keep', ARGV[36]) end
 if ARGV[22] ~= '' then
   redis.call('HSET', KEYS[1], 'idempotency', KEYS[15])
   redis.call('SET', KEYS[15], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
