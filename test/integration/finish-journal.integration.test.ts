@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -77,6 +78,21 @@ it.each([
 
   expect(await settlements()).toEqual([]);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
+});
+
+it('leaves what has ended when its caller is told that nothing was accepted: its answer is found by its id', async () => {
+  await finish();
+  const before = await lab.snapshot();
+
+  expect(await lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('done');
+
+  expect(await lab.snapshot()).toEqual(before);
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  expect(await records.find(request.principal, request.requestId)).toMatchObject({
+    status: 'completed',
+    isGone: false,
+  });
+  expect(await settlements()).toEqual([request.requestId]);
 });
 
 it('takes nothing of the allowance of a test key whose caller was told that nothing was accepted', async () => {
