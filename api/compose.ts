@@ -28,7 +28,7 @@ import { createCountLookup, createCountRequest, createRefusalCounter } from './a
 import { createLastUsed } from './admission/last-used.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createEarlyRefusal } from './admission/refuse-early.ts';
-import { openRecall } from './admission/open-recall.ts';
+import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';

@@ -8,6 +8,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
 const SHARD = 2;
@@ -41,26 +42,6 @@ export interface AdmissionLab {
   /** Every key of the namespace with its value. */
   snapshot(): Promise<Record<string, string>>;
   close(): Promise<void>;
-}
-
-function principalOf(more: Partial<Principal>): Principal {
-  return {
-    keyId: newId('key'),
-    tenantId: newId('ten'),
-    shard: SHARD,
-    mode: 'live',
-    scopes: ['*'],
-    keyStatus: 'active',
-    tenantStatus: 'active',
-    limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
-    ceilings: { rpm: null, tpm: null, inFlight: null },
-    weight: 1,
-    monthlyTokenBudget: null,
-    testDailyTokens: 1_000_000,
-    defaultModel: 'mobius',
-    onDisconnect: 'cancel',
-    ...more,
-  };
 }
 
 async function moveScores(redis: RedisClient, log: string, ms: number): Promise<void> {
@@ -159,7 +140,7 @@ export async function openAdmissionLab(queueLimit = LANE_LIMIT): Promise<Admissi
     keys,
     store,
     async key(more = {}, balanceTokens = 1_000_000) {
-      const key = labKey(principalOf(more));
+      const key = labKey(principalOf({ shard: SHARD, ...more }));
       await key.publish({ balanceMicro: balanceTokens * RATE });
       return key;
     },
