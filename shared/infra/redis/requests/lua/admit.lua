@@ -220,8 +220,9 @@ local start, is_first, follows = start_tag(KEYS[21], use.finish, now)
 local work = TURN_TOKENS + estimate + (is_first and 0 or use.owed)
 local charged = math.max(1, work)
 local turn = tag_text(start)
-write_use(use, estimate, tag_text(start + charged / tonumber(ARGV[26])), work - charged, life, is_batch)
-local shift = follow_turn(use, follows, now, ARGV[26])
+write_use(use, estimate, tag_text(start + charged / tonumber(ARGV[26])), work - charged, life, is_batch, ARGV[26],
+  not follows and now or nil)
+local shift = follows and use.shift or 0
 if not is_batch then redis.call('ZADD', KEYS[20], int(seq), id) end
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
   'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', 0,

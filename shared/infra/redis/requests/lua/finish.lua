@@ -66,7 +66,7 @@ if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, 
 correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
 if values[15] then
   local accepted_at, more = number_of(values[14]), kept - tonumber(values[15])
-  correct_use(KEYS[15], accepted_at, more)
+  correct_use(KEYS[15], accepted_at, more, now)
   if ARGV[16] == 'interactive' then
     correct_turn(KEYS[15], KEYS[14], KEYS[16], string.sub(KEYS[1], 1, -#ARGV[1] - 1), accepted_at, more)
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)

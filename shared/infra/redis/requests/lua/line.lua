@@ -72,28 +72,34 @@ end
 -- Every so many ends of a tenant so many of its next requests are put where they belong: workers take about one for each
 -- end.
 local ENDS = 4
-local MOVED = 2 * ENDS
+local MOVED = ENDS + 2
 -- Where a correction goes beyond those that follow they are moved, too, but no more than so many.
 local MOVED_MAX = 96
+-- Tokens by which a place may be off: that does not add up.
+local NEAR = TURN_TOKENS / 4
 
 -- Puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
 -- been shifted then. None passes one that was accepted before it.
-local function move_waiting(open, line, records, since, shift)
-  local count = redis.call('ZCARD', open)
-  local first = taken_of(open, line, count)
-  local ids = redis.call('ZRANGE', open, first, first + MOVED_MAX)
-  local tags, moves, after = {}, {}, nil
-  for index, id in ipairs(ids) do
-    local place = tonumber(redis.call('ZSCORE', line, id))
-    if place and (index > MOVED_MAX or (index > MOVED and place > tags[#tags].tag)) then
-      after = place
-      break
+local function move_waiting(open, line, records, row)
+  local first = taken_of(open, line, redis.call('ZCARD', open))
+  local tags, after
+  for _, most in ipairs({ MOVED, MOVED_MAX }) do
+    local ids = redis.call('ZRANGE', open, first, first + most)
+    if #ids == 0 then return end
+    local places = redis.call('ZMSCORE', line, unpack(ids))
+    tags, after = {}, tonumber(places[most + 1])
+    for index = 1, math.min(most, #ids) do
+      local place = tonumber(places[index])
+      local values = place and redis.call('HMGET', records .. ids[index], 'turn', 'shift', 'acceptedAt')
+      if values and values[1] and number_of(values[3]) >= row.since then
+        local off = row.shift - number_of(values[2])
+        if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
+        tags[#tags + 1] = { id = ids[index], place = place, tag = values[1] + off }
+      end
     end
-    local values = place and redis.call('HMGET', records .. id, 'turn', 'shift', 'acceptedAt')
-    if values and values[1] and number_of(values[3]) >= since then
-      tags[#tags + 1] = { id = id, place = place, tag = values[1] + shift - number_of(values[2]) }
-    end
+    if not after or #tags == 0 or tags[#tags].tag < after then break end
   end
+  local moves = {}
   for index = #tags, 1, -1 do
     local one = tags[index]
     if after and one.tag >= after then one.tag = after - 0.25 end
@@ -109,15 +115,20 @@ end
 -- A request has taken `more` tokens than its turn: all that follows it directly begins so much later. Requests before the
 -- tenant's present row of turns have nothing to do with it.
 local function correct_turn(use, open, line, records, accepted_at, more)
+  -- The next turn begins at the clock, whatever this one took.
+  if redis.call('ZCARD', line) == 0 then return end
   local values = redis.call('HMGET', use, 'f:interactive', 's:interactive', 'c:interactive', 'w', 'ends:own')
   local since = tonumber(values[3])
   if not since or accepted_at < since then return end
-  local moved = more / number_of(values[4])
+  local weight = tonumber(values[4]) or 1
+  local moved = more / weight
   local shift = number_of(values[2]) + moved
   if moved ~= 0 then
     redis.call('HSET', use, 'f:interactive', tag_text(number_of(values[1]) + moved), 's:interactive', tag_text(shift))
   end
   if number_of(values[5]) % ENDS > 0 then return end
   local newest = shift ~= 0 and redis.call('ZRANGE', open, -1, -1)[1]
-  if newest and redis.call('ZSCORE', line, newest) then move_waiting(open, line, records, since, shift) end
+  if newest and redis.call('ZSCORE', line, newest) then
+    move_waiting(open, line, records, { since = since, shift = shift, weight = weight })
+  end
 end

@@ -14,7 +14,7 @@ local function read_use(use, lane, now)
   local read = {
     key = use, lane = lane, second = second, tail = tonumber(values[1]), requests = number_of(values[2]),
     tokens = number_of(values[3]), requests_now = number_of(values[4]), tokens_now = number_of(values[5]),
-    finish = number_of(values[6]), owed = number_of(values[7]), shift = number_of(values[8]), weight = tonumber(values[9]),
+    finish = number_of(values[6]), owed = number_of(values[7]), shift = number_of(values[8]), weight = values[9],
   }
   local keep = second - WINDOW_SECONDS
   if read.tail and read.tail < keep then
@@ -36,21 +36,21 @@ local function read_use(use, lane, now)
 end
 
 -- Counts one request; lines of batches take nothing of the requests a minute. It lives as long as what it says matters:
--- the tags until no request of now waits any more.
-local function write_use(read, tokens, finish, owed, life_ms, is_batch)
+-- the tags until no request of now waits any more. A turn that does not follow the tenant's last one begins a row of its
+-- own, from which corrections count.
+local function write_use(read, tokens, finish, owed, life_ms, is_batch, weight, row_at)
   local one = is_batch and 0 or 1
+  local row = {}
+  if row_at then row = { 'c:' .. read.lane, int(row_at), 's:' .. read.lane, 0 } end
+  if weight and weight ~= read.weight then
+    row[#row + 1] = 'w'
+    row[#row + 1] = weight
+  end
   redis.call('HSET', read.key, 'r', int(read.requests + one), 'r' .. read.second, int(read.requests_now + one),
     't', int(read.tokens + tokens), 't' .. read.second, int(read.tokens_now + tokens),
-    'tail', read.tail or read.second, 'f:' .. read.lane, finish, 'o:' .. read.lane, int(owed))
+    'tail', read.tail or read.second, 'f:' .. read.lane, finish, 'o:' .. read.lane, int(owed),
+    unpack(row))
   if redis.call('PTTL', read.key) < life_ms then redis.call('PEXPIRE', read.key, int(2 * life_ms)) end
-end
-
--- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count. Returns how
--- far they have shifted it.
-local function follow_turn(read, follows, now, weight)
-  if not follows then redis.call('HSET', read.key, 'c:' .. read.lane, int(now), 's:' .. read.lane, 0) end
-  if read.weight ~= tonumber(weight) then redis.call('HSET', read.key, 'w', weight) end
-  return follows and read.shift or 0
 end
 
 -- Milliseconds until so much of one kind has left that `room` is free; `kind` is r or t.
@@ -66,9 +66,9 @@ end
 
 -- Once it is known what a request has taken, the second of its acceptance has the true figure. Where that has left the
 -- minute, what was taken beyond the estimate counts as of now: else long answers would pass by the ceiling.
-local function correct_use(use, accepted_at, more)
+local function correct_use(use, accepted_at, more, now)
   if more == 0 then return end
-  local now, second = now_ms(), second_of(accepted_at)
+  local second = second_of(accepted_at)
   local values = redis.call('HMGET', use, 't', 't' .. second)
   if second >= second_of(now) - WINDOW_SECONDS then
     if not values[2] then return end
