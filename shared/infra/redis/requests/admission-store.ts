@@ -115,7 +115,7 @@ export function createAdmissionStore(
     return (keys, args) => inTime(script(keys, args));
   };
   const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
-  const take = define('count', ['window']);
+  const take = define('count', ['window', 'account', 'use']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
@@ -133,8 +133,7 @@ export function createAdmissionStore(
     const reply = await take(
       [
         keys.keyRpm(keyId),
-        keys.tpmLog(keyId),
-        keys.tpmWeights(keyId),
+        keys.keyUse(keyId),
         keys.blocked(keyId),
         keys.blocked(tenantId),
         own,
@@ -170,8 +169,7 @@ export function createAdmissionStore(
           keys.record(requestId),
           keys.keyRpm(keyId),
           keys.throttle(endpoint, keyId),
-          keys.tpmLog(keyId),
-          keys.tpmWeights(keyId),
+          keys.keyUse(keyId),
           keys.daily(keyId),
           keys.account(tenantId),
           keys.testAllowance(tenantId, dayOf(now)),
@@ -185,7 +183,6 @@ export function createAdmissionStore(
           entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
           batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
           batch === undefined ? keys.record(requestId) : keys.closedBatch(batch.batchId),
-          keys.use(tenantId),
           keys.open(tenantId),
           keys.line(queue),
           keys.job(queue, requestId),

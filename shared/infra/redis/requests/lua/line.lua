@@ -12,9 +12,8 @@ end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting.
-local function start_tag(line, finish, now)
-  local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
+-- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag.
+local function start_tag(first, finish, now)
   if not first[2] then return now * CLOCK_TOKENS, true end
   local now_served = math.floor(tonumber(first[2]))
   if finish <= now_served then return now_served, false end
