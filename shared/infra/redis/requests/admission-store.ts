@@ -168,21 +168,14 @@ export function createAdmissionStore(
         [
           keys.record(requestId),
           keys.keyRpm(keyId),
-          keys.throttle(endpoint, keyId),
           keys.keyUse(keyId),
-          keys.daily(keyId),
           keys.account(tenantId),
-          keys.testAllowance(tenantId, dayOf(now)),
           keys.blocked(keyId),
           keys.blocked(tenantId),
           keys.inflight,
           keys.waiting(queue),
           keys.meanCompletion(keyId),
           keys.queueStatistics(queue),
-          idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
-          entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
-          batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
-          batch === undefined ? keys.record(requestId) : keys.closedBatch(batch.batchId),
           keys.open(tenantId),
           keys.line(queue),
           keys.job(queue, requestId),
@@ -192,6 +185,13 @@ export function createAdmissionStore(
           keys.promises(queue, tenantId),
           keys.promises(queue, 'all'),
           keys.promises('share', tenantId),
+          // Those that not every request has, in the order in which admit.lua takes them.
+          ...(throttle < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
+          ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
+          ...(live ? [] : [keys.testAllowance(tenantId, dayOf(now))]),
+          ...(idempotency === undefined ? [] : [keys.idempotency(idempotency.name)]),
+          ...(entityHash === undefined ? [] : [keys.entityRequests(tenantId, entityHash)]),
+          ...(batch === undefined ? [] : [keys.lease(BATCH_LEASE), keys.closedBatch(batch.batchId)]),
         ],
         [
           requestId,
@@ -229,6 +229,7 @@ export function createAdmissionStore(
           job.name,
           job.data,
           job.opts,
+          entityHash === undefined ? 0 : 1,
         ],
       );
       return toAdmission(reply);

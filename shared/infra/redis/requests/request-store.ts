@@ -205,12 +205,7 @@ export function createRequestStore(
       const keys = keyspace.shard(ref.shard);
       const send = () =>
         renew(
-          [
-            keys.record(ref.requestId),
-            keys.inflight,
-            keys.account(ref.tenantId),
-            keys.keyUse(ref.keyId),
-          ],
+          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.keyUse(ref.keyId)],
           [
             ref.requestId,
             ref.fence,

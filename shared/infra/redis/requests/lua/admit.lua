@@ -2,15 +2,11 @@
 -- the request count. With a body the request is in line from then on; without one enqueue.lua puts it there.
 -- Each command costs more than what it does, so every value is read with its neighbours and written with them
 -- (docs/decisions/0063-an-admission-in-few-commands.md).
--- KEYS  1 record, 2 key rpm log, 3 throttle log, 4 what the key's requests take, 5 day counters,
---       6 account, and what the tenant's requests take together,
---       7 test allowance, 8 blocked key, 9 blocked tenant, 10 inflight, 11 waiting list, 12 mean completion,
---       13 lane statistics, 14 idempotency record (the record where there is none),
---       15 requests of the entity (the record where there is none),
---       16 lease of those who send lines, 17 mark of a batch that is being ended (the record where it is no line),
---       18 the tenant's open requests, 19 line, 20 job, 21 marker,
---       22 settings of the queue, 23 body, 24 when callers of the tenant were told to come back to a full line,
---       25 the places that are kept for callers, 26 when those of the tenant were told so because of its share
+-- KEYS  1 record, 2 key rpm log, 3 what the key's requests take, 4 account, and what the tenant's requests take together,
+--       5 blocked key, 6 blocked tenant, 7 inflight, 8 waiting list, 9 mean completion, 10 lane statistics,
+--       11 the tenant's open requests, 12 line, 13 job, 14 marker, 15 settings of the queue, 16 body,
+--       17 when callers of the tenant were told to come back to a full line, 18 the places that are kept for callers,
+--       19 when those of the tenant were told so because of its share, then those that the values below ask for
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -23,7 +19,11 @@
 --       25 the process that sends the line ('' it is no line),
 --       26 weight of the tenant's turns, 27 its requests and 28 tokens a minute and 29 requests in flight at most
 --          (-1 none), 30 its requests in line at most,
---       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options
+--       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options,
+--       36 whether it is an entity's (1)
+-- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
+-- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
+-- mark of a batch that is being ended (a line)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
@@ -39,10 +39,24 @@ local rpm_limit, throttle_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[3]
 local life = tonumber(ARGV[18])
 -- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
 local is_throttled = throttle_limit < rpm_limit and not is_batch
+local next_key = 20
+-- The next key, where the values ask for one.
+local function key_if(is_asked)
+  if not is_asked then return nil end
+  next_key = next_key + 1
+  return KEYS[next_key - 1]
+end
+local throttle_log = key_if(is_throttled)
+local day_key = key_if(ARGV[5] ~= '0')
+local allowance_key = key_if(not billed)
+local idempotency_key = key_if(ARGV[22] ~= '')
+local entity_key = key_if(ARGV[36] == '1')
+local lease_key = key_if(ARGV[25] ~= '')
+local closed_key = key_if(ARGV[25] ~= '')
 
 local requests = count_of(KEYS[2], now)
 -- Beside its windows the key has when these and its logs were last given longer to live.
-local key_values = redis.call('HMGET', KEYS[4], 'w', 'r', 't', 'kept', KEYS[2], KEYS[3])
+local key_values = redis.call('HMGET', KEYS[3], 'w', 'r', 't', 'kept', KEYS[2], throttle_log or KEYS[2])
 local key = to_use(key_values[1], key_values[2], key_values[3], now)
 
 local function reply(verdict, retry_ms, estimate, place)
@@ -70,10 +84,10 @@ end
 
 -- Mostly there is none of these: no record of this request, nothing before the line, nothing in it.
 local first, waiting = {}, 0
-local found = redis.call('EXISTS', KEYS[1], KEYS[11], KEYS[19])
+local found = redis.call('EXISTS', KEYS[1], KEYS[8], KEYS[12])
 if found > 0 then
-  first = redis.call('ZRANGE', KEYS[19], 0, 0, 'WITHSCORES')
-  if first[1] then found, waiting = found - 1, redis.call('ZCARD', KEYS[19]) end
+  first = redis.call('ZRANGE', KEYS[12], '0', '0', 'WITHSCORES')
+  if first[1] then found, waiting = found - 1, redis.call('ZCARD', KEYS[12]) end
 end
 if found > 0 then
   local existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
@@ -81,17 +95,17 @@ if found > 0 then
   if existing[1] then
     return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
   end
-  waiting = waiting + redis.call('LLEN', KEYS[11])
+  waiting = waiting + redis.call('LLEN', KEYS[8])
 end
 -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
-if ARGV[25] ~= '' and (redis.call('GET', KEYS[16]) ~= ARGV[25] or redis.call('EXISTS', KEYS[17]) == 1) then
+if lease_key and (redis.call('GET', lease_key) ~= ARGV[25] or redis.call('EXISTS', closed_key) == 1) then
   return reply('void')
 end
-local strings = redis.call('MGET', KEYS[8], KEYS[9], KEYS[12], KEYS[14])
+local strings = redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], idempotency_key or KEYS[1])
 if strings[1] then return reply('revoked') end
 
 local month = ARGV[12]
-local account = redis.call('HMGET', KEYS[6], 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 'open', 'duration',
+local account = redis.call('HMGET', KEYS[4], 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 'open', 'duration',
   'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month)
 local use = to_use(account[1], account[2], account[3], now)
 local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])
@@ -101,7 +115,7 @@ local function reply_counted(name, retry_ms)
     log_request(KEYS[2], id, now)
     requests = requests + 1
     count_use(use, 1, 0)
-    redis.call('HSET', KEYS[6], 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens))
+    redis.call('HSET', KEYS[4], 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens))
   end
   return reply(name, retry_ms)
 end
@@ -126,7 +140,7 @@ if strings[2] then
 end
 
 -- A second call with the same Idempotency-Key joins the first one's request: it takes one of the rpm and nothing else.
-if ARGV[22] ~= '' and strings[4] then
+if idempotency_key and strings[4] then
   if requests >= rpm_limit then return reply_rpm() end
   if is_tenant_rpm_full() then return reply('tenant_rpm', wait_for_tenant_rpm()) end
   local joined = reply_counted('joined')
@@ -145,11 +159,11 @@ local function refuse(name, wait)
   if wait > retry then verdict, retry = name, wait end
 end
 if requests >= rpm_limit and not is_batch then refuse('rpm', wait_for_place(KEYS[2], rpm_limit, now)) end
-if is_throttled and count_of(KEYS[3], now) >= throttle_limit then
-  refuse('throttle', wait_for_place(KEYS[3], throttle_limit, now))
+if throttle_log and count_of(throttle_log, now) >= throttle_limit then
+  refuse('throttle', wait_for_place(throttle_log, throttle_limit, now))
 end
 local daily_limit = tonumber(ARGV[5])
-local day = daily_limit > 0 and read_day(KEYS[5], now)
+local day = day_key and read_day(day_key, now)
 if day and day.total >= daily_limit then refuse('daily', wait_for_day(day, daily_limit, now)) end
 if key.tokens > 0 and key.tokens + estimate > tpm_limit then
   refuse('tpm', wait_for_use(key, 'tokens', math.max(0, tpm_limit - estimate), now))
@@ -163,14 +177,14 @@ end
 local share = tonumber(ARGV[30])
 local open = number_of(account[6])
 if not is_batch and (not account[6] or open >= share or open_limit >= 0 and open >= open_limit) then
-  open = redis.call('ZCARD', KEYS[18])
-  if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[18], KEYS[1]) end
+  open = redis.call('ZCARD', KEYS[11])
+  if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[11], KEYS[1]) end
   if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(account[7], open)) end
 end
 -- What is taken of budget or allowance; the one request that a small rest always admits takes what there is.
 local reserve = estimate
 if not billed then
-  local allowance_used = number_of(redis.call('GET', KEYS[7]))
+  local allowance_used = number_of(redis.call('GET', allowance_key))
   local left = tonumber(ARGV[11]) - allowance_used
   if left <= 0 or (allowance_used > 0 and left < estimate) then refuse('test_tokens', 86400000 - now % 86400000) end
   reserve = math.min(reserve, left)
@@ -197,16 +211,16 @@ end
 
 local lane_limit = tonumber(ARGV[13])
 if not is_batch and open >= share then
-  local own = open - taken_of(KEYS[18], KEYS[19], open)
-  if own >= share and not is_expected(KEYS[26], KEYS[26], own, share, now) then
-    return reply_counted('lane_share', promise_place(KEYS[26], KEYS[26], KEYS[6], 'own', id, now))
+  local own = open - taken_of(KEYS[11], KEYS[12], open)
+  if own >= share and not is_expected(KEYS[19], KEYS[19], own, share, now) then
+    return reply_counted('lane_share', promise_place(KEYS[19], KEYS[19], KEYS[4], 'own', id, now))
   end
 end
 if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
-local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[25], now) or 0
+local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[18], now) or 0
 if not is_batch and waiting + kept >= lane_limit
-  and not is_expected(KEYS[24], KEYS[25], waiting, lane_limit, now) then
-  return reply_counted('lane', promise_place(KEYS[24], KEYS[25], KEYS[13], 'lane', id, now))
+  and not is_expected(KEYS[17], KEYS[18], waiting, lane_limit, now) then
+  return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
 end
 
 -- All is well: from here on it is written.
@@ -227,14 +241,14 @@ if not is_batch then
   requests = requests + 1
   if is_due(key_values[5], KEYS[2]) then keep_log(KEYS[2], now) end
 end
-if is_throttled then
-  redis.call('ZADD', KEYS[3], int(now), id)
-  if is_due(key_values[6], KEYS[3]) then keep_log(KEYS[3], now) end
+if throttle_log then
+  redis.call('ZADD', throttle_log, int(now), id)
+  if is_due(key_values[6], throttle_log) then keep_log(throttle_log, now) end
 end
 if day then log_day(day) end
 local is_key_due = is_due(key_values[4], 'kept')
-redis.call('HSET', KEYS[4], unpack(key_fields))
-if is_key_due then redis.call('PEXPIRE', KEYS[4], 3 * MINUTE_MS) end
+redis.call('HSET', KEYS[3], unpack(key_fields))
+if is_key_due then redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS) end
 
 local start, is_first = start_tag(first, number_of(account[4]), now)
 -- Where nobody waits there is nobody to be fair to: nothing is owed any more.
@@ -250,42 +264,43 @@ if billed then
   add(tenant_fields, 'held', int(held + micro))
   add(tenant_fields, 'ht:' .. month, int(number_of(account[13]) + reserve))
 else
-  use_allowance(KEYS[7], reserve)
+  use_allowance(allowance_key, reserve)
 end
 if not is_batch then
   add(tenant_fields, 'open', int(open + 1))
-  redis.call('ZADD', KEYS[18], turn, id)
+  redis.call('ZADD', KEYS[11], turn, id)
 end
-redis.call('HSET', KEYS[6], unpack(tenant_fields))
+redis.call('HSET', KEYS[4], unpack(tenant_fields))
 
 local record = {
-  'state', 'accepted', 'fence', 0, 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
-  'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', 0,
+  'state', 'accepted', 'fence', '0', 'seq', int(seq), 'tenant', ARGV[16], 'key', ARGV[17],
+  'billed', ARGV[10], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', '0',
   'deadline', int(now + tonumber(ARGV[14])), 'acceptedAt', int(now), 'channels', ARGV[15], 'life', ARGV[18],
   'turn', turn, 'estimate', int(estimate),
   'most', int(tonumber(ARGV[24]) + tonumber(ARGV[7])),
   'mostMicro', int(tonumber(ARGV[24]) * tonumber(ARGV[8]) + tonumber(ARGV[7]) * tonumber(ARGV[9])),
-  'rates', ARGV[8] .. ' ' .. ARGV[9], 'limit', ARGV[11],
+  'rates', ARGV[8] .. ' ' .. ARGV[9],
   'tier', ARGV[19], 'alone', ARGV[21], 'reader:' .. ARGV[15], int(now + READER_LEASE_MS),
 }
-if not billed then add(record, 'allowance', KEYS[7]) end
+if ARGV[11] ~= '' then add(record, 'limit', ARGV[11]) end
+if allowance_key then add(record, 'allowance', allowance_key) end
 if ARGV[20] ~= '' then add(record, 'metadata', ARGV[20]) end
 if is_batch then add(record, 'lane', lane) end
-if ARGV[22] ~= '' then
-  add(record, 'idempotency', KEYS[14])
-  redis.call('SET', KEYS[14], id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
+if idempotency_key then
+  add(record, 'idempotency', idempotency_key)
+  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
 end
 redis.call('HSET', KEYS[1], unpack(record))
 -- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
-if KEYS[15] ~= KEYS[1] then
-  redis.call('ZREMRANGEBYSCORE', KEYS[15], '-inf', int(now))
-  redis.call('ZADD', KEYS[15], int(now + life + (ARGV[21] == 'finish' and IDEMPOTENCY_MS or 0)), id)
-  redis.call('PEXPIRE', KEYS[15], int(life + IDEMPOTENCY_MS))
+if entity_key then
+  redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', int(now))
+  redis.call('ZADD', entity_key, int(now + life + (ARGV[21] == 'finish' and IDEMPOTENCY_MS or 0)), id)
+  redis.call('PEXPIRE', entity_key, int(life + IDEMPOTENCY_MS))
 end
-redis.call('ZADD', KEYS[10], int(now + ENQUEUE_GRACE_MS), id)
+redis.call('ZADD', KEYS[7], int(now + ENQUEUE_GRACE_MS), id)
 if ARGV[31] ~= '' then
-  store_body(KEYS[23], ARGV[31], int(now), ARGV[32])
-  add_job(KEYS[20], KEYS[19], KEYS[21], KEYS[22], id,
+  store_body(KEYS[16], ARGV[31], int(now), ARGV[32])
+  add_job(KEYS[13], KEYS[12], KEYS[14], KEYS[15], id,
     { name = ARGV[33], data = ARGV[34], opts = ARGV[35], timestamp = int(now), tag = turn })
 end
 return reply('admitted', 0, estimate, seq)

