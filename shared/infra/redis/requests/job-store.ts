@@ -56,24 +56,45 @@ export function createJobStore(
   ];
   const prefixes = [keys.job(queue, ''), keys.record(''), keys.body(''), keys.account('')];
 
+  let breaks = 0;
+  client.on('close', () => (breaks += 1));
+
+  async function giveBackAll(lock: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await giveBack(
+      [keys.waiting(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
+      [lock, lock, keys.job(queue, ''), keys.record(''), ...ids],
+    );
+  }
+
+  /** ioredis sends a command again whose answer was lost: then Redis has taken twice, and we know of one time. */
+  async function giveBackLost(lock: string, known: readonly TakenJob[]): Promise<void> {
+    const active = await client.lrange(keys.active(queue), 0, -1);
+    const ours = new Set(known.map(({ id }) => id));
+    // The latest come first there.
+    const lost = active.reverse().filter((id) => !ours.has(id));
+    await giveBackAll(lock, lost);
+  }
+
   return {
     async take(most, lockMs) {
       const lock = randomBase62(12);
       const leaseMs = claims?.areAllowed() === true ? claims.leaseMs : '';
+      const breaksBefore = breaks;
       const reply = await take(taking, [most, lock, lockMs, Date.now(), leaseMs, lock, ...prefixes]);
-      if (!Array.isArray(reply)) return 'other';
       // The script names each claim after its place.
-      return reply.map((job, index) => toTaken(job, lock, `${lock}${index}`));
+      const taken = Array.isArray(reply) ? reply.map((job, index) => toTaken(job, lock, `${lock}${index}`)) : [];
+      // Where it fails, they are handed out again when their locks have run out.
+      if (breaks !== breaksBefore) await giveBackLost(lock, taken).catch(() => undefined);
+      return Array.isArray(reply) ? taken : 'other';
     },
 
     async giveBack(jobs) {
-      for (const lock of new Set(jobs.map((job) => job.lock))) {
-        const ids = jobs.filter((job) => job.lock === lock).map(({ id }) => id);
-        await giveBack(
-          [keys.waiting(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
-          [lock, lock, keys.job(queue, ''), keys.record(''), ...ids],
+      for (const lock of new Set(jobs.map((job) => job.lock)))
+        await giveBackAll(
+          lock,
+          jobs.filter((job) => job.lock === lock).map(({ id }) => id),
         );
-      }
     },
   };
 }
