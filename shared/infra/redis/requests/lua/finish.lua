@@ -17,13 +17,16 @@ local SAMPLE = 8
 -- While MongoDB is away they wait; about so many.
 local NOTICES_MAX = 100000
 
--- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept. Where another worker has it by
--- now, that one finds that the request has ended.
-local function end_job(job, active, stalled, id, lock)
-  if redis.call('GET', job .. ':lock') ~= lock then return end
+-- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept, and deletes the body. Where
+-- another worker has the job by now, that one finds that the request has ended.
+local function delete_body_and_job(body, job, active, stalled, id, lock)
+  if lock == '' or redis.call('GET', job .. ':lock') ~= lock then
+    redis.call('UNLINK', body)
+    return
+  end
   redis.call('LREM', active, -1, id)
   redis.call('SREM', stalled, id)
-  redis.call('DEL', job, job .. ':lock')
+  redis.call('UNLINK', body, job, job .. ':lock')
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
@@ -45,7 +48,7 @@ if values[10] == '0' then
 else
   emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
-redis.call('UNLINK', KEYS[3])
+delete_body_and_job(KEYS[3], KEYS[18], KEYS[19], KEYS[20], ARGV[1], ARGV[17])
 redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[14], ARGV[1])
 -- Nobody pays for a request whose caller was told that it was not accepted.
@@ -81,11 +84,9 @@ if values[15] then
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
   end
 end
-if completion > 0 then
-  local mean = tonumber(redis.call('GET', KEYS[10]))
-  if is_sampled or not mean then
-    redis.call('SET', KEYS[10], int((mean or completion) * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
-  end
+if completion > 0 and is_sampled then
+  local mean = tonumber(redis.call('GET', KEYS[10])) or completion
+  redis.call('SET', KEYS[10], int(mean * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
 end
 note_end(KEYS[11], 'lane', now, function()
   return redis.call('ZCARD', KEYS[16]) + redis.call('LLEN', KEYS[17]) > 0
@@ -97,5 +98,4 @@ if keeps_nothing then
 else
   redis.call('PEXPIRE', KEYS[1], ARGV[10])
 end
-if ARGV[17] ~= '' then end_job(KEYS[18], KEYS[19], KEYS[20], ARGV[1], ARGV[17]) end
 return 'finished'
