@@ -21,7 +21,7 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
 }
 
 /** The job of a delivery, as its queue has it. */
-export interface DeliveredJob {
+interface DeliveredJob {
   /** The claim that was made as it was taken. Undefined: the request has yet to be claimed. */
   claim: MadeClaim | undefined;
   /** The lock of the job, which is to end with the request. Undefined: it is kept for people to see. Asked once. */

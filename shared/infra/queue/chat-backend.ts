@@ -15,7 +15,7 @@ export interface ChatBackend {
 }
 
 /** A job that BullMQ's worker has. */
-export interface HandedJob {
+interface HandedJob {
   lock: string;
   claim: MadeClaim | undefined;
   /** The job ended with its request: BullMQ need not end it. */
