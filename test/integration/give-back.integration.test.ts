@@ -103,4 +103,43 @@ describe('a worker that takes several', () => {
     expect(await lab.queue.getJobCounts('wait', 'active')).toMatchObject({ wait: 4, active: 1 });
     expect(await worker.getNextJob('another', { block: false })).toBeUndefined();
   });
+
+  it('renews no lock of a job that ended with its request, while its delivery has yet to return', async () => {
+    const [ended = '', running = ''] = await lab.queueUpSome(2);
+    const { worker, backend } = takingWorker();
+    for (const id of [ended, running]) await worker.getNextJob(`token of ${id}`, { block: false });
+    const handed = backend.handed(`token of ${ended}`);
+    if (handed !== undefined) handed.isEnded = true;
+    await lab.redis.del(`${lab.keys.job('interactive', ended)}:lock`);
+    await lab.redis.pexpire(`${lab.keys.job('interactive', running)}:lock`, 1_000);
+
+    const ids = [ended, running];
+    const failed = await worker.extendJobLocks(
+      ids,
+      ids.map((id) => `token of ${id}`),
+      LOCK_MS,
+    );
+
+    expect(failed).toEqual([]);
+    expect(await lab.redis.pttl(`${lab.keys.job('interactive', running)}:lock`)).toBeGreaterThan(1_000);
+  });
+
+  it('has a lock for each delivery: one that comes back late does not end the job of the next', async () => {
+    const [id = ''] = await lab.queueUpSome(1);
+    const { worker } = takingWorker();
+    const late = await worker.getNextJob('late', { block: false });
+    await lab.redis.del(`${lab.keys.job('interactive', id)}:lock`);
+    await lab.redis.lrem(lab.keys.active('interactive'), 1, id);
+    await lab.redis.rpush(lab.keys.waiting('interactive'), id);
+    // The call before has brought fewer jobs than were asked for.
+    expect(await worker.getNextJob('nothing', { block: false })).toBeUndefined();
+    const next = await worker.getNextJob('next', { block: false });
+    expect([late.id, late.attemptsStarted, next.id, next.attemptsStarted]).toEqual([id, 1, id, 2]);
+
+    await expect(late.moveToCompleted(undefined, 'late', false)).rejects.toThrow(/Lock mismatch/);
+
+    expect(await lab.queue.getJobCounts('active')).toEqual({ active: 1 });
+    await next.moveToCompleted(undefined, 'next', false);
+    expect(await lab.queue.getJobCounts('active')).toEqual({ active: 0 });
+  });
 });
