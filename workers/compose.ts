@@ -31,6 +31,7 @@ import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
+import { openQueueRecorder } from './queue-recorder.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
 import { traceQueue } from './worker-tracing.ts';
@@ -90,6 +91,7 @@ export async function composeWorker(
   });
   measureWorker(telemetry, metrics, systemClock);
   logWorker(telemetry, systemClock, log);
+  const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock: systemClock, closer, log });
   if (tracing !== undefined) traceQueue(telemetry, tracing, systemClock);
   const breakers = await createBreakers({
     store: createBreakerStore(redis, keyspace, telemetry),
@@ -112,6 +114,7 @@ export async function composeWorker(
     gate,
     clock: systemClock,
     telemetry,
+    recorder,
     closer,
     log,
   });
@@ -190,6 +193,7 @@ export async function composeWorker(
     retentionMs,
     events,
     leases,
+    recorder,
     clock: systemClock,
     closer,
     log,
