@@ -85,7 +85,7 @@ export async function composeWorker(
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
-  const metrics = createWorkerMetrics();
+  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size });
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });
