@@ -171,11 +171,14 @@ async function openSales(
 const REFUSALS_TOLD_MS = 60_000;
 
 /** Refused callers, counted at once and logged once a minute. */
-function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+function openRefusalWatch({ refusals, notFound }: IngressMetrics, { closer, log }: Connections) {
   const watch = createRefusalWatch({
     log,
     count: (plane, code) => {
       refusals.inc({ plane, code });
+    },
+    countNotFound: (plane) => {
+      notFound.inc({ plane });
     },
   });
   const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);

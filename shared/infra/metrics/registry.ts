@@ -92,6 +92,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       labelNames: ['plane', 'code'],
       registers,
     }),
+    notFound: new Counter({
+      name: 'parley_not_found_total',
+      help: 'Calls that were answered 404, by plane (public, admin).',
+      labelNames: ['plane'],
+      registers,
+    }),
     paymentMismatches: new Counter({
       name: 'parley_payment_mismatches_total',
       help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
