@@ -85,6 +85,12 @@ describe('the charts of the board', () => {
     expect(completed).toEqual([{ ts: Math.floor(admin.clock.now() / HOUR_MS) * HOUR_MS, value: 1 }]);
   });
 
+  it('are shown: on the page of each queue and on a page of their own', async () => {
+    const { text } = await admin.call('get', '/admin/queues');
+    const [, config = '{}'] = /<script id="__UI_CONFIG__"[^>]*>\s*(.*?)\s*<\/script>/s.exec(text) ?? [];
+    expect(JSON.parse(config)).toMatchObject({ showMetrics: true, hasHistoryProvider: true, hasLatencyHistory: true });
+  });
+
   it('stay in Redis for as long as the board can show them', async () => {
     await add(0, { completed: 1 });
     const day = Math.floor(admin.clock.now() / DAY_MS);

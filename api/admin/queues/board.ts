@@ -74,7 +74,11 @@ function createBoard(
         watch.history,
         watch.clock,
       ),
-      uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] },
+      uiConfig: {
+        boardTitle: 'Parley queues',
+        showMetrics: true,
+        miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }],
+      },
     },
   });
   // The adapter declares `any`; it is the Express app it made.
