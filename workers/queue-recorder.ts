@@ -10,7 +10,7 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 import { repeat } from '../shared/lifecycle/repeat.ts';
 import type { WorkerEventBus } from './worker-events.ts';
 
-export interface EndedJob {
+interface EndedJob {
   hasFailed: boolean;
   waitedMs: number;
   ranMs: number;
@@ -26,7 +26,7 @@ export interface QueueRecorder {
 /** A job is counted in the minute in which it is written. */
 const FLUSH_MS = 5_000;
 
-export function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): QueueRecorder {
+function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): QueueRecorder {
   let counted = new Map<string, { place: QueuePlace; tally: JobTally }>();
 
   return {
