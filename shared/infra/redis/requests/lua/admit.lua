@@ -72,6 +72,13 @@ if ARGV[25] ~= '' and (redis.call('GET', KEYS[17]) ~= ARGV[25] or redis.call('EX
 end
 local is_blocked = redis.call('EXISTS', KEYS[9], KEYS[10]) > 0
 if is_blocked and redis.call('EXISTS', KEYS[9]) == 1 then return reply('revoked') end
+-- The flag of a tenant that is moved to another shard is a mark (mark-move.lua): nobody is admitted here any more.
+local flag = is_blocked and redis.call('GET', KEYS[10])
+if flag and flag ~= '1' then
+  local elsewhere = reply('elsewhere')
+  elsewhere[10] = flag
+  return elsewhere
+end
 
 local use = read_use(KEYS[19], ARGV[23], now)
 local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])

@@ -13,6 +13,13 @@ local function reply(verdict, retry_ms)
 end
 
 if redis.call('EXISTS', KEYS[4]) == 1 then return reply('revoked') end
+-- The flag of a tenant that is moved to another shard is a mark (mark-move.lua).
+local flag = redis.call('GET', KEYS[5])
+if flag and flag ~= '1' then
+  local elsewhere = reply('elsewhere')
+  elsewhere[10] = flag
+  return elsewhere
+end
 local taken = KEYS[6] == KEYS[1] and requests or count_of(KEYS[6], now)
 local verdict, retry = nil, 0
 if taken >= limit then verdict, retry = 'rpm', wait_for_place(KEYS[6], taken, limit, now) end
@@ -30,4 +37,4 @@ if ARGV[3] == '1' then
   if second_limit then log_request(KEYS[7], ARGV[1], now) end
   if KEYS[6] == KEYS[1] then requests = requests + 1 end
 end
-return reply(redis.call('EXISTS', KEYS[5]) == 1 and 'suspended' or 'admitted')
+return reply(flag and 'suspended' or 'admitted')
