@@ -105,7 +105,7 @@ export function createAdminApp(deps: AdminDeps): Express {
   app.use(
     BOARD_PATH,
     requirePageAccess,
-    createQueuesBoard({ lanes: [...deps.queues], background: deps.backgroundQueues }, audit),
+    createQueuesBoard({ lanes: deps.queues, background: deps.backgroundQueues }, audit),
   );
   app.use('/admin/v1', requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps, audit));
   app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);

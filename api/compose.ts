@@ -211,8 +211,8 @@ export async function composeIngress(
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const shards = await shardDirectory.list();
-  const { lanes, background } = openBoardQueues(connections, shards);
+  const { lanes, background } = openBoardQueues({ ...connections, shardDirectory });
+  await lanes();
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
@@ -276,7 +276,11 @@ export async function composeIngress(
     queues: lanes,
     backgroundQueues: background,
     metrics: metrics.page,
-    deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
+    deepHealth: async () => ({
+      ...(await readiness.details()),
+      open_relays: hub.size(),
+      shards: await shardDirectory.list().catch(() => null),
+    }),
   });
   return {
     app,

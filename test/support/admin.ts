@@ -135,7 +135,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     shardDirectory: createShardDirectory(mongo, 2),
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
-    queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
+    queues: () => Promise.resolve([queues.queue(0, 'interactive'), queues.queue(1, 'interactive')]),
     backgroundQueues: [compliance.queue],
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),

@@ -10,6 +10,7 @@ import { contextOf } from '../../http/request-context.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
 import type { BoardQueues } from './board-queues.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
@@ -49,22 +50,44 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
+interface Board {
+  app: Express;
+  laneNames: Set<string>;
+  /** Shows the queues of shards that were added. */
+  show(lanes: readonly BullQueue[]): void;
+}
+
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app: Express; laneNames: Set<string> } {
+function createBoard(background: readonly BullQueue[], role: AdminRole): Board {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: false }));
   const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
-  createBullBoard({
-    queues: [...laneQueues, ...others],
+  const board = createBullBoard({
+    queues: others,
     serverAdapter,
     options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
   });
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
-  return { app, laneNames: new Set(laneQueues.map((queue) => queue.getName())) };
+  const shown = new Map<BullQueue, RedactedQueue>();
+  const laneNames = new Set<string>();
+  return {
+    app,
+    laneNames,
+    show(lanes) {
+      if (lanes.every((queue) => shown.has(queue))) return;
+      for (const queue of lanes) {
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, { readOnlyMode, allowRetries: false });
+        shown.set(queue, lane);
+        laneNames.add(lane.getName());
+      }
+      // In this order, which adding to what is there would not give.
+      board.replaceQueues([]);
+      board.setQueues([...shown.values(), ...others]);
+    },
+  };
 }
 
 /**
@@ -72,8 +95,13 @@ function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app
  * board-actions.ts (docs/spec/contract.md section 8).
  */
 export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
-  const reading = createBoard(queues, 'read');
-  const writing = createBoard(queues, 'write');
+  const reading = createBoard(queues.background, 'read');
+  const writing = createBoard(queues.background, 'write');
+  const showLanes: RequestHandler = async (_req, _res, next) => {
+    const lanes = await queues.lanes();
+    for (const board of [reading, writing]) board.show(lanes);
+    next();
+  };
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);
@@ -82,6 +110,7 @@ export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Ro
   router.use(
     setPolicy,
     checkQuery,
+    showLanes,
     guardBoard(audit, (name) => writing.laneNames.has(name)),
     serve,
   );

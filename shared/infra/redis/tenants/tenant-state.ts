@@ -118,7 +118,8 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
   async function copyOne(from: number, to: number, name: string, mark: string, tenantId: string): Promise<void> {
     const source = prefixOf(from) + name;
     const [value, expiresAt] = await Promise.all([client.dumpBuffer(source), client.pexpiretime(source)]);
-    if (value === null) return;
+    // -2: there is no such key.
+    if (expiresAt === -2) return;
     const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
     const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
     if (done !== 1) throw new Overtaken();
