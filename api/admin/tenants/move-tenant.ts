@@ -96,11 +96,11 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
   }
 
   /** Says every few seconds that this process still moves the tenant. */
-  function keepHold(tenantId: string, move: TenantMove): () => Promise<void> {
+  function holdOf(tenantId: string, move: TenantMove): (when?: 'now') => Promise<void> {
     let heardAt = clock.now();
-    return async () => {
+    return async (when) => {
       const now = clock.now();
-      if (now - heardAt < RENEW_MS) return;
+      if (when === undefined && now - heardAt < RENEW_MS) return;
       if (!(await moves.renew(tenantId, move, now))) throw new Overtaken();
       heardAt = now;
     };
@@ -108,16 +108,19 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
 
   async function takeAway(tenantId: string, move: TenantMove): Promise<void> {
     const { from, to, token } = move;
-    await marks.close(to, tenantId, token);
-    await marks.close(from, tenantId, token);
-    // Another process may have taken over before the marks were set, and then they are in its way.
-    if (!(await moves.renew(tenantId, move, clock.now()))) throw new Overtaken();
-    await assertIdle(from, tenantId);
-    await waitForClock(move);
     const owner = { tenantId, keyIds: await keys.ids(tenantId) };
     const mark = movingMark(token);
-    await state.clear(to, owner, mark, 0);
-    await state.copy(move, owner, mark, keepHold(tenantId, move));
+    const keepHold = holdOf(tenantId, move);
+    // What an earlier stay has left, while the tenant is still served where it is.
+    await marks.close(to, tenantId, token);
+    // Another process may have taken over before the mark was set, and then it is in its way.
+    await keepHold('now');
+    await state.clear(to, owner, mark, { lingerMs: 0, onPage: keepHold });
+    await marks.close(from, tenantId, token);
+    await keepHold('now');
+    await assertIdle(from, tenantId);
+    await waitForClock(move);
+    await state.copy(move, owner, mark, keepHold);
     // A Redis that came back without the mark has admitted requests meanwhile.
     if (!(await marks.isClosed(from, tenantId, token))) throw new Overtaken();
     if (!(await moves.arrive(tenantId, move))) throw new Overtaken();
@@ -138,7 +141,10 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     await marks.take(to, tenantId, movingMark(token));
     await applyStatus(deps, await findTenant(tenants, tenantId));
     await accessFlags.announce(tenantId);
-    await state.clear(from, { tenantId, keyIds }, movedMark(to), LINGER_MS);
+    await state.clear(from, { tenantId, keyIds }, movedMark(to), {
+      lingerMs: LINGER_MS,
+      onPage: holdOf(tenantId, move),
+    });
     await moves.end(tenantId, move, to);
     log.info('A tenant was moved to another shard.', { tenantId, shard: to });
     return findTenant(tenants, tenantId);
@@ -152,7 +158,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     await marks.take(from, tenantId, movingMark(token));
     await applyStatus(deps, await findTenant(tenants, tenantId));
     if (await marks.leave(to, tenantId, movingMark(token), from))
-      await state.clear(to, { tenantId, keyIds: await keys.ids(tenantId) }, movedMark(from), 0);
+      await state.clear(to, { tenantId, keyIds: await keys.ids(tenantId) }, movedMark(from), { lingerMs: 0 });
     return true;
   }
 

@@ -32,7 +32,12 @@ export interface TenantState {
    * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
    * reading one. Rejects as above. Safe to repeat.
    */
-  clear(shard: number, owner: StateOwner, mark: string, lingerMs: number): Promise<void>;
+  clear(shard: number, owner: StateOwner, mark: string, options: ClearOptions): Promise<void>;
+}
+
+export interface ClearOptions {
+  lingerMs: number;
+  onPage?: () => Promise<void>;
 }
 
 /** The move is another process's. */
@@ -48,6 +53,9 @@ const AT_ONCE = 100;
 
 /** Made again from MongoDB, which has the book, or empty: a tenant that is moved has nothing open and nothing pending. */
 const LEFT_BEHIND: ReadonlySet<string> = new Set(['acct', 'pend', 'open']);
+
+/** Found by the records of their requests. */
+const BESIDE_RECORDS: ReadonlySet<string> = new Set(['s', 'a', 'b', 'e']);
 
 interface StateKey {
   /** Behind the shard's prefix. */
@@ -67,6 +75,7 @@ const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
 export function createTenantState(client: RedisClient, keyspace: Keyspace): TenantState {
   const bring = defineScript(client, 'bring-key');
   const clearKeys = defineScript(client, 'clear-keys');
+  const ofTenant = defineScript(client, 'of-tenant');
   const requests = createRequestEraser(client, keyspace);
   const outbox = createOutboxSearch(client, keyspace);
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
@@ -82,36 +91,56 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     }
   }
 
-  async function ownRequest(shard: number, requestId: string, tenantId: string): Promise<StateKey[]> {
-    if ((await client.hget(keyspace.shard(shard).record(requestId), 'tenant')) !== tenantId) return [];
-    return ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${requestId}`, { isAnswer: true }));
+  /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
+  async function tenantsOf(shard: number, requestIds: readonly string[], tenantId: string) {
+    const { record } = keyspace.shard(shard);
+    const places = requestIds.length === 0 ? [] : await ofTenant(requestIds.map(record), [tenantId]);
+    const found = new Map<string, string | null>();
+    const candidates = Array.isArray(places) ? places.map((place) => requestIds[Number(place) - 1] ?? '') : [];
+    await Promise.all(candidates.map(async (id) => found.set(id, await client.hget(record(id), 'tenant'))));
+    return found;
+  }
+
+  async function ownRequests(shard: number, requestIds: readonly string[], tenantId: string): Promise<StateKey[]> {
+    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    // Of some records nobody knows whose they are: tombstones.
+    const own = [...tenants].flatMap(([requestId, tenant]) => (tenant === tenantId ? [requestId] : []));
+    return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
   }
 
   /** A claim outlives the record of its request where nothing is kept; its name is a hash over the tenant. */
-  async function ownClaim(shard: number, name: string, tenantId: string): Promise<StateKey[]> {
-    const value = (await client.get(prefixOf(shard) + name)) ?? '';
-    const tenant = await client.hget(keyspace.shard(shard).record(value.split(' ')[0] ?? ''), 'tenant');
-    return tenant === null || tenant === tenantId ? [key(name, { isShared: tenant === null })] : [];
+  async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
+    if (names.length === 0) return [];
+    const values = await client.mget(names.map((name) => prefixOf(shard) + name));
+    const requestIds = values.map((value) => value?.split(' ')[0] ?? '');
+    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    return names.flatMap((name, index) => {
+      const tenant = tenants.get(requestIds[index] ?? '');
+      return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
+    });
   }
 
   async function ownOf(shard: number, names: readonly string[], { tenantId, keyIds }: StateOwner): Promise<StateKey[]> {
     const ids = new Set([tenantId, ...keyIds]);
-    const found = names.map(async (name): Promise<StateKey[]> => {
-      const [kind = '', second = '', ...rest] = name.split(':');
-      if (kind === 'r') return ownRequest(shard, second, tenantId);
-      if (kind === 'idem') return ownClaim(shard, name, tenantId);
+    const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
+    for (const name of names) {
+      const kind = name.slice(0, name.indexOf(':'));
+      if (kind === 'r') requestIds.push(name.slice(2));
+      else if (kind === 'idem') claims.push(name);
       // The flag of the tenant is the mark of its move.
-      const isOwn = name !== `blocked:${tenantId}` && [second, ...rest].some((part) => ids.has(part));
-      return isOwn ? [key(name, { isLeftBehind: LEFT_BEHIND.has(kind) })] : [];
-    });
-    return (await Promise.all(found)).flat();
+      else if (!BESIDE_RECORDS.has(kind) && name !== `blocked:${tenantId}` && name.split(':').some((id) => ids.has(id)))
+        own.push(key(name, { isLeftBehind: LEFT_BEHIND.has(kind) }));
+    }
+    const [answers, named] = [await ownRequests(shard, requestIds, tenantId), await ownClaims(shard, claims, tenantId)];
+    return [...answers, ...named, ...own];
   }
 
   /** Some at a time; one may come twice. */
   async function* keysOf(shard: number, owner: StateOwner): AsyncGenerator<StateKey[]> {
     for await (const names of pagesOf(shard)) {
       const own = await ownOf(shard, names, owner);
-      for (let from = 0; from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
+      // Where nothing is found, too: whoever goes through them says now and then that it does.
+      for (let from = 0; from === 0 || from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
     }
   }
 
@@ -158,7 +187,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
       }
     },
 
-    async clear(shard, owner, mark, lingerMs) {
+    async clear(shard, owner, mark, { lingerMs, onPage }) {
       for await (const own of keysOf(shard, owner)) {
         const gone = own.filter(({ isShared }) => !isShared);
         for (const isAnswer of [false, true]) {
@@ -167,6 +196,7 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
           const keys = [keyspace.shard(shard).blocked(owner.tenantId), ...names];
           if ((await clearKeys(keys, [mark, isAnswer ? lingerMs : 0])) !== 1) throw new Overtaken();
         }
+        await onPage?.();
       }
     },
   };
