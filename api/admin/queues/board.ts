@@ -9,9 +9,11 @@ import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
+import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
+import type { QueueWatch } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
 
@@ -58,15 +60,25 @@ interface Board {
 }
 
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard(background: readonly BullQueue[], role: AdminRole): Board {
+function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
+  const others = background.map(
+    (queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: !readOnlyMode }),
+  );
+  const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
   const board = createBullBoard({
     queues: others,
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
+    options: {
+      historyProvider: createBoardHistory(places, watch.history, watch.clock),
+      uiConfig: {
+        boardTitle: 'Parley queues',
+        showMetrics: true,
+        miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }],
+      },
+    },
   });
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
@@ -79,9 +91,10 @@ function createBoard(background: readonly BullQueue[], role: AdminRole): Board {
     show(lanes) {
       if (lanes.every((queue) => shown.has(queue))) return;
       for (const queue of lanes) {
-        const lane = shown.get(queue) ?? new RedactedQueue(queue, { readOnlyMode, allowRetries: false });
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false });
         shown.set(queue, lane);
         laneNames.add(lane.getName());
+        places.set(lane.getName(), lane.place);
       }
       // In this order, which adding to what is there would not give.
       board.replaceQueues([]);
@@ -94,9 +107,9 @@ function createBoard(background: readonly BullQueue[], role: AdminRole): Board {
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
-export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
-  const reading = createBoard(queues.background, 'read');
-  const writing = createBoard(queues.background, 'write');
+export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit: RecordChanges): Router {
+  const reading = createBoard(queues.background, watch, 'read');
+  const writing = createBoard(queues.background, watch, 'write');
   const showLanes: RequestHandler = async (_req, _res, next) => {
     const lanes = await queues.lanes();
     for (const board of [reading, writing]) board.show(lanes);
