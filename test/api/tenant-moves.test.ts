@@ -18,6 +18,7 @@ async function startPlaced(options: Parameters<typeof service.startTenant>[0] = 
 it('moves answers, limits and balance along with an idle tenant', async () => {
   const { tenantId, keyId, key, from, to } = await startPlaced({
     credits: 1_000,
+    tenant: { tenant_rpm: 4 },
     key: { rpm: 10, daily_requests: 100 },
   });
   const api = apiOf(service, key);
@@ -41,6 +42,8 @@ it('moves answers, limits and balance along with an idle tenant', async () => {
   expect(Number(after.headers['x-ratelimit-remaining-tokens'])).toBeLessThan(tokensBefore);
   expect(await service.redis.hget(service.keyspace.shard(to).daily(keyId), 'total')).toBe('4');
   expect(await service.redis.exists(service.keyspace.shard(to).record(after.headers['x-request-id'] ?? ''))).toBe(1);
+  const beyond = await postChat(service.app, key, chatOf('Hi'));
+  expect(errorOf(beyond)).toMatchObject({ code: 'rpm_exceeded', message: expect.stringContaining('tenant_rpm') });
   const balance = await waitFor(async () => {
     const { body } = await service.admin('get', `/tenants/${tenantId}`);
     const entries = await service.models.ledger.find({ tenantId }).lean();

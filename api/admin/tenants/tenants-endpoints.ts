@@ -128,7 +128,7 @@ const moveTenant = defineAdminEndpoint({
   tag: 'Tenants',
   summary: 'Move a tenant to another shard',
   description:
-    'For a tenant that is idle: no request waits or runs, and all that ended is booked. Meanwhile, mostly for less than a second, its requests are 503 with `Retry-After`. Limits, answers and Idempotency-Keys go along. A call that was cut off is repeated; what it began ends, or is taken back, within 15 seconds.',
+    'For a tenant that is idle: no request waits or runs, and all that ended is booked. Meanwhile, mostly for less than a second, its requests are 503 with `Retry-After`. Limits, answers and Idempotency-Keys go along. A call that was cut off may be repeated.',
   body: jsonBody('TenantMove', tenantMoveSchema),
   answers: { 200: json('The tenant on its shard.', tenantSchema) },
   errors: ['conflict'],

@@ -7,7 +7,7 @@ import { tenantModel } from './tenant-repository.ts';
 import type { TenantMove } from './tenant-repository.ts';
 
 /** What of a tenant is under way beside its requests. */
-export interface OpenTasks {
+interface OpenTasks {
   /** Batches that have not ended, or of whose end nobody has been told. */
   batches: number;
   /** Requests of whose end it has not been noted that they need not be brought back. */

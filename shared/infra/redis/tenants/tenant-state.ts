@@ -7,13 +7,13 @@ import { createOutboxSearch } from '../requests/outbox.ts';
 import { defineScript } from '../scripts.ts';
 
 /** Whose keys are meant: those of a tenant and of its API keys. */
-export interface StateOwner {
+interface StateOwner {
   tenantId: string;
   keyIds: readonly string[];
 }
 
 /** What of a tenant is not at rest on a shard. */
-export interface OpenWork {
+interface OpenWork {
   /** Requests that wait or run. */
   requests: number;
   /** Requests that have ended and are not booked yet, dead letters included. */
@@ -35,7 +35,7 @@ export interface TenantState {
   clear(shard: number, owner: StateOwner, mark: string, options: ClearOptions): Promise<void>;
 }
 
-export interface ClearOptions {
+interface ClearOptions {
   lingerMs: number;
   onPage?: () => Promise<void>;
 }
