@@ -4,14 +4,16 @@ import { join } from 'node:path';
 
 import { costsOf } from './bench/cpu-profile.ts';
 import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
+import { RESULTS_DIR } from './bench/history.ts';
 import { parseBenchOptions, USAGE } from './bench/options.ts';
 import type { BenchOptions } from './bench/options.ts';
 import { runBatchBench } from './bench/run-batch-bench.ts';
-import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
+import { runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
 import { runMicroBench } from './bench/run-micro-bench.ts';
 import { runReconcileBench } from './bench/run-reconcile-bench.ts';
 import { runRivals } from './bench/rivals/run-rivals.ts';
+import { runStateful } from './bench/stateful/run-stateful.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -58,6 +60,8 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
       return runMicroBench(task, options.rounds, print);
     case 'rivals':
       return runRivals(task, options, print);
+    case 'stateful':
+      return runStateful(task, options.stateful, print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:

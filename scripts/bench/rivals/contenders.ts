@@ -7,7 +7,7 @@ import type { LoadSpec } from '../load-spec.ts';
 import { SENTENCE } from '../sample-text.ts';
 import { startFloor, startParley } from '../systems.ts';
 import type { Parley, System, SystemOptions } from '../systems.ts';
-import { installRival } from './install-rival.ts';
+import { PORTKEY, installRival } from './install-rival.ts';
 import { TWO_WORKERS, historyOf, promptOf } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
 
@@ -40,11 +40,6 @@ export interface Target {
 }
 
 const PROVIDER_MODEL = 'sim?chunks=40';
-const PORTKEY = {
-  ...{ name: 'portkey', packageName: '@portkey-ai/gateway', version: '1.15.2' },
-  // The version it asks for does not run on Node.js 24.
-  overrides: { '@hono/node-server': '1.14.1' },
-};
 const NOTHING_LEFT = (): Promise<void> => Promise.resolve();
 
 /** Where memory is the caller's own business, the whole conversation is in each body. */

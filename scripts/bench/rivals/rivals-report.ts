@@ -1,12 +1,4 @@
-import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-import { ROOT } from '../../harness/program.ts';
 import { figure, formatTable } from '../format-table.ts';
-import { RESULTS_DIR } from '../run-bench.ts';
 import type { RivalCase } from './rival-cases.ts';
 import { OTHERS_SHARE_MAX } from './summary.ts';
 import type { RivalSummary } from './summary.ts';
@@ -19,9 +11,6 @@ export interface RivalsResult {
   /** Every request that Parley answered is in its ledger. */
   isBooked: boolean;
 }
-
-/** Runs that are kept with the code. */
-const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
 
 const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
   ['a second', 'perSecond'],
@@ -97,34 +86,4 @@ function processLines(rows: readonly RivalSummary[]): string[] {
     });
     return [`  ${contender}: ${parts.join('; ')}`];
   });
-}
-
-/** Short numbers: a file of the history is read by people, too. */
-function shorten(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(4)) : value;
-}
-
-/** One file a run; returns its name. */
-export async function saveRivals(startedAt: Date, result: RivalsResult, isKept: boolean): Promise<string> {
-  const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
-  await mkdir(dir, { recursive: true });
-  const file = join(dir, `rivals-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`);
-  const content = {
-    startedAt: startedAt.toISOString(),
-    commit: await commitOfThis(),
-    nodeVersion: process.version,
-    machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
-    ...result,
-    cases: result.cases.map(({ name, title }) => ({ name, title })),
-  };
-  await writeFile(file, `${JSON.stringify(content, shorten, 1)}\n`);
-  return file;
-}
-
-async function commitOfThis(): Promise<string> {
-  const git = promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT });
-  return git.then(
-    ({ stdout }) => stdout.trim(),
-    () => 'unknown',
-  );
 }

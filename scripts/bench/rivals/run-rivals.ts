@@ -4,6 +4,7 @@ import { callJson } from '../../harness/http.ts';
 import { openLedger } from '../../harness/ledger.ts';
 import type { SupervisedTask } from '../../harness/run-supervised.ts';
 import { superviseProvider } from '../../harness/supervise-provider.ts';
+import { saveResult } from '../history.ts';
 import { startLoadGenerator } from '../load.ts';
 import type { LoadGenerator } from '../load.ts';
 import type { LoadResult, LoadSpec } from '../load-spec.ts';
@@ -13,7 +14,7 @@ import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
 import { TWO_WORKERS } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
-import { renderRivals, saveRivals } from './rivals-report.ts';
+import { renderRivals } from './rivals-report.ts';
 import { summariseRival } from './summary.ts';
 import type { RivalRun } from './summary.ts';
 
@@ -55,7 +56,9 @@ export async function runRivals(
   const groups = Map.groupBy(runs, ({ kase, contender }) => `${kase} ${contender}`);
   const summaries = [...groups.values()].map(summariseRival);
   print(renderRivals({ cases, summaries, rounds, seconds, isBooked }));
-  const file = await saveRivals(startedAt, { cases, summaries, rounds, seconds, isBooked }, options.rivals.isKept);
+  const named = cases.map(({ name, title }) => ({ name, title }));
+  const kept = { kind: 'rivals', startedAt, isKept: options.rivals.isKept } as const;
+  const file = await saveResult(kept, { cases: named, summaries, rounds, seconds, isBooked });
   print(`\nWritten to ${file}`);
   return isBooked && summaries.every(({ errors }) => errors === 0) ? 0 : 1;
 }

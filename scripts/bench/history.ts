@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { ROOT } from '../harness/program.ts';
+
+/** Of runs that are thrown away. */
+export const RESULTS_DIR = join(ROOT, 'bench-results');
+/** Runs that are kept with the code. */
+export const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
+
+/** Of the benchmarks whose results are kept. */
+export type Kind = 'rivals' | 'stateful';
+
+/** Short numbers: a file of the history is read by people, too. Counts stay as they are. */
+function shorten(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+}
+
+/** One file a run, named by its day and time; returns its name. */
+export async function saveResult(
+  { kind, startedAt, isKept }: { kind: Kind; startedAt: Date; isKept: boolean },
+  result: object,
+): Promise<string> {
+  const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
+  await mkdir(dir, { recursive: true });
+  const file = join(dir, `${kind}-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+  const content = {
+    startedAt: startedAt.toISOString(),
+    commit: await commitOfThis(),
+    nodeVersion: process.version,
+    machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
+    ...result,
+  };
+  await writeFile(file, `${JSON.stringify(content, shorten, 1)}\n`);
+  return file;
+}
+
+async function commitOfThis(): Promise<string> {
+  const git = promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT });
+  return git.then(
+    ({ stdout }) => stdout.trim(),
+    () => 'unknown',
+  );
+}

@@ -1,0 +1,35 @@
+import type { Feature } from './system.ts';
+import type { Lab } from './lab.ts';
+
+/** A finding that a promise of this kind is kept, or what broke it. */
+export interface Verdict {
+  promise: string;
+  isKept: boolean;
+  /** What was seen. */
+  seen: string;
+}
+
+export interface Finding {
+  /** By name, in the order of the table. */
+  figures: Record<string, number | string>;
+  verdicts: Verdict[];
+}
+
+/** One question of the benchmark. */
+export interface Measure {
+  /** As `--measures` names it. */
+  name: string;
+  title: string;
+  /** A system without them is not asked. */
+  needs: readonly Feature[];
+  run(lab: Lab): Promise<Finding>;
+}
+
+export function verdict(promise: string, isKept: boolean, seen: string): Verdict {
+  return { promise, isKept, seen };
+}
+
+/** For figures that people read. */
+export function rounded(value: number, digits = 0): number {
+  return Number(value.toFixed(digits));
+}
