@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { runCharts } from './bench/charts/run-charts.ts';
 import { costsOf } from './bench/cpu-profile.ts';
 import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
 import { RESULTS_DIR } from './bench/history.ts';
@@ -59,14 +60,22 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
     case 'micro':
       return runMicroBench(task, options.rounds, print);
     case 'rivals':
-      return runRivals(task, options, print);
+      return withCharts(options.rivals, runRivals(task, options, print));
     case 'stateful':
-      return runStateful(task, options.stateful, print);
+      return withCharts(options.stateful, runStateful(task, options.stateful, print));
+    case 'charts':
+      return runCharts(print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:
       return runBench(task, options, print, profileFile);
   }
+}
+
+/** A run that is kept is drawn, too. */
+async function withCharts({ isKept }: { isKept: boolean }, run: Promise<number>): Promise<number> {
+  const exitCode = await run;
+  return isKept ? Math.max(exitCode, await runCharts(print)) : exitCode;
 }
 
 /** The profile is written when its process ends. */

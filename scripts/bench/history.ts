@@ -4,6 +4,8 @@ import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { format } from 'prettier';
+
 import { ROOT } from '../harness/program.ts';
 
 /** Of runs that are thrown away. */
@@ -14,19 +16,23 @@ export const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
 /** Of the benchmarks whose results are kept. */
 export type Kind = 'rivals' | 'stateful';
 
+/** As `npm run check` wants every file of the repository. */
+const STYLE = { printWidth: 120 };
+
 /** Short numbers: a file of the history is read by people, too. Counts stay as they are. */
 function shorten(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }
 
-/** One file a run, named by its day and time; returns its name. */
+/** Two files a run, named by its day and time: the result, and its tables to paste. Returns the first one's name. */
 export async function saveResult(
   { kind, startedAt, isKept }: { kind: Kind; startedAt: Date; isKept: boolean },
   result: object,
+  markdown: string,
 ): Promise<string> {
   const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
   await mkdir(dir, { recursive: true });
-  const file = join(dir, `${kind}-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+  const file = join(dir, `${kind}-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}`);
   const content = {
     startedAt: startedAt.toISOString(),
     commit: await commitOfThis(),
@@ -34,8 +40,9 @@ export async function saveResult(
     machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
     ...result,
   };
-  await writeFile(file, `${JSON.stringify(content, shorten, 1)}\n`);
-  return file;
+  await writeFile(`${file}.json`, await format(JSON.stringify(content, shorten), { ...STYLE, parser: 'json' }));
+  await writeFile(`${file}.md`, await format(markdown, { ...STYLE, parser: 'markdown' }));
+  return `${file}.json`;
 }
 
 async function commitOfThis(): Promise<string> {

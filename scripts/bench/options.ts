@@ -39,7 +39,7 @@ interface RivalsOptions {
   isKept: boolean;
 }
 
-type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro' | 'rivals' | 'stateful';
+type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro' | 'rivals' | 'stateful' | 'charts';
 
 const SYSTEMS = ['pass-through', 'portkey', 'floor', 'parley'];
 
@@ -54,7 +54,8 @@ npm run bench -- --rivals [--cases complete-32,live-100] [--systems ${SYSTEMS.jo
                 beside other gateways; the key of a target is in TARGET_KEY_<NAME>; --keep writes to docs/benchmarks
 npm run bench -- stateful [--measures limits,drift] [--systems ${STATEFUL_SYSTEMS.join(',')}] [--adapter FILE]
                 [--target name=URL[,model]] [--provider-port N] [--quick] [--keep]
-                exact limits, books, resumes, fairness, recovery: docs/benchmarks/stateful.md`;
+                exact limits, books, resumes, fairness, recovery: docs/benchmarks/stateful.md
+npm run bench -- charts                                      draws the kept runs of docs/benchmarks as SVG`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
@@ -95,7 +96,7 @@ export function parseBenchOptions(args: string[]): BenchOptions {
   const mode = readChoice('only', values.only, MODES);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
-  const named = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro', 'stateful'] as const);
+  const named = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro', 'stateful', 'charts'] as const);
   const other = values.rivals ? 'rivals' : named;
   const clients = values.clients ?? usualClients(profile, other);
   const defaults =

@@ -1,4 +1,4 @@
-import type { Feature } from './system.ts';
+import type { Feature, Missing } from './system.ts';
 import type { Lab } from './lab.ts';
 
 /** A finding that a promise of this kind is kept, or what broke it. */
@@ -13,6 +13,16 @@ export interface Finding {
   /** By name, in the order of the table. */
   figures: Record<string, number | string>;
   verdicts: Verdict[];
+}
+
+/** `failed`: the measure itself broke, which says nothing about the system but that. */
+export type Outcome = ({ kind: 'measured' } & Finding) | Missing | { kind: 'failed'; why: string };
+
+export interface SystemResult {
+  name: string;
+  version: string;
+  notes: readonly string[];
+  outcomes: Record<string, Outcome>;
 }
 
 /** One question of the benchmark. */

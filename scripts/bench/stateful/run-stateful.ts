@@ -4,12 +4,12 @@ import type { Supervisor } from '../../harness/supervisor.ts';
 import { readAdapter } from './adapter-file.ts';
 import { createProvider } from './lab.ts';
 import type { Lab, Size } from './lab.ts';
-import type { Finding, Measure } from './measure.ts';
+import type { Measure, Outcome, SystemResult } from './measure.ts';
 import { MEASURES } from './measures.ts';
 import type { StatefulOptions, StatefulSystemName } from './stateful-options.ts';
 import { renderStateful } from './stateful-report.ts';
 import { saveResult } from '../history.ts';
-import type { Missing, StatefulSystem } from './system.ts';
+import type { StatefulSystem } from './system.ts';
 import { startLiteLlmSystem } from './systems/litellm.ts';
 import { openAiTarget } from './systems/openai-target.ts';
 import { startParleySystem } from './systems/parley.ts';
@@ -21,16 +21,6 @@ const STARTERS: Record<StatefulSystemName, (options: StartOptions) => Promise<St
   portkey: startPortkeySystem,
   litellm: startLiteLlmSystem,
 };
-
-/** `failed`: the measure itself broke, which says nothing about the system but that. */
-export type Outcome = ({ kind: 'measured' } & Finding) | Missing | { kind: 'failed'; why: string };
-
-export interface SystemResult {
-  name: string;
-  version: string;
-  notes: readonly string[];
-  outcomes: Record<string, Outcome>;
-}
 
 type Print = (line: string) => void;
 
@@ -63,8 +53,11 @@ export async function runStateful(
     );
   }
   const { size } = options;
-  print(`\n${renderStateful(measures, results, size)}`);
-  const file = await saveResult({ kind: 'stateful', startedAt, isKept: options.isKept }, { size, systems: results });
+  const report = renderStateful(measures, results, size);
+  print(`\n${report}`);
+  const named = measures.map(({ name, title }) => ({ name, title }));
+  const kept = { kind: 'stateful', startedAt, isKept: options.isKept } as const;
+  const file = await saveResult(kept, { size, measures: named, systems: results }, report);
   print(`\nWritten to ${file}`);
   return results.some(({ name, outcomes }) => name === 'parley' && !isFine(Object.values(outcomes))) ? 1 : 0;
 }

@@ -1,9 +1,11 @@
+import { markdownTable } from '../markdown.ts';
 import type { Size } from './lab.ts';
-import type { Measure } from './measure.ts';
-import type { Outcome, SystemResult } from './run-stateful.ts';
+import type { Measure, Outcome, SystemResult } from './measure.ts';
+
+type MeasureName = Pick<Measure, 'name' | 'title'>;
 
 /** One table a measure, systems as columns: Markdown that can be pasted into docs/benchmarks/stateful.md. */
-export function renderStateful(measures: readonly Measure[], results: readonly SystemResult[], size: Size): string {
+export function renderStateful(measures: readonly MeasureName[], results: readonly SystemResult[], size: Size): string {
   const warning = size === 'smoke' ? ['A smoke test: it shows that the measures work; its figures are none.', ''] : [];
   return [
     ...warning,
@@ -14,29 +16,22 @@ export function renderStateful(measures: readonly Measure[], results: readonly S
   ].join('\n');
 }
 
-/** Cells of Markdown; a pipe would end one. */
-const row = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-const table = (header: readonly string[], rows: readonly (readonly string[])[]) => [
-  row(header),
-  row(header.map(() => '---')),
-  ...rows.map(row),
-];
-
-function inOneWord(outcome: Outcome | undefined): string {
+/** What a chart says of it, too. */
+export function inOneWord(outcome: Outcome | undefined): string {
   if (outcome === undefined) return '–';
   if (outcome.kind !== 'measured') return outcome.kind;
   if (outcome.verdicts.length === 0) return 'measured';
   return outcome.verdicts.every(({ isKept }) => isKept) ? 'kept' : 'broken';
 }
 
-function overview(measures: readonly Measure[], results: readonly SystemResult[]): string[] {
-  return table(
+function overview(measures: readonly MeasureName[], results: readonly SystemResult[]): string[] {
+  return markdownTable(
     ['Measure', ...results.map(({ name }) => name)],
     measures.map(({ name, title }) => [title, ...results.map(({ outcomes }) => inOneWord(outcomes[name]))]),
   );
 }
 
-function section({ name, title }: Measure, results: readonly SystemResult[]): string[] {
+function section({ name, title }: MeasureName, results: readonly SystemResult[]): string[] {
   const of = ({ outcomes }: SystemResult) => outcomes[name];
   const measured = results.flatMap((result) => {
     const outcome = of(result);
@@ -61,7 +56,7 @@ function section({ name, title }: Measure, results: readonly SystemResult[]): st
   return [
     `### ${title}`,
     '',
-    ...(measured.length === 0 ? [] : [...table(['', ...measured.map(({ system }) => system)], rows), '']),
+    ...(measured.length === 0 ? [] : [...markdownTable(['', ...measured.map(({ system }) => system)], rows), '']),
     ...broken,
     ...others,
     ...(broken.length + others.length > 0 ? [''] : []),
