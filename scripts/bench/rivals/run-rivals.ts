@@ -12,7 +12,7 @@ import type { BenchOptions } from '../options.ts';
 import { usageDuring } from '../process-usage.ts';
 import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
-import { TWO_WORKERS } from './rival-cases.ts';
+import { takesPart } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
 import { rivalsMarkdown } from './rivals-markdown.ts';
 import { renderRivals } from './rivals-report.ts';
@@ -53,7 +53,7 @@ export async function runRivals(
   for (let round = 1; round <= rounds; round += 1) {
     for (const kase of cases) {
       await slowDown(provider.url, kase);
-      const asked = contenders.filter(({ name }) => kase.only?.includes(name) ?? name !== TWO_WORKERS);
+      const asked = contenders.filter(({ name }) => takesPart(name, kase));
       for (const contender of round % 2 === 1 ? asked : asked.toReversed()) {
         try {
           runs.push(await runCase(lab, contender, { kase, seconds, round }));

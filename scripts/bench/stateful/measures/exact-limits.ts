@@ -65,6 +65,7 @@ export const exactLimits: Measure = {
     const withRetryAfter = refused.filter(({ retryAfterSeconds }) => retryAfterSeconds !== undefined).length;
     return {
       figures: {
+        ingresses: lab.system.urls.length,
         'limit a minute': LIMIT,
         'accepted in the worst 60 s': worst,
         'accepted of the first burst': first.filter(isAccepted).length,

@@ -7,7 +7,7 @@ import type { Measure } from '../measure.ts';
 import type { Reply } from '../send.ts';
 import type { Account } from '../system.ts';
 
-/** Streams that the heavy tenant keeps open: more than the workers of a system run at once, and few chunks a second. */
+/** Streams that the heavy tenant keeps open. Few chunks a second: the flood is one of requests, not of bytes. */
 const FLOOD_CLIENTS = 200;
 const EVERY_MS = 250;
 const FIRST_TOKEN_MS = 200;
