@@ -16,6 +16,14 @@ export const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
 /** Of the benchmarks whose results are kept. */
 export type Kind = 'rivals' | 'stateful';
 
+/** What every file of the history says, beside its result. */
+export interface KeptRun {
+  startedAt: string;
+  commit: string;
+  nodeVersion: string;
+  machine: string;
+}
+
 /** As `npm run check` wants every file of the repository. */
 const STYLE = { printWidth: 120 };
 
@@ -33,14 +41,16 @@ export async function saveResult(
   const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
   await mkdir(dir, { recursive: true });
   const file = join(dir, `${kind}-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}`);
-  const content = {
+  const run: KeptRun = {
     startedAt: startedAt.toISOString(),
     commit: await commitOfThis(),
     nodeVersion: process.version,
     machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
-    ...result,
   };
-  await writeFile(`${file}.json`, await format(JSON.stringify(content, shorten), { ...STYLE, parser: 'json' }));
+  await writeFile(
+    `${file}.json`,
+    await format(JSON.stringify({ ...run, ...result }, shorten), { ...STYLE, parser: 'json' }),
+  );
   await writeFile(`${file}.md`, await format(markdown, { ...STYLE, parser: 'markdown' }));
   return `${file}.json`;
 }

@@ -103,6 +103,8 @@ export function parseBenchOptions(args: string[]): BenchOptions {
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
   const rounds = readNumber('rounds', values.rounds ?? defaults.rounds, 100);
   const seconds = readNumber('seconds', values.seconds ?? defaults.seconds, 600);
+  if (other === 'stateful' && values.quick && values.keep)
+    throw new Error('--keep keeps measurements, and --quick makes none.');
   const targets = values.target.map((target) => readTarget(target, process.env));
   const providerPort = values['provider-port'];
   return {

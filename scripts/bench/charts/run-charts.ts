@@ -1,35 +1,43 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { HISTORY_DIR } from '../history.ts';
-import type { Kind } from '../history.ts';
+import type { Kind, KeptRun } from '../history.ts';
+import { fillPage } from './fill-page.ts';
 import { rivalsCharts } from './rivals-charts.ts';
 import type { KeptRivals } from './rivals-charts.ts';
 import { statefulCharts } from './stateful-charts.ts';
 import type { KeptStateful } from './stateful-charts.ts';
 
-/** Draws the latest kept run of each benchmark into docs/benchmarks. Returns the exit code. */
+/** Each benchmark has a page of its name beside its runs. Written by saveResult, so their kind tells their shape. */
+const DRAW: Record<Kind, (run: unknown) => Map<string, string>> = {
+  rivals: (run) => rivalsCharts(run as KeptRivals),
+  stateful: (run) => statefulCharts(run as KeptStateful),
+};
+const KINDS = ['rivals', 'stateful'] as const;
+
+/** Draws the latest kept run of each benchmark, and puts it into its page. Returns the exit code. */
 export async function runCharts(print: (line: string) => void, dir = HISTORY_DIR): Promise<number> {
-  await mkdir(dir, { recursive: true });
-  // Written by saveResult.
-  const rivals = (await latest(dir, 'rivals')) as KeptRivals | undefined;
-  const stateful = (await latest(dir, 'stateful')) as KeptStateful | undefined;
-  const charts = [
-    ...(rivals === undefined ? [] : rivalsCharts(rivals)),
-    ...(stateful === undefined ? [] : statefulCharts(stateful)),
-  ];
-  for (const [file, svg] of charts) {
-    await writeFile(join(dir, file), svg);
-    print(`Drawn: ${join(dir, file)}`);
+  let drawn = 0;
+  for (const kind of KINDS) {
+    const name = await latest(dir, kind);
+    if (name === undefined) continue;
+    const run = JSON.parse(await readFile(join(dir, `${name}.json`), 'utf8')) as KeptRun;
+    const charts = DRAW[kind](run);
+    for (const [file, svg] of charts) await writeFile(join(dir, file), svg);
+    const page = join(dir, `${kind}.md`);
+    const tables = await readFile(join(dir, `${name}.md`), 'utf8');
+    await writeFile(page, fillPage(await readFile(page, 'utf8'), { run, charts: [...charts.keys()], tables }));
+    print(`${name}: ${[...charts.keys()].join(', ')} and ${page}`);
+    drawn += charts.size;
   }
-  if (charts.length > 0) return 0;
+  if (drawn > 0) return 0;
   print('There is no kept run to draw: run a benchmark with --keep first.');
   return 1;
 }
 
 /** The names end in day and time, so the last one is the latest. */
-async function latest(dir: string, kind: Kind): Promise<unknown> {
+async function latest(dir: string, kind: Kind): Promise<string | undefined> {
   const names = (await readdir(dir)).filter((name) => name.startsWith(`${kind}-`) && name.endsWith('.json'));
-  const last = names.toSorted().at(-1);
-  return last === undefined ? undefined : JSON.parse(await readFile(join(dir, last), 'utf8'));
+  return names.toSorted().at(-1)?.slice(0, -'.json'.length);
 }

@@ -67,6 +67,7 @@ describe('parseBenchOptions', () => {
     [['--clients', '1,x'], /^--clients must be a whole number from 1 to 10000, not "x"\.$/],
     [['--rounds', '0'], /^--rounds must be/],
     [['--seconds', '-1'], /seconds/],
+    [['stateful', '--quick', '--keep'], /^--keep keeps measurements/],
   ])('refuses %j in one sentence', (args, sentence) => {
     expect(() => parseBenchOptions(args)).toThrow(sentence);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
+import { fillPage } from '../../../../../scripts/bench/charts/fill-page.ts';
 import { rivalsCharts } from '../../../../../scripts/bench/charts/rivals-charts.ts';
 import type { KeptRivals } from '../../../../../scripts/bench/charts/rivals-charts.ts';
 import { statefulCharts } from '../../../../../scripts/bench/charts/stateful-charts.ts';
@@ -46,6 +47,32 @@ const STATEFUL: KeptStateful = {
   ],
   machine: '2 cores',
 };
+
+const MARKS = [
+  '<!-- Written by npm run bench -- charts: change nothing below. -->',
+  '<!-- Change nothing above. -->',
+] as const;
+
+describe('fillPage', () => {
+  const run = { startedAt: '2026-11-22T08:00:00.000Z', commit: 'abc1234', nodeVersion: 'v24.0.0', machine: '2 cores' };
+  const filling = { run, charts: ['first-text.svg'], tables: '| a |\n' };
+
+  it('puts the latest run in the place of the last, and leaves the rest', () => {
+    const once = fillPage(`before\n\n${MARKS.join('\nold\n')}\n\nafter\n`, filling);
+
+    expect(once).toBe(
+      [
+        ...['before', MARKS[0], 'Measured on 2026-11-22: commit abc1234, Node.js v24.0.0, 2 cores.'],
+        ...['![first text](first-text.svg)', '| a |', MARKS[1], 'after\n'],
+      ].join('\n\n'),
+    );
+    expect(fillPage(once, filling)).toBe(once);
+  });
+
+  it('says which lines a page without them needs', () => {
+    expect(() => fillPage('a page', filling)).toThrow('The page needs the lines');
+  });
+});
 
 describe('charts', () => {
   it('are the same bytes for the same figures, whatever was drawn before', () => {
