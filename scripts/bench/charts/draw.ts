@@ -17,7 +17,7 @@ const WIDTH = 880;
 /** Widths are estimated for it, as there is no screen to measure on. */
 const FONT = 'Arial, Helvetica, sans-serif';
 
-export function colourOf(name: string, index: number): string {
+function colourOf(name: string, index: number): string {
   return COLOURS[name] ?? OTHER_COLOURS[index % OTHER_COLOURS.length] ?? TEXT;
 }
 

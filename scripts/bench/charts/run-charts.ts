@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { HISTORY_DIR } from '../history.ts';
 import type { Kind, KeptRun } from '../history.ts';
-import { fillPage } from './fill-page.ts';
 import { rivalsCharts } from './rivals-charts.ts';
 import type { KeptRivals } from './rivals-charts.ts';
 import { statefulCharts } from './stateful-charts.ts';
@@ -40,4 +39,28 @@ export async function runCharts(print: (line: string) => void, dir = HISTORY_DIR
 async function latest(dir: string, kind: Kind): Promise<string | undefined> {
   const names = (await readdir(dir)).filter((name) => name.startsWith(`${kind}-`) && name.endsWith('.json'));
   return names.toSorted().at(-1)?.slice(0, -'.json'.length);
+}
+
+const BEGIN = '<!-- Written by npm run bench -- charts: change nothing below. -->';
+const END = '<!-- Change nothing above. -->';
+
+interface Filling {
+  run: KeptRun;
+  /** Files beside the page. */
+  charts: readonly string[];
+  /** Markdown. */
+  tables: string;
+}
+
+/** Puts a run between the marks of its page; what stands around them stays. Throws where there are none. */
+export function fillPage(page: string, { run, charts, tables }: Filling): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin === -1 || end < begin) throw new Error(`The page needs the lines "${BEGIN}" and "${END}".`);
+  const { startedAt, commit, nodeVersion, machine } = run;
+  const parts = [
+    `Measured on ${startedAt.slice(0, 10)}: commit ${commit}, Node.js ${nodeVersion}, ${machine}.`,
+    charts.map((file) => `![${file.replace('.svg', '').replaceAll('-', ' ')}](${file})`).join('\n\n'),
+    tables.trim(),
+  ];
+  return `${page.slice(0, begin)}${BEGIN}\n\n${parts.join('\n\n')}\n\n${page.slice(end)}`;
 }

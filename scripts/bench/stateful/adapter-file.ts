@@ -1,9 +1,9 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 
 import Joi from 'joi';
 
-import { runHook } from './run-hook.ts';
-import type { Hook } from './run-hook.ts';
 import type { Component, Feature, HttpAsk, Missing, StatefulSystem, Statement } from './system.ts';
 import { openAiAsk } from './systems/openai-target.ts';
 
@@ -176,6 +176,25 @@ function batchBy(submit: string, cancel: string | undefined): NonNullable<Statef
       },
     };
   };
+}
+
+/** A command of an adapter file; what it is told, it finds in its environment. */
+interface Hook {
+  command: string;
+  env: Record<string, string>;
+}
+
+const HOOK_TIMEOUT_MS = 5 * 60_000;
+
+/** Runs it in a shell; returns what it printed. Rejects with the last line of its errors. */
+async function runHook({ command, env }: Hook): Promise<string> {
+  const options = { env: { ...process.env, ...env }, timeout: HOOK_TIMEOUT_MS };
+  try {
+    return (await promisify(execFile)('/bin/sh', ['-c', command], options)).stdout;
+  } catch (error) {
+    const stderr = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+    throw new Error(`The hook "${command}" failed: ${stderr.split('\n').at(-1) ?? ''}`, { cause: error });
+  }
 }
 
 async function answerOf(hook: Hook): Promise<unknown> {

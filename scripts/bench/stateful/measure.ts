@@ -9,7 +9,7 @@ export interface Verdict {
   seen: string;
 }
 
-export interface Finding {
+interface Finding {
   /** By name, in the order of the table. */
   figures: Record<string, number | string>;
   verdicts: Verdict[];

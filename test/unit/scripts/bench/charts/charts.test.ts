@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { fillPage } from '../../../../../scripts/bench/charts/fill-page.ts';
+import { fillPage } from '../../../../../scripts/bench/charts/run-charts.ts';
 import { rivalsCharts } from '../../../../../scripts/bench/charts/rivals-charts.ts';
 import type { KeptRivals } from '../../../../../scripts/bench/charts/rivals-charts.ts';
 import { statefulCharts } from '../../../../../scripts/bench/charts/stateful-charts.ts';
