@@ -56,6 +56,7 @@ export const balanceDrift: Measure = {
     await provider.set({ tokens: TOKENS, chunks: CHUNKS, chunk_ms: CHUNK_MS });
     const account = await system.openAccount({ tokens: GRANT });
     const victims = VICTIMS.filter((name) => name in system.components);
+    if (victims.length === 0) throw new Error(`${system.name} names neither a worker nor a gateway to kill.`);
     const replies: Reply[] = [];
     for (let round = 0; round < (size === 'full' ? 2 : 1); round += 1) {
       for (const victim of victims) {

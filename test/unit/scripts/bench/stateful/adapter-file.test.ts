@@ -70,6 +70,12 @@ describe('readAdapter', () => {
     expect(missing.batches?.kind).toBe('not supported');
   });
 
+  it('takes the adapter that the docs show', async () => {
+    const file = join(import.meta.dirname, '../../../../../docs/benchmarks/adapters/parley.json');
+
+    expect(Object.keys((await readAdapter(file)).missing)).toEqual(['kill']);
+  });
+
   it('names the field that it does not know', async () => {
     await expect(adapterOf({ ...LEAST, hedaers: {} })).rejects.toThrow('hedaers is not a field of an adapter');
   });
