@@ -44,6 +44,7 @@ const schema = Joi.object<AdapterFile, true>({
   urls: Joi.array()
     .items(Joi.string().uri({ scheme: ['http', 'https'] }))
     .min(1)
+    .max(2)
     .required(),
   notes: Joi.array().items(Joi.string()).default([]),
   key: Joi.string().allow('').default(''),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { callJson } from '../../harness/http.ts';
+import type { LoadGenerator } from '../load.ts';
 import { send } from './send.ts';
 import type { Reply, SendOptions } from './send.ts';
 import type { Account, Ask, StatefulSystem, Statement } from './system.ts';
@@ -12,6 +13,8 @@ export type Size = 'smoke' | 'full';
 export interface Lab {
   system: StatefulSystem;
   provider: Provider;
+  /** One for each of two ingresses; processes of their own. */
+  generators: readonly LoadGenerator[];
   size: Size;
   signal: AbortSignal;
   log: (line: string) => void;

@@ -1,14 +1,14 @@
 import type { SupervisedTask } from '../../harness/run-supervised.ts';
 import { superviseProvider } from '../../harness/supervise-provider.ts';
-import type { Supervisor } from '../../harness/supervisor.ts';
 import { readAdapter } from './adapter-file.ts';
 import { createProvider } from './lab.ts';
-import type { Lab, Size } from './lab.ts';
+import type { Lab } from './lab.ts';
 import type { Measure, Outcome, SystemResult } from './measure.ts';
 import { MEASURES } from './measures.ts';
 import type { StatefulOptions, StatefulSystemName } from './stateful-options.ts';
 import { renderStateful } from './stateful-report.ts';
 import { saveResult } from '../history.ts';
+import { startLoadGenerator } from '../load.ts';
 import type { StatefulSystem } from './system.ts';
 import { startLiteLlmSystem } from './systems/litellm.ts';
 import { openAiTarget } from './systems/openai-target.ts';
@@ -40,6 +40,8 @@ export async function runStateful(
   log(`the simulated provider listens at ${providerUrl}/v1`);
   const measures = MEASURES.filter(({ name }) => options.measures.includes(name));
   const context = { supervisor, dataDir, providerUrl, log };
+  const generators = [startLoadGenerator(supervisor), startLoadGenerator(supervisor)];
+  const { size } = options;
   const results: SystemResult[] = [];
   for (const [name, open] of candidates(options, context)) {
     const system = await open().catch((error: unknown) => {
@@ -49,10 +51,9 @@ export async function runStateful(
     results.push(
       'kind' in system
         ? { name, version: '–', notes: [], outcomes: Object.fromEntries(measures.map((each) => [each.name, system])) }
-        : await measureSystem(system, measures, { supervisor, providerUrl, size: options.size, log }),
+        : await measureSystem(system, measures, { signal: supervisor.signal, providerUrl, generators, size, log }),
     );
   }
-  const { size } = options;
   const report = renderStateful(measures, results, size);
   print(`\n${report}`);
   const named = measures.map(({ name, title }) => ({ name, title }));
@@ -84,11 +85,10 @@ function candidates(
 async function measureSystem(
   system: StatefulSystem,
   measures: readonly Measure[],
-  options: { supervisor: Supervisor; providerUrl: string; size: Size; log: Print },
+  options: Pick<Lab, 'signal' | 'generators' | 'size' | 'log'> & { providerUrl: string },
 ): Promise<SystemResult> {
-  const { supervisor, providerUrl, size, log } = options;
-  const { signal } = supervisor;
-  const lab: Lab = { system, provider: createProvider(providerUrl), size, signal, log };
+  const { signal, providerUrl, generators, size, log } = options;
+  const lab: Lab = { system, provider: createProvider(providerUrl), generators, size, signal, log };
   const outcomes: Record<string, Outcome> = {};
   for (const measure of measures) {
     outcomes[measure.name] = await measureOnce(lab, measure);
