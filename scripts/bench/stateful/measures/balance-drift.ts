@@ -69,6 +69,10 @@ export const balanceDrift: Measure = {
   },
 };
 
+/** An answer that broke has no usage of the provider: its tokens are counted by whoever charges for it. */
+const NEAR = 0.05;
+const isNear = (charged: number, produced: number) => Math.abs(charged - produced) <= NEAR * produced;
+
 function judge(replies: readonly Reply[], statement: Statement, produced: number, victims: readonly string[]) {
   const { granted, charged, balance, bookings } = statement;
   const answered = replies.filter(({ text }) => text !== '');
@@ -89,12 +93,18 @@ function judge(replies: readonly Reply[], statement: Statement, produced: number
       'answers unbilled': booked?.unbilled ?? 'no booking of single requests',
       'answers billed twice': booked?.twice ?? 'no booking of single requests',
       'tokens that the provider produced': produced,
-      'of them charged': charged,
+      'tokens charged': charged,
     },
     verdicts: [
       verdict('granted − ledger − balance is 0', drift === 0, `${drift} tokens`),
       ...(booked === undefined
-        ? [verdict('what the provider produced is charged', charged === produced, `${charged} of ${produced} tokens`)]
+        ? [
+            verdict(
+              'what the provider produced is charged',
+              isNear(charged, produced),
+              `${charged} of ${produced} tokens`,
+            ),
+          ]
         : [
             verdict('every answer is billed', booked.unbilled === 0, `${booked.unbilled} are not`),
             verdict('no answer is billed twice', booked.twice === 0, `${booked.twice} are`),
