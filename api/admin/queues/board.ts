@@ -9,8 +9,10 @@ import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
+import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
 import { RedactedQueue } from './redacted-queue.ts';
+import type { QueueWatch } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
 
@@ -50,16 +52,34 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 };
 
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app: Express; laneNames: Set<string> } {
+function createBoard(
+  { lanes, background }: BoardQueues,
+  watch: QueueWatch,
+  role: AdminRole,
+): { app: Express; laneNames: Set<string> } {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: false }));
-  const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
+  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false }));
+  const others = background.map(
+    (queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: !readOnlyMode }),
+  );
+  const all = [...laneQueues, ...others];
   createBullBoard({
-    queues: [...laneQueues, ...others],
+    queues: all,
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
+    options: {
+      historyProvider: createBoardHistory(
+        new Map(all.map((queue) => [queue.getName(), queue.place])),
+        watch.history,
+        watch.clock,
+      ),
+      uiConfig: {
+        boardTitle: 'Parley queues',
+        showMetrics: true,
+        miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }],
+      },
+    },
   });
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
@@ -71,9 +91,9 @@ function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
-export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
-  const reading = createBoard(queues, 'read');
-  const writing = createBoard(queues, 'write');
+export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit: RecordChanges): Router {
+  const reading = createBoard(queues, watch, 'read');
+  const writing = createBoard(queues, watch, 'write');
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);
