@@ -12,10 +12,9 @@ end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting. Returns the tag, whether nobody waits, and whether it follows that
--- last one directly.
-local function start_tag(line, finish, now)
-  local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
+-- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag. Returns the tag, whether
+-- nobody waits, and whether it follows that last one directly.
+local function start_tag(first, finish, now)
   if not first[2] then return now * CLOCK_TOKENS, true, false end
   local now_served = math.floor(tonumber(first[2]))
   if finish <= now_served then return now_served, false, false end
@@ -26,7 +25,7 @@ end
 -- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
 local function write_job(job, fields)
   return redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts,
-    'timestamp', fields.timestamp, 'delay', 0, 'priority', 0)
+    'timestamp', fields.timestamp, 'delay', '0', 'priority', '0')
 end
 
 -- Takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
@@ -47,7 +46,7 @@ local function add_job(job, line, marker, meta, id, fields)
     write_job(job, fields)
   end
   redis.call('ZADD', line, fields.tag, id)
-  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, 0, '0') end
+  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
 end
 
 local function store_body(body, text, accepted_at, life_ms)
@@ -70,9 +69,9 @@ local function taken_of(open, line, count)
 end
 
 -- Every so many ends of a tenant so many of its next requests are put where they belong: workers take about one for each
--- end.
+-- end, and up to eight at once.
 local ENDS = 4
-local MOVED = ENDS + 2
+local MOVED = 8
 -- Where a correction goes beyond those that follow they are moved, too, but no more than so many.
 local MOVED_MAX = 96
 -- Tokens by which a place may be off: that does not add up.
@@ -81,6 +80,9 @@ local NEAR = TURN_TOKENS / 4
 -- Puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
 -- been shifted then. None passes one that was accepted before it.
 local function move_waiting(open, line, records, row)
+  if row.shift == 0 or row.ends % ENDS > 0 or redis.call('ZCARD', line) == 0 then return end
+  local newest = redis.call('ZRANGE', open, -1, -1)[1]
+  if not newest or not redis.call('ZSCORE', line, newest) then return end
   local first = taken_of(open, line, redis.call('ZCARD', open))
   local tags, after
   for _, most in ipairs({ MOVED, MOVED_MAX }) do
@@ -110,25 +112,4 @@ local function move_waiting(open, line, records, row)
     end
   end
   if #moves > 0 then redis.call('ZADD', line, 'XX', unpack(moves)) end
-end
-
--- A request has taken `more` tokens than its turn: all that follows it directly begins so much later. Requests before the
--- tenant's present row of turns have nothing to do with it.
-local function correct_turn(use, open, line, records, accepted_at, more)
-  -- The next turn begins at the clock, whatever this one took.
-  if redis.call('ZCARD', line) == 0 then return end
-  local values = redis.call('HMGET', use, 'f:interactive', 's:interactive', 'c:interactive', 'w', 'ends:own')
-  local since = tonumber(values[3])
-  if not since or accepted_at < since then return end
-  local weight = tonumber(values[4]) or 1
-  local moved = more / weight
-  local shift = number_of(values[2]) + moved
-  if moved ~= 0 then
-    redis.call('HSET', use, 'f:interactive', tag_text(number_of(values[1]) + moved), 's:interactive', tag_text(shift))
-  end
-  if number_of(values[5]) % ENDS > 0 then return end
-  local newest = shift ~= 0 and redis.call('ZRANGE', open, -1, -1)[1]
-  if newest and redis.call('ZSCORE', line, newest) then
-    move_waiting(open, line, records, { since = since, shift = shift, weight = weight })
-  end
 end
