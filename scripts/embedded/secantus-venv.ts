@@ -14,7 +14,10 @@ const SECANTUS = {
   takes: '20 seconds',
 };
 
+const SERVER = join(import.meta.dirname, 'secantus-server.py');
+
 /** Makes the virtual environment once; safe to call from several processes at the same time. Rejects with one sentence. */
-export function prepareSecantus(options: VenvOptions): Promise<VenvCommand> {
-  return prepareVenv(SECANTUS, options);
+export async function prepareSecantus(options: VenvOptions): Promise<VenvCommand> {
+  const { command } = await prepareVenv(SECANTUS, options);
+  return { command, args: [SERVER] };
 }

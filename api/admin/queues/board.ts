@@ -9,8 +9,11 @@ import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
+import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
+import type { QueueWatch } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
 
@@ -49,31 +52,69 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
+interface Board {
+  app: Express;
+  laneNames: Set<string>;
+  /** Shows the queues of shards that were added. */
+  show(lanes: readonly BullQueue[]): void;
+}
+
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app: Express; laneNames: Set<string> } {
+function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: false }));
-  const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
-  createBullBoard({
-    queues: [...laneQueues, ...others],
+  const others = background.map(
+    (queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: !readOnlyMode }),
+  );
+  const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
+  const board = createBullBoard({
+    queues: others,
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
+    options: {
+      historyProvider: createBoardHistory(places, watch.history, watch.clock),
+      uiConfig: {
+        boardTitle: 'Parley queues',
+        showMetrics: true,
+        miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }],
+      },
+    },
   });
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
-  return { app, laneNames: new Set(laneQueues.map((queue) => queue.getName())) };
+  const shown = new Map<BullQueue, RedactedQueue>();
+  const laneNames = new Set<string>();
+  return {
+    app,
+    laneNames,
+    show(lanes) {
+      if (lanes.every((queue) => shown.has(queue))) return;
+      for (const queue of lanes) {
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false });
+        shown.set(queue, lane);
+        laneNames.add(lane.getName());
+        places.set(lane.getName(), lane.place);
+      }
+      // In this order, which adding to what is there would not give.
+      board.replaceQueues([]);
+      board.setQueues([...shown.values(), ...others]);
+    },
+  };
 }
 
 /**
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
-export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
-  const reading = createBoard(queues, 'read');
-  const writing = createBoard(queues, 'write');
+export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit: RecordChanges): Router {
+  const reading = createBoard(queues.background, watch, 'read');
+  const writing = createBoard(queues.background, watch, 'write');
+  const showLanes: RequestHandler = async (_req, _res, next) => {
+    const lanes = await queues.lanes();
+    for (const board of [reading, writing]) board.show(lanes);
+    next();
+  };
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);
@@ -82,6 +123,7 @@ export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Ro
   router.use(
     setPolicy,
     checkQuery,
+    showLanes,
     guardBoard(audit, (name) => writing.laneNames.has(name)),
     serve,
   );
