@@ -11,6 +11,7 @@ import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
 import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
 
@@ -51,29 +52,27 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
+interface Board {
+  app: Express;
+  laneNames: Set<string>;
+  /** Shows the queues of shards that were added. */
+  show(lanes: readonly BullQueue[]): void;
+}
+
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard(
-  { lanes, background }: BoardQueues,
-  watch: QueueWatch,
-  role: AdminRole,
-): { app: Express; laneNames: Set<string> } {
+function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false }));
   const others = background.map(
     (queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: !readOnlyMode }),
   );
-  const all = [...laneQueues, ...others];
-  createBullBoard({
-    queues: all,
+  const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
+  const board = createBullBoard({
+    queues: others,
     serverAdapter,
     options: {
-      historyProvider: createBoardHistory(
-        new Map(all.map((queue) => [queue.getName(), queue.place])),
-        watch.history,
-        watch.clock,
-      ),
+      historyProvider: createBoardHistory(places, watch.history, watch.clock),
       uiConfig: {
         boardTitle: 'Parley queues',
         showMetrics: true,
@@ -84,7 +83,24 @@ function createBoard(
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
-  return { app, laneNames: new Set(laneQueues.map((queue) => queue.getName())) };
+  const shown = new Map<BullQueue, RedactedQueue>();
+  const laneNames = new Set<string>();
+  return {
+    app,
+    laneNames,
+    show(lanes) {
+      if (lanes.every((queue) => shown.has(queue))) return;
+      for (const queue of lanes) {
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false });
+        shown.set(queue, lane);
+        laneNames.add(lane.getName());
+        places.set(lane.getName(), lane.place);
+      }
+      // In this order, which adding to what is there would not give.
+      board.replaceQueues([]);
+      board.setQueues([...shown.values(), ...others]);
+    },
+  };
 }
 
 /**
@@ -92,8 +108,13 @@ function createBoard(
  * board-actions.ts (docs/spec/contract.md section 8).
  */
 export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit: RecordChanges): Router {
-  const reading = createBoard(queues, watch, 'read');
-  const writing = createBoard(queues, watch, 'write');
+  const reading = createBoard(queues.background, watch, 'read');
+  const writing = createBoard(queues.background, watch, 'write');
+  const showLanes: RequestHandler = async (_req, _res, next) => {
+    const lanes = await queues.lanes();
+    for (const board of [reading, writing]) board.show(lanes);
+    next();
+  };
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);
@@ -102,6 +123,7 @@ export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit:
   router.use(
     setPolicy,
     checkQuery,
+    showLanes,
     guardBoard(audit, (name) => writing.laneNames.has(name)),
     serve,
   );
