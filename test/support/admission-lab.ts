@@ -94,11 +94,12 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
   await redis.hset(hash, 'w', entries);
 }
 
-export async function openAdmissionLab(): Promise<AdmissionLab> {
+/** Without `url` in the Redis that all tests share. */
+export async function openAdmissionLab(url?: string): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
-  const redis = await openTestRedis('producer');
+  const redis = await openTestRedis('producer', url);
   const store = createAdmissionStore(redis, keyspace, {
     queueLimit: LANE_LIMIT,
     requestTimeoutMs: 600_000,
