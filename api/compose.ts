@@ -32,7 +32,7 @@ import { createFollowMove } from './admission/follow-move.ts';
 import type { FollowMove } from './admission/follow-move.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createEarlyRefusal } from './admission/refuse-early.ts';
-import { openRecall } from './admission/open-recall.ts';
+import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';

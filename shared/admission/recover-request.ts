@@ -53,10 +53,13 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, admit, line, answers, ledger, principals, clock, log } = deps;
 
   /** Readers find the end as that of any request whose answer is kept. */
-  async function end({ requestId, tenantId, mode, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
+  async function end(envelope: RequestEnvelope, last: Terminal) {
+    const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
+    const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
     await answers.keep({
       ...{ requestId, tenantId, mode },
+      ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
       fields: {
         ...{
           tenant: tenantId,
@@ -69,7 +72,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
         ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
-      expiresAt: acceptedAt + KEPT_MS,
+      expiresAt: ownMs === undefined ? acceptedAt + KEPT_MS : clock.now() + ownMs,
     });
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
