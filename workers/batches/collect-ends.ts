@@ -7,9 +7,10 @@ import type {
   LineEnd,
   WaitingLine,
 } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { answeredAt, endOf, isPassing, nextRetry } from './line-retry.ts';
+import { answeredAt, nextRetry } from './line-retry.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -51,7 +52,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   }
 
   function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
-    if (end.terminal === undefined || !isPassing(end)) return undefined;
+    if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
     const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
     const isOwnFault =
       answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
@@ -86,7 +87,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const { shard } = batch.row;
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
     for (const { answer, end } of tries) {
-      if (end.terminal !== undefined) watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, isPassing(end));
+      if (end.terminal !== undefined)
+        watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
     }
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];

@@ -7,9 +7,10 @@ import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
-import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
+import type { GuardBoardDeps } from './board-actions.ts';
 import type { BoardQueues } from './board-queues.ts';
+import { shardOfQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
@@ -50,12 +51,16 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 };
 
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app: Express; laneNames: Set<string> } {
+function createBoard(
+  { lanes, background }: BoardQueues,
+  role: AdminRole,
+): { app: Express; laneShards: Map<string, number> } {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: false }));
-  const others = background.map((queue) => new RedactedQueue(queue, { readOnlyMode, allowRetries: !readOnlyMode }));
+  const rights = { readOnlyMode, allowRetries: !readOnlyMode };
+  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { ...rights, allowCompletedRetries: false }));
+  const others = background.map((queue) => new RedactedQueue(queue, rights));
   createBullBoard({
     queues: [...laneQueues, ...others],
     serverAdapter,
@@ -64,14 +69,20 @@ function createBoard({ lanes, background }: BoardQueues, role: AdminRole): { app
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
-  return { app, laneNames: new Set(laneQueues.map((queue) => queue.getName())) };
+  const laneShards = lanes.map(
+    (queue, index) => [laneQueues[index]?.getName() ?? '', shardOfQueue(queue) ?? 0] as const,
+  );
+  return { app, laneShards: new Map(laneShards) };
 }
 
 /**
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
-export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Router {
+export function createQueuesBoard(
+  queues: BoardQueues,
+  { audit, replayFailed }: Pick<GuardBoardDeps, 'audit' | 'replayFailed'>,
+): Router {
   const reading = createBoard(queues, 'read');
   const writing = createBoard(queues, 'write');
   const serve: RequestHandler = (req, res, next) => {
@@ -82,7 +93,7 @@ export function createQueuesBoard(queues: BoardQueues, audit: RecordChanges): Ro
   router.use(
     setPolicy,
     checkQuery,
-    guardBoard(audit, (name) => writing.laneNames.has(name)),
+    guardBoard({ audit, replayFailed, shardOf: (name) => writing.laneShards.get(name) }),
     serve,
   );
   return router;

@@ -75,7 +75,10 @@ function hideReasons(job: ReadJob): void {
 
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
-  constructor(queue: BullQueue, rights: { readOnlyMode: boolean; allowRetries: boolean }) {
+  constructor(
+    queue: BullQueue,
+    rights: { readOnlyMode: boolean; allowRetries: boolean; allowCompletedRetries?: boolean },
+  ) {
     // Queues of different shards share a name; the prefix tells them apart.
     const shard = shardOfQueue(queue);
     super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });

@@ -92,6 +92,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       labelNames: ['plane', 'code'],
       registers,
     }),
+    replays: new Counter({
+      name: 'parley_replays_total',
+      help: 'Failed requests that were to be replayed, by outcome: replayed, or why not.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     paymentMismatches: new Counter({
       name: 'parley_payment_mismatches_total',
       help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
