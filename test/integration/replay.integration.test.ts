@@ -24,7 +24,9 @@ async function failedRequest(): Promise<LabRequest> {
   const request = await lab.admit();
   const claimed = await lab.run(request, 1);
   const { owner } = claimed;
-  expect(await lab.requests.finish({ ...request.ref(1), owner }, 0, FAILED)).toBe(true);
+  // Its provider was asked: its prompt stays in the window.
+  const ending = { ...FAILED, unbilledTokens: 7 };
+  expect(await lab.requests.finish({ ...request.ref(1), owner }, 0, ending)).toBe(true);
   return request;
 }
 
