@@ -120,9 +120,11 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     return { kind: 'ended' };
   }
 
-  async function isKnown({ tenantId, requestId }: RequestIntent): Promise<boolean> {
+  /** `since`: an end before that is the one after which it was run again. */
+  async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
     const anywhere = { tenantId, mode: 'any' } as const;
-    if ((await answers.find(anywhere, requestId, clock.now())) !== undefined) return true;
+    const answer = await answers.find(anywhere, requestId, clock.now());
+    if (answer !== undefined && Number(answer.fields['finishedAt']) >= since) return true;
     return (await ledger.settledAt(anywhere, requestId)) !== undefined;
   }
 
@@ -131,9 +133,11 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     const [found] = await presence.look(shard, [requestId]);
     if (found === 'open') return { kind: found };
     if (found === 'ended' || found === 'failed') return { kind: 'ended' };
-    if (await isKnown(intent)) return { kind: 'ended' };
     try {
       const envelope = parseEnvelope(intent.envelopeJson);
+      // What is admitted again has failed no longer; what is not has.
+      const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
+      if (await isKnown(intent, since)) return { kind: 'ended' };
       if (found === 'bodiless') return await enqueue(intent, envelope);
       const principal = await principals.findByKey(tenantId, envelope.keyId);
       if (principal !== undefined) return await admitAgain(intent, envelope, principal);

@@ -51,7 +51,7 @@ it('under one Idempotency-Key runs once, and gives its answer again', async () =
 
 it.each([
   [{ start_time: 20, end_time: 10 }, 'end_time'],
-  [{ kind: 'batch' }, 'kind'],
+  [{ kind: 'stream' }, 'kind'],
   [{ error_code: 'content_policy_violation' }, 'error_code'],
   [{ request_ids: ['req_1'] }, 'request_ids[0]'],
   [{ tenant_id: 'x' }, 'tenant_id'],

@@ -59,8 +59,10 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
   }
 
-  function toEnd({ line, answer }: EndedTry): LineEnd {
-    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer };
+  function toEnd({ line, answer, end }: EndedTry): LineEnd {
+    const code = outageOf(end);
+    const outage = code === undefined ? undefined : { code, at: clock.now() };
+    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer, outage };
   }
 
   async function endAll(batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {

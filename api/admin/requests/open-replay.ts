@@ -2,6 +2,7 @@ import { createConcludeIntent } from '../../../shared/admission/conclude-intent.
 import type { Recovery } from '../../../shared/admission/open-recovery.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import { createFailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
 import { createErasureRepository } from '../../../shared/infra/mongo/compliance/erasure-repository.ts';
 import { createLedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts';
@@ -15,6 +16,7 @@ import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
 import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
 import { createAnswerCache } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { createReplayLine } from './replay-line.ts';
 import { createReplayFailed } from './replay-failed.ts';
 import type { ReplayFailed } from './replay-failed.ts';
 import { createReplayRequest } from './replay-request.ts';
@@ -38,17 +40,19 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
   const failed = createFailedIntents(mongo);
   const answers = createAnswerRepository(mongo);
   const cache = createAnswerCache(redis, keyspace);
+  const lines = createFailedLines(mongo);
+  const principals = createPrincipalRepository(mongo);
   const replay = createReplayRequest({
-    ...{ failed, answers, cache, records, pseudonyms, clock, log },
+    ...{ failed, answers, cache, records, principals, pseudonyms, clock, log },
     admit: recovery.admit,
     replays: recovery.replays,
     ledger: createLedgerRepository(mongo),
-    principals: createPrincipalRepository(mongo),
     entities: createEntityRepository(mongo),
     erasures: createErasureRepository(mongo),
   });
   return createReplayFailed({
-    ...{ failed, replay, countReplay, clock },
+    ...{ failed, lines, replay, countReplay, clock },
+    replayLine: createReplayLine({ lines, principals, clock }),
     presence: recovery.presence,
     conclude: createConcludeIntent({ intents: createRequestIntents(mongo), failed, answers, cache, clock }),
   });

@@ -71,6 +71,14 @@ export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
   retryAfterMs,
 });
 
+/** Why nothing of this key runs now. */
+export function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
+  if (principal?.keyStatus !== 'active') return 'key_revoked';
+  if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';
+  if (principal.tenantStatus === 'suspended') return 'account_suspended';
+  return keepsNothing(principal) ? 'nothing_is_kept' : undefined;
+}
+
 /** A look-up may put the old end back between two steps. */
 const TRIES_MAX = 3;
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -86,10 +94,11 @@ function withoutRequestLimits(principal: Principal): Principal {
 }
 
 /** The answer is kept for a day from its end, not from an acceptance that may be hours ago. */
-function toReplayed(envelope: RequestEnvelope, now: number): RequestEnvelope {
+function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): RequestEnvelope {
   const { kept } = envelope;
   const again = kept?.redisOnly === true ? kept : { ...kept, storedMs: kept?.storedMs ?? KEPT_MS };
-  return { ...envelope, kept: again, replayedAt: now };
+  // Later than its failure by the clock of Redis, too.
+  return { ...envelope, kept: again, replayedAt: Math.max(now, failedAt + 1) };
 }
 
 export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
@@ -116,10 +125,8 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   async function whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined> {
     const { tenantId, mode, requestId, kept } = envelope;
     const now = clock.now();
-    if (principal?.keyStatus !== 'active') return 'key_revoked';
-    if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';
-    if (principal.tenantStatus === 'suspended') return 'account_suspended';
-    if (keepsNothing(principal)) return 'nothing_is_kept';
+    const refused = refusalOf(principal, now);
+    if (refused !== undefined) return refused;
     if (await isErased(envelope)) return 'entity_deleted';
     const name = kept?.idempotency?.name;
     if (name !== undefined && (await answers.findNamed({ tenantId, mode }, name, now)) !== undefined)
@@ -191,7 +198,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       const reason = await whyNot(envelope, principal);
       if (principal === undefined || reason !== undefined) return skip(reason ?? 'key_revoked');
       const now = clock.now();
-      const again = toReplayed(envelope, now);
+      const again = toReplayed(envelope, failed.failedAt, now);
       if (!(await intents.take(failed, JSON.stringify(again), now))) return skip('not_replayable');
       return await run(failed, again, principal);
     } catch (error) {

@@ -4,7 +4,7 @@ import { OUTAGE_CODES } from '../../../shared/domain/requests/outage.ts';
 import type { OutageCode } from '../../../shared/domain/requests/outage.ts';
 import { toRetrySeconds, ServiceError } from '../../../shared/errors/service-error.ts';
 import { REPLAY_KINDS } from '../../../shared/infra/mongo/requests/failed-intents.ts';
-import type { FailedFilter, FailedPosition, ReplayKind } from '../../../shared/infra/mongo/requests/failed-intents.ts';
+import type { FailedFilter, ReplayKind } from '../../../shared/infra/mongo/requests/failed-intents.ts';
 import { defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import {
   boolean,
@@ -24,7 +24,7 @@ import type { FieldsOf } from '../../contract/json-schema.ts';
 import { countSchema, unixSecondsSchema } from '../../contract/number-schemas.ts';
 import { json, jsonBody } from '../../contract/operation.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import type { ReplayedOne, ReplayFailed, ReplayReport } from './replay-failed.ts';
+import type { FailedPosition, ReplayedOne, ReplayFailed, ReplayReport } from './replay-failed.ts';
 import { SKIP_REASONS } from './replay-request.ts';
 
 const LIMIT_MAX = 500;
@@ -57,7 +57,9 @@ const newReplaySchema = Joi.object<NewReplay, true>({
     .description('Only what failed with this code.'),
   kind: Joi.string()
     .valid(...REPLAY_KINDS)
-    .description('`keyed`: sent under an `Idempotency-Key`; `async`: with `Prefer: respond-async` and no key.'),
+    .description(
+      '`keyed`: sent under an `Idempotency-Key`; `async`: with `Prefer: respond-async` and no key; `batch`: lines of batches that run.',
+    ),
   request_ids: Joi.array()
     .items(idOf('req', 'request'))
     .min(1)
@@ -67,7 +69,7 @@ const newReplaySchema = Joi.object<NewReplay, true>({
   dry_run: Joi.boolean().description('Says what would be replayed, and changes nothing.'),
   limit: countSchema(1, LIMIT_MAX).description(`Requests in one call, ${LIMIT} by default.`),
   page: Joi.string()
-    .pattern(/^\d{1,16}\.req_[0-9A-Za-z]{24}$/)
+    .pattern(/^(batch\.)?\d{1,16}\.req_[0-9A-Za-z]{24}$/)
     .messages({ 'string.pattern.base': '{{#label}} must be the `next_page` of the page before' })
     .description('`next_page` of the page before, with the same filter.'),
 }).required();
@@ -119,10 +121,14 @@ function filterOf({ start_time, end_time, tenant_id, error_code, kind, request_i
 }
 
 function positionOf(page: string | undefined): FailedPosition | undefined {
-  const [acceptedAt, requestId] = page?.split('.') ?? [];
-  return acceptedAt === undefined || requestId === undefined
-    ? undefined
-    : { acceptedAt: Number(acceptedAt), requestId };
+  const [requestId, time, isLine] = page?.split('.').reverse() ?? [];
+  if (requestId === undefined) return undefined;
+  const at = Number(time);
+  return { kind: isLine === undefined ? 'async' : 'batch', acceptedAt: at, failedAt: at, requestId };
+}
+
+function pageAfter({ kind, acceptedAt, failedAt, requestId }: FailedPosition): string {
+  return kind === 'batch' ? `batch.${failedAt}.${requestId}` : `${acceptedAt}.${requestId}`;
 }
 
 function toItem({ requestId, failed, outcome }: ReplayedOne) {
@@ -152,7 +158,7 @@ function toReply({ matched, requests, next }: ReplayReport, isDryRun: boolean) {
     retry_after_seconds: waitMs === 0 ? null : toRetrySeconds(waitMs),
     data: requests.map(toItem),
     has_more: next !== undefined,
-    next_page: next === undefined ? null : `${next.acceptedAt}.${next.requestId}`,
+    next_page: next === undefined ? null : pageAfter(next),
   };
 }
 
@@ -177,8 +183,9 @@ const replayRequests = defineAdminEndpoint({
   tag: 'Requests',
   summary: 'Replay failed requests',
   description: [
-    'Runs asynchronous requests and requests under an `Idempotency-Key` again that failed in an outage, without text and',
-    'without a charge. Each keeps its id, which then answers with the new result, and is charged at most once. A failed',
+    'Runs asynchronous requests, requests under an `Idempotency-Key` and lines of running batches again that failed in an',
+    'outage, without text and without a charge. Each keeps its id (a line its `custom_id`), which then answers with the',
+    'new result, and is charged at most once. A failed',
     'request can be replayed for 24 hours after its acceptance, from some seconds after its failure on.',
     'The order of calls does not matter: what runs already, or has been replayed, is not found any more.',
   ].join(' '),

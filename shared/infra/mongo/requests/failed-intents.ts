@@ -6,14 +6,14 @@ import type { OutageCode } from '../../../domain/requests/outage.ts';
 import { requestIntentModel } from './request-intents.ts';
 import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
 
-/** How a request was sent that may be run again: under an Idempotency-Key, or asynchronously without one. */
-export const REPLAY_KINDS = ['async', 'keyed'] as const;
+/** How a request was sent that may be run again: asynchronously, under an Idempotency-Key, or as the line of a batch. */
+export const REPLAY_KINDS = ['async', 'keyed', 'batch'] as const;
 export type ReplayKind = (typeof REPLAY_KINDS)[number];
 
 /** A request that failed in an outage, without text and without a charge. */
 export interface FailedIntent extends RequestIntent {
   mode: KeyMode;
-  kind: ReplayKind;
+  kind: Exclude<ReplayKind, 'batch'>;
   /** Milliseconds since the epoch, as the other times here. */
   acceptedAt: number;
   failedAt: number;
@@ -55,8 +55,8 @@ export interface FailedIntents {
   giveBack(failed: FailedIntent): Promise<void>;
 }
 
-/** By then whoever has taken it has put it into line, or has died. */
-const LOOK_MS = 10_000;
+/** By then whoever has taken it has put it into line, or has died; the sweep voids what is not in line after 10 s. */
+const LOOK_MS = 5_000;
 
 function toFailed(row: RequestIntentRow): FailedIntent {
   const { _id: requestId, tenantId, mode = 'live', shard, envelopeJson, replays = 0, expiresAt } = row;
@@ -80,6 +80,8 @@ function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: 
     ...(tenantId === undefined ? {} : { tenantId }),
     ...(code === undefined ? {} : { failedCode: code }),
     ...(kind === undefined ? {} : { idempotencyName: { $exists: kind === 'keyed' } }),
+    // Lines of batches have no intents: failed-lines.ts.
+    ...(kind === 'batch' ? { _id: { $in: [] } } : {}),
   } satisfies QueryFilter<RequestIntentRow>;
 }
 
