@@ -7,7 +7,7 @@ export const QUESTION = 'What is left of it?';
 const ASYNC = ['Prefer', 'respond-async'] as const;
 
 /** The answer of `POST /admin/v1/requests/replay`. */
-export interface Replay {
+interface Replay {
   replayed: number;
   skipped: number;
   matched: number;
@@ -17,7 +17,7 @@ export interface Replay {
   next_page: string | null;
 }
 
-export interface FailedRequest {
+interface FailedRequest {
   id: string;
   /** The 202. */
   accepted: request.Response;

@@ -31,7 +31,7 @@ export interface FailedLines {
 }
 
 /** Where a page ends. */
-export type LinePosition = Pick<FailedLine, 'failedAt' | 'requestId'>;
+type LinePosition = Pick<FailedLine, 'failedAt' | 'requestId'>;
 
 function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: FailedFilter) {
   return {

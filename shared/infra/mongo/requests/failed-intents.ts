@@ -33,7 +33,7 @@ export interface FailedFilter {
 }
 
 /** Where a page ends. */
-export type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
+type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
 
 export interface FailedIntents {
   /** Keeps the intent of a request that has failed, at most until `keptUntil`. Safe to repeat. */
