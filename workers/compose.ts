@@ -27,6 +27,7 @@ import { openConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
+import { REPLAYED_MS } from './pipeline/claim.ts';
 import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
@@ -215,6 +216,7 @@ export async function composeWorker(
       queueName,
       queue: queues.queue(shard, queueName),
       runPipeline,
+      claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
       workerId,
       completedKept: config.queue.completedKept,
       onLockLost: checkNow,

@@ -71,8 +71,8 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
-  ['only a higher attempt may claim', 'if fence >= tonumber(ARGV[2]) and values[9] ~= ARGV[4] then', 'if false then'],
-  ['a claim that is sent again is the same claim', 'and values[9] ~= ARGV[4] then', 'then'],
+  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and values[9] ~= owner then', 'if false then'],
+  ['a claim that is sent again is the same claim', 'and values[9] ~= owner then', 'then'],
   [
     'only the attempt with the fence may append',
     "or values[2] ~= fence then return 'superseded' end",

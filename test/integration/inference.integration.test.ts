@@ -116,7 +116,7 @@ describe('a job', () => {
 
     await waitForEnd('req_1');
 
-    expect(deliveries('req_1')).toEqual([{ shard: SHARD, requestId: 'req_1', tenantId: 'ten_1', attempt: 1 }]);
+    expect(deliveries('req_1')).toMatchObject([{ shard: SHARD, requestId: 'req_1', tenantId: 'ten_1', attempt: 1 }]);
     const left = Object.keys(await lab.snapshot()).filter((key) => key.includes('req_1'));
     expect(left).toEqual([]);
   });

@@ -14,7 +14,7 @@ import type { Claimed, Delivery, Lease } from './stage.ts';
 
 const POLL_MS = 250;
 /** By then every worker has replayed what it ended and renewed what it runs, which Redis may have come back without. */
-const REPLAYED_MS = 1_500;
+export const REPLAYED_MS = 1_500;
 
 export interface TurnDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
@@ -74,12 +74,13 @@ function endOf({ retentionMs }: Unreadable): Ending {
 export function createClaim(deps: ClaimDeps) {
   const { requests, streams, routing, openLease, events, log } = deps;
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
-    const { shard, requestId, tenantId, attempt } = delivery;
-    if (!(await hasTurn(deps, delivery))) {
+    const { shard, requestId, tenantId, attempt, job } = delivery;
+    const made = job?.claim;
+    if (made === undefined && !(await hasTurn(deps, delivery))) {
       log.info('A delivery was dropped: the worker that has the request lives.', { requestId, attempt });
       return undefined;
     }
-    const claimed = await requests.claim(shard, requestId, tenantId, attempt);
+    const claimed = await requests.claim(shard, requestId, tenantId, attempt, made);
     if (claimed.kind === 'drop') {
       log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
       return undefined;
@@ -110,6 +111,7 @@ export function createClaim(deps: ClaimDeps) {
     const run = {
       interrupted: sent > 0 || delivery.endOnly === true,
       ref,
+      job,
       envelope,
       seq,
       rates,

@@ -80,7 +80,7 @@ function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
 }
 
 /**
- * Ends the request: terminal event, settlement record and hold release in one script. Safe to run twice: the script
+ * Ends the request: terminal event, settlement record, hold release and job in one script. Safe to run twice: the script
  * refuses a lower fence and a second end, so a job that BullMQ hands out again ends and charges once. False: refused.
  */
 export function createFinish({ journal, clock, events, log }: FinishDeps) {
@@ -91,6 +91,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     const settlement = settlementOf(run, outcome, now);
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
+    const jobLock = run.job?.lockToEnd(run, outcome);
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
       deltas: answer.unsent,
@@ -101,6 +102,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
+      ...(jobLock === undefined ? {} : { jobLock }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
     if (finished) events.emit('request.finished', run, outcome);

@@ -7,6 +7,7 @@ import type { ContextSource, ContextValue } from './prompt/context-instruction.t
 import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
 import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
 
 /** One step of a request's life; its input has what the steps before it found out. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
@@ -19,6 +20,14 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
   return stage(run);
 }
 
+/** The job of a delivery, as its queue has it. */
+interface DeliveredJob {
+  /** The claim that was made as it was taken. Undefined: the request has yet to be claimed. */
+  claim: MadeClaim | undefined;
+  /** The lock of the job, which is to end with the request. Undefined: it is kept for people to see. Asked once. */
+  lockToEnd(run: Claimed, outcome: Outcome): string | undefined;
+}
+
 /** One delivery of a job. */
 export interface Delivery {
   shard: number;
@@ -28,6 +37,8 @@ export interface Delivery {
   attempt: number;
   /** The request has been tried often enough: it is ended, not run again. */
   endOnly?: boolean;
+  /** Absent: the sweep runs the request beside its queue. */
+  job?: DeliveredJob;
 }
 
 /** A request that this delivery owns. */
@@ -35,6 +46,8 @@ export interface Claimed {
   /** An earlier delivery died after it had sent text, or there were too many: the request ends, it is not generated again. */
   interrupted: boolean;
   ref: AttemptRef;
+  /** Absent: the sweep runs the request beside its queue. */
+  job: DeliveredJob | undefined;
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;

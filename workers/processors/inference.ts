@@ -1,15 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Worker } from 'bullmq';
-import type { Queue } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 
-import type { ChatJob, QueueName } from '../../shared/contracts/jobs.ts';
+import type { ChatJob, JobFacts, QueueName } from '../../shared/contracts/jobs.ts';
 import { JOBS, parseJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createChatBackend } from '../../shared/infra/queue/chat-backend.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createJobStore } from '../../shared/infra/redis/requests/job-store.ts';
+import type { ClaimSettings } from '../../shared/infra/redis/requests/job-store.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import type { Delivery } from '../pipeline/stage.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
@@ -22,6 +26,8 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
+  /** Requests are claimed as their jobs are taken. Absent: each by itself, when it starts. */
+  claims?: ClaimSettings;
   workerId: string;
   /** Of its completed jobs; 0: none. */
   completedKept: number;
@@ -82,19 +88,51 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   let canaries = 0;
   const connection = openQueueConnection(client, keyspace.shard(shard).tag);
 
-  const worker = new Worker<ChatJob>(
+  const backend = createChatBackend({
+    jobs: createJobStore(connection.client, keyspace, { shard, queue: queueName, claims: deps.claims }),
+    places: () => worker.concurrency,
+    lockMs: timings.lockMs,
+    onError: (error) => {
+      log.warn('Jobs could not be put back; they are handed out again when their locks have run out.', {
+        shard,
+        error,
+      });
+    },
+  });
+
+  /** Runs the request of a job. Returns what is to be stored of it. */
+  async function run(job: Job<ChatJob>, delivery: Omit<Delivery, 'job'>): Promise<JobFacts | undefined> {
+    const handed = backend.handed(job.token ?? '');
+    const startedAt = performance.now();
+    let goes = false;
+    const ended = await runPipeline({
+      ...delivery,
+      job: {
+        claim: handed?.claim,
+        lockToEnd(claimed, outcome) {
+          goes = !history.keeps(claimed, outcome);
+          return goes ? handed?.lock : undefined;
+        },
+      },
+    });
+    if (ended === undefined) return undefined;
+    // It was set meanwhile, which the type checker cannot see.
+    if (!(goes as boolean)) return history.conclude(job, ended, performance.now() - startedAt);
+    if (handed !== undefined) handed.isEnded = true;
+    return undefined;
+  }
+
+  const worker: Worker<ChatJob> = new Worker<ChatJob, unknown, string>(
     queueName,
     async (job) => {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return undefined;
       // One that cannot be read fails; its request is overdue soon, and the sweep runs it from the request's own record.
       const { tenantId } = parseJob(queueName, job.data);
-      const delivery = { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted };
       const startedAt = performance.now();
       running += 1;
       try {
-        const ended = await runPipeline(delivery);
-        return ended && (await history.conclude(job, ended, performance.now() - startedAt));
+        return await run(job, { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted });
       } finally {
         running -= 1;
         lastRequestAt = lastWorkAt = performance.now();
@@ -112,6 +150,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       removeOnComplete: { count: 0 },
       removeOnFail: JOBS[queueName].removeOnFail,
     },
+    backend.factory,
   );
   worker.on('failed', (job, error) => {
     // The request has ended, with its error in log and metrics.
@@ -166,12 +205,14 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     meanMs: () => meanMs,
     async drain() {
       clearInterval(canary);
+      backend.stop().catch(() => undefined);
       // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
       // nothing runs.
       await Promise.race([worker.close(), idle()]);
     },
     async close() {
       clearInterval(canary);
+      await backend.stop();
       await worker.close();
       connection.close();
     },

@@ -2,7 +2,7 @@ import type { Job } from 'bullmq';
 
 import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
-import type { Ended } from '../pipeline/stage.ts';
+import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
 
 /** Fails the job of a request that has ended with an error; the request itself is answered and needs nothing. */
 export class RequestFailed extends Error {
@@ -17,8 +17,10 @@ export class RequestFailed extends Error {
 
 /** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
 export interface JobHistory {
-  /** What is to be stored as the job's result, if anything. Throws RequestFailed where the request failed. */
-  conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts | undefined>;
+  /** Whether the job stays when its request ends so; the others go with their requests. Counts those that stay. */
+  keeps(run: Claimed, outcome: Outcome): boolean;
+  /** What is to be stored as the result of a job that stays. Throws RequestFailed where the request failed. */
+  conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;
 }
 
 /** Milliseconds between two completed jobs that are kept: at a hundred requests a second one in a hundred pays for it. */
@@ -48,6 +50,15 @@ export function createJobHistory(completedKept: number): JobHistory {
   let lastKeptAt = -Infinity;
 
   return {
+    keeps({ envelope }, { error }) {
+      if (error !== undefined) return true;
+      const now = performance.now();
+      // Where nothing of a conversation is to stay, its job need not either.
+      if (completedKept === 0 || now - lastKeptAt < SAMPLE_MS || envelope.retentionMs === 0) return false;
+      lastKeptAt = now;
+      return true;
+    },
+
     async conclude(job, ended, tookMs) {
       const { error } = ended.outcome;
       if (error !== undefined) {
@@ -55,10 +66,6 @@ export function createJobHistory(completedKept: number): JobHistory {
         await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
         throw new RequestFailed(error.code);
       }
-      const now = performance.now();
-      // Where nothing of a conversation is to stay, its job need not either.
-      if (completedKept === 0 || now - lastKeptAt < SAMPLE_MS || ended.run.envelope.retentionMs === 0) return undefined;
-      lastKeptAt = now;
       // BullMQ reads it when it ends the job; what is stored of the job says that it is removed.
       job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };
       return factsOf(job, ended, tookMs);

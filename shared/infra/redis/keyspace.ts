@@ -101,6 +101,14 @@ function shardKeys(tag: string) {
     line: (queue: string) => `${tag}:${queue}:prioritized`,
     /** BullMQ's list of jobs that go before the line: those that were handed out before. */
     waiting: (queue: string) => `${tag}:${queue}:wait`,
+    /** BullMQ's jobs in workers' hands. */
+    active: (queue: string) => `${tag}:${queue}:active`,
+    /** BullMQ's jobs whose workers may be dead. */
+    stalled: (queue: string) => `${tag}:${queue}:stalled`,
+    /** BullMQ's jobs that wait for a time. */
+    delayed: (queue: string) => `${tag}:${queue}:delayed`,
+    /** BullMQ's counter for jobs of one priority. */
+    priorityCounter: (queue: string) => `${tag}:${queue}:pc`,
     /** BullMQ's job. */
     job: (queue: string, requestId: string) => `${tag}:${queue}:${requestId}`,
     /** BullMQ's sign to its workers that something waits. */

@@ -9,7 +9,8 @@ import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
-import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed, Renewal, WriteOutcome } from './running-request.ts';
+import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed } from './running-request.ts';
+import type { MadeClaim, Renewal, WriteOutcome } from './running-request.ts';
 
 export { statusOf } from './running-request.ts';
 export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
@@ -22,7 +23,8 @@ interface AppendMore {
 }
 
 export interface RequestStore {
-  claim(shard: number, requestId: string, tenantId: string, attempt: number): Promise<Claim>;
+  /** `made`: the claim that came with the job; nothing is asked then. */
+  claim(shard: number, requestId: string, tenantId: string, attempt: number, made?: MadeClaim): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. Sends again what Redis has lost of the text before. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
   /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
@@ -55,7 +57,7 @@ export function createRequestStore(
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
-  const claim = defineScript(client, 'claim', ['window', 'account']);
+  const claim = defineScript(client, 'claim', ['window', 'account', 'claiming']);
   const append = createCommonAppend(client, keyspace);
   const renew = defineScript(client, 'renew', ['window', 'account']);
   const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
@@ -110,7 +112,18 @@ export function createRequestStore(
   function end(
     ref: AttemptRef,
     sentSeq: number,
-    { status, deltas, terminal, costMicro, settlement, retentionMs, unbilledTokens, overdraftMicro, notice }: Ending,
+    {
+      status,
+      deltas,
+      terminal,
+      costMicro,
+      settlement,
+      retentionMs,
+      unbilledTokens,
+      overdraftMicro,
+      notice,
+      jobLock,
+    }: Ending,
   ): Promise<ScriptReply> {
     const keys = keyspace.shard(ref.shard);
     const { promptTokens, completionTokens } = terminal.usage;
@@ -134,6 +147,9 @@ export function createRequestStore(
         keys.use(ref.tenantId),
         keys.line(ref.queue),
         keys.waiting(ref.queue),
+        keys.job(ref.queue, ref.requestId),
+        keys.active(ref.queue),
+        keys.stalled(ref.queue),
       ],
       [
         ref.requestId,
@@ -152,14 +168,15 @@ export function createRequestStore(
         sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
         ref.queue,
+        jobLock ?? '',
       ],
     );
   }
 
   return {
-    async claim(shard, requestId, tenantId, attempt) {
-      const owner = randomBase62(12);
-      const reply = await sendClaim(shard, requestId, tenantId, attempt, owner);
+    async claim(shard, requestId, tenantId, attempt, made) {
+      const owner = made?.owner ?? randomBase62(12);
+      const reply = made?.reply ?? (await sendClaim(shard, requestId, tenantId, attempt, owner));
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }

@@ -39,6 +39,13 @@ export interface Held {
 /** `drop`: another attempt has it, or it has ended. */
 export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
 
+/** A claim that was made as its job was taken. */
+export interface MadeClaim {
+  owner: string;
+  /** As claim.lua answers. */
+  reply: ScriptReply[];
+}
+
 /** This attempt owns the request and cannot read its body: it can only end it. */
 export interface Unreadable {
   kind: 'unreadable';
@@ -73,6 +80,8 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** What webhooks hear of the end beside its booking. */
   notice?: FinishedNotice;
+  /** The lock of the job that ends, and goes, with the request. Absent: the queue ends it, or there is none. */
+  jobLock?: string;
 }
 
 /** Names one running attempt. */

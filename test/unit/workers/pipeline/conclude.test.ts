@@ -30,6 +30,7 @@ function setUp(forgetFails = false) {
 function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: string; entityId?: string } = {}): Claimed {
   return {
     interrupted: false,
+    job: undefined,
     ref: { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', queue: 'interactive', fence },
     envelope: {
       requestId: 'req_1',

@@ -50,21 +50,22 @@ local function more_of(left, must, ahead, over)
   return math.max(must, math.min(ahead, math.floor(left / SHARE)))
 end
 
--- Raises what a request holds of credits, budget or test allowance. `asked` has what it must hold and would like to
--- hold in all, and how far it may overrun where nobody else holds anything: a positive balance always admits one.
--- Returns what it holds then, micro-credits and tokens, -1 where it is not bounded.
-local function raise_holds(record, account, asked)
-  local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit')
+-- The fields of a record that say what its request holds, and of what.
+local HOLDS = { 'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit' }
+
+-- Raises what a request holds of credits, budget or test allowance; `values` are those of HOLDS. `asked` has what it must
+-- hold and would like to hold in all, and how far it may overrun where nobody else holds anything: a positive balance
+-- always admits one. Returns what it holds then, micro-credits and tokens, -1 where it is not bounded, and both as the
+-- record is to have them: nothing where they stay.
+local function more_held(account, values, asked)
   local micro, tokens, limit = number_of(values[1]), number_of(values[2]), tonumber(values[6])
   local must, ahead = math.max(0, asked.must_tokens - tokens), math.max(0, asked.ahead_tokens - tokens)
   if values[4] ~= '1' then
     local used = number_of(values[5] and redis.call('GET', values[5]))
     local more = more_of((limit or UNLIMITED) - used, must, ahead, used <= tokens and asked.over_tokens or 0)
-    if more > 0 then
-      use_allowance(values[5], more)
-      redis.call('HSET', record, 'holdTokens', int(tokens + more))
-    end
-    return -1, tokens + more
+    if more <= 0 then return -1, tokens end
+    use_allowance(values[5], more)
+    return -1, tokens + more, micro, tokens + more
   end
   local reserved = 'ht:' .. values[3]
   local owed = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. values[3], 'pt:' .. values[3], reserved)
@@ -73,11 +74,16 @@ local function raise_holds(record, account, asked)
     math.max(0, asked.ahead_micro - micro), held <= micro and asked.over_micro or 0)
   local left = limit and limit - number_of(owed[4]) - number_of(owed[5]) - held_tokens or UNLIMITED
   local more_tokens = more_of(left, must, ahead, held_tokens <= tokens and asked.over_tokens or 0)
-  if more_micro > 0 or more_tokens > 0 then
-    redis.call('HSET', account, 'held', int(held + more_micro), reserved, int(held_tokens + more_tokens))
-    redis.call('HSET', record, 'hold', int(micro + more_micro), 'holdTokens', int(tokens + more_tokens))
-  end
-  return micro + more_micro, limit and tokens + more_tokens or -1
+  if more_micro <= 0 and more_tokens <= 0 then return micro, limit and tokens or -1 end
+  redis.call('HSET', account, 'held', int(held + more_micro), reserved, int(held_tokens + more_tokens))
+  return micro + more_micro, limit and tokens + more_tokens or -1, micro + more_micro, tokens + more_tokens
+end
+
+-- The same, for a record that nothing else is written to. Returns what the request holds then.
+local function raise_holds(record, account, asked)
+  local micro, tokens, hold_micro, hold_tokens = more_held(account, redis.call('HMGET', record, unpack(HOLDS)), asked)
+  if hold_micro then redis.call('HSET', record, 'hold', int(hold_micro), 'holdTokens', int(hold_tokens)) end
+  return micro, tokens
 end
 
 -- A finished request's hold becomes what it owes until its settlement is in the book.

@@ -2,11 +2,13 @@
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
 --      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks,
---      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line
+--      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line,
+--      18 job, 19 active jobs, 20 jobs that may have stalled
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
---      of the event before, 15 notice for webhooks ('' none), 16 lane
+--      of the event before, 15 notice for webhooks ('' none), 16 lane,
+--      17 lock of the job that ends with the request ('' none)
 -- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
 -- that Redis has where it came back without some of the text.
 local MEAN_LIFETIME_MS = 86400000
@@ -14,6 +16,19 @@ local MEAN_LIFETIME_MS = 86400000
 local SAMPLE = 8
 -- While MongoDB is away they wait; about so many.
 local NOTICES_MAX = 100000
+
+-- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept, and deletes the body. Where
+-- another worker has the job by now, that one finds that the request has ended.
+local function delete_body_and_job(body, job, active, stalled, id, lock)
+  if lock == '' or redis.call('GET', job .. ':lock') ~= lock then
+    redis.call('UNLINK', body)
+    return
+  end
+  redis.call('LREM', active, -1, id)
+  redis.call('SREM', stalled, id)
+  redis.call('UNLINK', body, job, job .. ':lock')
+end
+
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
   'unheard', 'acceptedAt', 'estimate')
 -- Redis came back without the claim.
@@ -33,7 +48,7 @@ if values[10] == '0' then
 else
   emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
-redis.call('UNLINK', KEYS[3])
+delete_body_and_job(KEYS[3], KEYS[18], KEYS[19], KEYS[20], ARGV[1], ARGV[17])
 redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[14], ARGV[1])
 -- Nobody pays for a request whose caller was told that it was not accepted.
@@ -69,11 +84,9 @@ if values[15] then
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
   end
 end
-if completion > 0 then
-  local mean = tonumber(redis.call('GET', KEYS[10]))
-  if is_sampled or not mean then
-    redis.call('SET', KEYS[10], int((mean or completion) * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
-  end
+if completion > 0 and is_sampled then
+  local mean = tonumber(redis.call('GET', KEYS[10])) or completion
+  redis.call('SET', KEYS[10], int(mean * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
 end
 note_end(KEYS[11], 'lane', now, function()
   return redis.call('ZCARD', KEYS[16]) + redis.call('LLEN', KEYS[17]) > 0

@@ -1,0 +1,31 @@
+-- Puts jobs back that a worker has taken and will not start, before the line: they have had their turn. Only those that
+-- it still has the lock of. Safe to repeat.
+-- KEYS 1 list before the line, 2 active jobs, 3 settings of the queue, 4 marker
+-- ARGV 1 lock, 2 name of the claims, 3 and 4 what the names of jobs and records begin with, then the ids of jobs, the
+--      next one first
+-- Returns how many there were.
+local count = 0
+
+-- As if it had not been taken: its next attempt is the first one.
+local function disown(record)
+  local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
+  if values[1] ~= 'running' or values[2] ~= '1' then return end
+  if string.sub(values[3] or '', 1, #ARGV[2]) ~= ARGV[2] then return end
+  redis.call('HSET', record, 'state', 'accepted', 'fence', 0)
+  redis.call('HDEL', record, 'owner', 'startedAt', 'leased')
+end
+
+for index = #ARGV, 5, -1 do
+  local id = ARGV[index]
+  local job = ARGV[3] .. id
+  if redis.call('GET', job .. ':lock') == ARGV[1] then
+    redis.call('DEL', job .. ':lock')
+    redis.call('HINCRBY', job, 'ats', -1)
+    redis.call('LREM', KEYS[2], -1, id)
+    redis.call('RPUSH', KEYS[1], id)
+    disown(ARGV[4] .. id)
+    count = count + 1
+  end
+end
+if count > 0 and redis.call('HEXISTS', KEYS[3], 'paused') == 0 then redis.call('ZADD', KEYS[4], 0, '0') end
+return count

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Worker } from 'bullmq';
+
+import type { ChatJob } from '../../shared/contracts/jobs.ts';
+import { createChatBackend } from '../../shared/infra/queue/chat-backend.ts';
+import { LOCK_MS, openJobLab } from '../support/job-lab.ts';
+import type { JobLab } from '../support/job-lab.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
+import { redisUrl } from '../support/stores.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let lab: JobLab;
+let workers: Worker<ChatJob>[];
+beforeEach(async () => {
+  lab = await openJobLab();
+  workers = [];
+});
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.close(true)));
+  await lab.close();
+});
+
+/** Takes up to eight at once and runs nothing by itself. */
+function takingWorker() {
+  const backend = createChatBackend({ jobs: lab.jobs, places: () => 8, lockMs: LOCK_MS, onError: () => undefined });
+  const worker = new Worker<ChatJob, unknown, string>(
+    ...(['interactive', null, { connection: lab.redis, prefix: lab.keys.tag, autorun: false }] as const),
+    backend.factory,
+  );
+  workers.push(worker);
+  return { worker, backend };
+}
+
+it('puts jobs back of which it never heard, because the answer was lost and it was sent again', async () => {
+  const ids = await lab.queueUpSome(3);
+  const proxy = await startLossyProxy(redisUrl());
+  const far = lab.jobsOver(await lab.connect(proxy.url));
+  // Redis knows the script from then on.
+  await lab.take(0);
+  const lost = proxy.loseNextReply();
+
+  const taken = await far.take(2, LOCK_MS);
+  await lost;
+
+  expect(taken).toMatchObject([{ id: ids[2] }]);
+  expect(await lab.queue.getJobCounts('wait', 'active')).toMatchObject({ wait: 2, active: 1 });
+  expect((await lab.take(8)).map(({ id, claim }) => ({ id, isClaimed: claim !== undefined }))).toEqual(
+    ids.slice(0, 2).map((id) => ({ id, isClaimed: true })),
+  );
+  await proxy.close();
+});
+
+describe('giving back', () => {
+  it('puts jobs in front as if they had not been taken', async () => {
+    const ids = await lab.queueUpSome(3);
+    const before = await Promise.all(ids.map(lab.recordOf));
+    const taken = await lab.take(8);
+    await lab.redis.del(lab.keys.marker('interactive'));
+
+    await lab.jobs.giveBack(taken);
+    await lab.jobs.giveBack(taken);
+
+    expect(await lab.queue.getJobCounts('wait', 'active')).toEqual({ wait: 3, active: 0 });
+    expect(await lab.hasMarker()).toBe(true);
+    // What its holds were raised to stays.
+    const held = { hold: '', holdTokens: '' };
+    const after = await Promise.all(ids.map(lab.recordOf));
+    expect(after.map((record) => ({ ...record, ...held }))).toEqual(before.map((record) => ({ ...record, ...held })));
+    const again = await lab.take(8);
+    expect(again.map(({ id }) => id)).toEqual(ids);
+    expect(again.every(({ claim }) => claim !== undefined)).toBe(true);
+  });
+
+  it('leaves a job that another worker has by now', async () => {
+    const [id = ''] = await lab.queueUpSome(1);
+    const taken = await lab.take(1);
+    await lab.redis.set(`${lab.keys.job('interactive', id)}:lock`, 'another');
+    await lab.jobs.giveBack(taken);
+    expect(await lab.queue.getJobCounts('wait', 'active')).toMatchObject({ wait: 0, active: 1 });
+    expect(await lab.recordOf(id)).toMatchObject({ state: 'running' });
+  });
+});
+
+describe('a worker that takes several', () => {
+  it('puts back what it does not ask for: it was paused, or has fewer places by now', async () => {
+    const ids = await lab.queueUpSome(3);
+    const { worker } = takingWorker();
+    await worker.getNextJob('a token', { block: false });
+    await waitFor(
+      async () => ((await lab.redis.llen(lab.keys.waiting('interactive'))) === ids.length - 1 ? true : undefined),
+      'the jobs to be back',
+    );
+  });
+
+  it('puts back what it has not started when it stops, and takes nothing more', async () => {
+    const ids = await lab.queueUpSome(5);
+    const { worker, backend } = takingWorker();
+    const first = await worker.getNextJob('a token', { block: false });
+    expect(first.id).toBe(ids[0]);
+
+    await backend.stop();
+
+    expect(await lab.queue.getJobCounts('wait', 'active')).toMatchObject({ wait: 4, active: 1 });
+    expect(await worker.getNextJob('another', { block: false })).toBeUndefined();
+  });
+
+  it('renews no lock of a job that ended with its request, while its delivery has yet to return', async () => {
+    const [ended = '', running = ''] = await lab.queueUpSome(2);
+    const { worker, backend } = takingWorker();
+    for (const id of [ended, running]) await worker.getNextJob(`token of ${id}`, { block: false });
+    const handed = backend.handed(`token of ${ended}`);
+    if (handed !== undefined) handed.isEnded = true;
+    await lab.redis.del(`${lab.keys.job('interactive', ended)}:lock`);
+    await lab.redis.pexpire(`${lab.keys.job('interactive', running)}:lock`, 1_000);
+
+    const ids = [ended, running];
+    const failed = await worker.extendJobLocks(
+      ids,
+      ids.map((id) => `token of ${id}`),
+      LOCK_MS,
+    );
+
+    expect(failed).toEqual([]);
+    expect(await lab.redis.pttl(`${lab.keys.job('interactive', running)}:lock`)).toBeGreaterThan(1_000);
+  });
+
+  it('has a lock for each delivery: one that comes back late does not end the job of the next', async () => {
+    const [id = ''] = await lab.queueUpSome(1);
+    const { worker } = takingWorker();
+    const late = await worker.getNextJob('late', { block: false });
+    await lab.redis.del(`${lab.keys.job('interactive', id)}:lock`);
+    await lab.redis.lrem(lab.keys.active('interactive'), 1, id);
+    await lab.redis.rpush(lab.keys.waiting('interactive'), id);
+    // The call before has brought fewer jobs than were asked for.
+    expect(await worker.getNextJob('nothing', { block: false })).toBeUndefined();
+    const next = await worker.getNextJob('next', { block: false });
+    expect([late.id, late.attemptsStarted, next.id, next.attemptsStarted]).toEqual([id, 1, id, 2]);
+
+    await expect(late.moveToCompleted(undefined, 'late', false)).rejects.toThrow(/Lock mismatch/);
+
+    expect(await lab.queue.getJobCounts('active')).toEqual({ active: 1 });
+    await next.moveToCompleted(undefined, 'next', false);
+    expect(await lab.queue.getJobCounts('active')).toEqual({ active: 0 });
+  });
+});
