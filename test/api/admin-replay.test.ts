@@ -3,11 +3,12 @@ import request from 'supertest';
 
 import { chatOf, ledgerOf, parseSse, postChat, postStream, requestIdOf, textOf, waitFor } from '../support/chat.ts';
 import { QUESTION, replayLab } from '../support/replay-lab.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 /** docs/spec/contract.md section 8, Replay. */
 describe('POST /admin/v1/requests/replay', () => {
-  const service = useService();
+  const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
   beforeAll(() => service.setProvider({ max_retries: 0 }));
   afterEach(() => {
     service.provider.restore();
@@ -69,6 +70,27 @@ describe('POST /admin/v1/requests/replay', () => {
     expect([repeated.status, repeated.headers['idempotent-replayed'], repeated.body.id]).toEqual([200, 'true', id]);
     expect(service.provider.stats().calls).toBe(1);
   }, 40_000);
+
+  it('tells webhooks of the success after the failure, as an event of its own', async () => {
+    const tenant = await service.startTenant();
+    const events = ['chat.failed', 'chat.completed'];
+    await apiOf(service, tenant.key)('post', '/webhooks', { url: 'https://receiver.invalid/x', events });
+    const { id } = await lab.failed(tenant);
+    const told = (type: string) =>
+      waitFor(
+        () => service.models.webhookEvents.findOne({ tenantId: tenant.tenantId, type }).lean(),
+        `the event ${type}`,
+        20_000,
+      );
+    const failed = await told('chat.failed');
+
+    await replay({ request_ids: [id] });
+
+    const completed = await told('chat.completed');
+    expect(completed._id).not.toBe(failed._id);
+    for (const { bodyJson } of [failed, completed])
+      expect(JSON.parse(bodyJson)).toMatchObject({ data: { request_id: id } });
+  }, 60_000);
 
   it('leaves a request alone whose key its caller has used again', async () => {
     const tenant = await service.startTenant();
