@@ -8,6 +8,7 @@ import { mayReadMetrics } from '../shared/infra/metrics/metrics-access.ts';
 import type { MetricsAccess } from '../shared/infra/metrics/metrics-access.ts';
 import type { AdminAuditRepository } from '../shared/infra/mongo/administration/admin-audit-repository.ts';
 import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
+import type { QueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
 import { createAdminFailures } from './http/admin-failures.ts';
 import { createAdminSessions } from './http/admin-session.ts';
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
@@ -37,6 +38,7 @@ export type AdminDeps = AdminEndpointDeps & {
   adminAudit: AdminAuditRepository;
   /** Those that the board has beside `queues`. */
   backgroundQueues: BoardQueues['background'];
+  queueHistory: QueueHistory;
   metricsAccess: MetricsAccess;
   refusals: Pick<RefusalWatch, 'note'>;
   metrics: { contentType: string; render(): Promise<string> };
@@ -113,6 +115,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     requirePageAccess,
     createQueuesBoard(
       { lanes: [...deps.queues], background: deps.backgroundQueues },
+      { history: deps.queueHistory, clock },
       { audit, replayFailed: deps.replayFailed },
     ),
   );

@@ -14,6 +14,7 @@ import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
+import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
 import { createLineStore } from '../shared/infra/redis/requests/line-store.ts';
 import { createBreakerStore } from '../shared/infra/redis/routing/breaker-store.ts';
 import { listenForAccessChanges } from '../shared/infra/redis/tenants/access-flags.ts';
@@ -171,11 +172,14 @@ async function openSales(
 const REFUSALS_TOLD_MS = 60_000;
 
 /** Refused callers, counted at once and logged once a minute. */
-function openRefusalWatch({ refusals }: IngressMetrics, { closer, log }: Connections) {
+function openRefusalWatch({ refusals, notFound }: IngressMetrics, { closer, log }: Connections) {
   const watch = createRefusalWatch({
     log,
     count: (plane, code) => {
       refusals.inc({ plane, code });
+    },
+    countNotFound: (plane) => {
+      notFound.inc({ plane });
     },
   });
   const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
@@ -275,6 +279,7 @@ export async function composeIngress(
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: lanes,
     backgroundQueues: background,
+    queueHistory: createQueueHistory(redis),
     metrics: metrics.page,
     deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
   });

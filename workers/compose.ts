@@ -32,6 +32,7 @@ import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
+import { openQueueRecorder } from './queue-recorder.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
 import { traceQueue } from './worker-tracing.ts';
@@ -85,12 +86,13 @@ export async function composeWorker(
   const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
-  const metrics = createWorkerMetrics();
+  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size });
   const telemetry = createEventBus<WorkerEvents>((name, error) => {
     log.error(`A listener of ${name} failed.`, { error });
   });
   measureWorker(telemetry, metrics, systemClock);
   logWorker(telemetry, systemClock, log);
+  const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock: systemClock, closer, log });
   if (tracing !== undefined) traceQueue(telemetry, tracing, systemClock);
   const breakers = await createBreakers({
     store: createBreakerStore(redis, keyspace, telemetry),
@@ -113,6 +115,7 @@ export async function composeWorker(
     gate,
     clock: systemClock,
     telemetry,
+    recorder,
     closer,
     log,
   });
@@ -191,6 +194,7 @@ export async function composeWorker(
     retentionMs,
     events,
     leases,
+    recorder,
     clock: systemClock,
     closer,
     log,

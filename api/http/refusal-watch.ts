@@ -13,11 +13,11 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** The public API, or the administration. */
 type Plane = 'public' | 'admin';
 
-/** Tells operators of failed authentications and refused scopes without writing a line for each. */
+/** Tells operators of failed authentications, refused scopes and bursts of 404 without writing a line for each. */
 export interface RefusalWatch {
-  /** `address`: the caller's. Codes that are no refusal of a caller are ignored. */
+  /** `address`: the caller's. Other codes are ignored. */
   note(plane: Plane, code: ErrorCode, address: string): void;
-  /** Writes a line for each address that was refused since the last time. */
+  /** Writes a line for each address that was refused since the last time, or looked for much that is not there. */
   flush(): void;
 }
 
@@ -31,35 +31,50 @@ interface Refused {
 /** A flood from many addresses fills neither the memory nor the log: the rest share one line. */
 const ADDRESSES_MAX = 100;
 const OTHERS = 'others';
+/** Anybody may ask for what is gone; whoever asks so often within a minute is looking for something. */
+const NOT_FOUND_MIN = 30;
 
 export interface RefusalWatchDeps {
   count: (plane: Plane, code: ErrorCode) => void;
+  countNotFound: (plane: Plane) => void;
   log: Pick<Logger, 'warn'>;
 }
 
-export function createRefusalWatch({ count, log }: RefusalWatchDeps): RefusalWatch {
+function addTo(all: Map<string, Refused>, plane: Plane, code: ErrorCode, from: string): void {
+  const isKnown = all.has(`${plane} ${from}`) || all.size < ADDRESSES_MAX;
+  const address = isKnown ? from : OTHERS;
+  const name = `${plane} ${address}`;
+  const entry = all.get(name) ?? { plane, address, count: 0, errors: {} };
+  entry.count += 1;
+  entry.errors[code] = (entry.errors[code] ?? 0) + 1;
+  all.set(name, entry);
+}
+
+export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDeps): RefusalWatch {
   let refused = new Map<string, Refused>();
+  // Apart, so that ordinary 404s take no refused address its place.
+  let lost = new Map<string, Refused>();
 
   return {
     note(plane, code, from) {
-      if (!REFUSALS.has(code)) return;
-      count(plane, code);
-      const isKnown = refused.has(`${plane} ${from}`) || refused.size < ADDRESSES_MAX;
-      const address = isKnown ? from : OTHERS;
-      const name = `${plane} ${address}`;
-      const entry = refused.get(name) ?? { plane, address, count: 0, errors: {} };
-      entry.count += 1;
-      entry.errors[code] = (entry.errors[code] ?? 0) + 1;
-      refused.set(name, entry);
+      if (code === 'not_found') {
+        countNotFound(plane);
+        addTo(lost, plane, code, from);
+      } else if (REFUSALS.has(code)) {
+        count(plane, code);
+        addTo(refused, plane, code, from);
+      }
     },
 
     flush() {
-      const lines = refused.values();
-      refused = new Map();
-      for (const { plane, ...fields } of lines) {
+      const write = ({ plane, ...fields }: Refused, what: string) => {
         const where = plane === 'admin' ? 'the administration' : 'the API';
-        log.warn(`Calls of an address to ${where} were refused within the last minute.`, fields);
-      }
+        log.warn(`Calls of an address to ${where} ${what} within the last minute.`, fields);
+      };
+      for (const entry of refused.values()) write(entry, 'were refused');
+      for (const entry of lost.values()) if (entry.count >= NOT_FOUND_MIN) write(entry, 'found nothing');
+      refused = new Map();
+      lost = new Map();
     },
   };
 }

@@ -1,4 +1,7 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** A setting that names a port, as the user knows it. */
 export interface WantedPort {
@@ -23,11 +26,59 @@ function listenOnce(port: number, host: string): Promise<{ port: number } | { co
   });
 }
 
-/** A port of the loopback address that nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const result = await listenOnce(0, '127.0.0.1');
-  if ('code' in result) throw new Error(`No free port on 127.0.0.1 (${result.code}).`);
-  return result.port;
+/** Below what systems give to outgoing connections and to whoever asks for port 0. */
+const FIRST_PORT = 15_000;
+const LAST_PORT = 31_999;
+/** One file for each reserved port, with the process that reserved it. Every run of this user looks there. */
+const RESERVED = join(tmpdir(), `parley-ports-${process.getuid?.() ?? 'all'}`);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Gives back what processes had reserved that have ended. */
+function forgetEnded(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = join(folder, name);
+    try {
+      const pid = Number(readFileSync(file, 'utf8'));
+      // An empty file is being written.
+      if (pid > 0 && !isAlive(pid)) rmSync(file, { force: true });
+    } catch {
+      // Another run has given it back.
+    }
+  }
+}
+
+function reserve(port: number, folder: string): boolean {
+  try {
+    writeFileSync(join(folder, String(port)), String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/**
+ * A port of the loopback address that nobody listens on, and that no other call gets before this process has ended: a
+ * server that is stopped and started again finds it free.
+ */
+export async function freePort(folder = RESERVED): Promise<number> {
+  mkdirSync(folder, { recursive: true });
+  forgetEnded(folder);
+  const count = LAST_PORT - FIRST_PORT + 1;
+  const start = Math.floor(Math.random() * count);
+  for (let tries = 0; tries < count; tries += 1) {
+    const port = FIRST_PORT + ((start + tries) % count);
+    if (reserve(port, folder) && 'port' in (await listenOnce(port, '127.0.0.1'))) return port;
+  }
+  throw new Error(`No port from ${FIRST_PORT} to ${LAST_PORT} is free; ${folder} has what is reserved.`);
 }
 
 /** One sentence for each port that cannot be used, each saying what to do. */

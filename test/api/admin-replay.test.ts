@@ -76,7 +76,7 @@ describe('POST /admin/v1/requests/replay', () => {
     const events = ['chat.failed', 'chat.completed'];
     await apiOf(service, tenant.key)('post', '/webhooks', { url: 'https://receiver.invalid/x', events });
     const { id } = await lab.failed(tenant);
-    const told = (type: string) =>
+    const told = (type: 'chat.failed' | 'chat.completed') =>
       waitFor(
         () => service.models.webhookEvents.findOne({ tenantId: tenant.tenantId, type }).lean(),
         `the event ${type}`,

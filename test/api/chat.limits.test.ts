@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
+import { moveUse } from '../support/admission-lab.ts';
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
@@ -21,12 +22,9 @@ async function sendUntilRefused(post: () => request.Test, most = 200): Promise<[
 /** As if a minute had passed for everything that the key has used. */
 async function passMinute(keyId: string): Promise<void> {
   const keys = service.keyspace.shard(0);
-  for (const log of [
-    keys.keyRpm(keyId),
-    keys.throttle('chat', keyId),
-    keys.throttle('chat.stream', keyId),
-    keys.tpmLog(keyId),
-  ])
+  // All of the second in which something was counted has to have left.
+  await moveUse(service.redis, keys.keyUse(keyId), 61);
+  for (const log of [keys.keyRpm(keyId), keys.throttle('chat', keyId), keys.throttle('chat.stream', keyId)])
     for (const member of await service.redis.zrange(log, '0', '-1')) await service.redis.zincrby(log, -60_000, member);
 }
 
@@ -97,7 +95,7 @@ describe('a refused request over a limit', () => {
     const figures = async () => [
       await service.redis.zrange(keys.keyRpm(keyId), '0', '-1'),
       await service.redis.zrange(keys.throttle('chat', keyId), '0', '-1'),
-      await service.redis.hgetall(keys.tpmWeights(keyId)),
+      await service.redis.hgetall(keys.keyUse(keyId)),
       (await service.redis.hmget(keys.account(tenantId), 'held', 'book')).slice(0, 1),
     ];
     const before = await figures();

@@ -28,7 +28,7 @@ async function weightOf({ keyId }: TestTenant): Promise<number> {
   const keys = service.keyspace.shard(0);
   return waitFor(async () => {
     if ((await service.redis.zcard(keys.inflight)) > 0) return undefined;
-    return Number(await service.redis.hget(keys.tpmWeights(keyId), 'sum'));
+    return Number(await service.redis.hget(keys.keyUse(keyId), 't'));
   }, 'the end');
 }
 

@@ -74,8 +74,7 @@ describe('a refused body', () => {
     expect(await service.redis.zcard(keys.keyRpm(keyId))).toBe(2);
     const untouched = [
       keys.throttle('chat', keyId),
-      keys.tpmLog(keyId),
-      keys.tpmWeights(keyId),
+      keys.keyUse(keyId),
       keys.daily(keyId),
       keys.pending(tenantId),
       ...answers.map(({ headers }) => keys.record(String(headers['x-request-id']))),

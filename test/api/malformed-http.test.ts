@@ -4,19 +4,11 @@ import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { freePort } from '../../scripts/embedded/ports.ts';
 import { closeUnread, refuseMalformed, serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { expectUniformHeaders } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  // A TCP server that listens has such an address.
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** Everything that comes until the server ends the connection. */
 function exchange(port: number, text: string): Promise<string> {

@@ -28,5 +28,6 @@ it('failed keys and refused scopes are counted, on unknown paths too', async () 
   await apiOf(service, key)('get', '/keys');
   await apiOf(service, key)('get', '/no-such-path');
 
+  expect(await service.metrics()).toMatch(/^parley_not_found_total\{.*plane="public".*\} 1$/m);
   expect(await refusals()).toEqual({ missing_api_key: 1, invalid_api_key: 2, endpoint_not_allowed: 1 });
 });

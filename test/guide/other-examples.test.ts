@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { freePort } from '../../scripts/embedded/ports.ts';
 import { startService } from '../support/service.ts';
 import type { TestService, TestTenant } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -96,14 +96,6 @@ describe('the billing clients of the guide', () => {
     expect(printed).toMatch(/^pupil-of-the-usage \d+ \d/m);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 describe('the webhook receivers of the guide', () => {
   it.each(['javascript/receiver.mjs', 'python/receiver.py'] as const)(

@@ -93,14 +93,15 @@ describe('a refusal', () => {
     const key = await lab.key(more, balance);
     if (balance > 0) await key.admit();
     const { requests, tokens } = await lab.store.count('req_look', key.principal, false);
-    const countedIn = [lab.keys.keyRpm(key.principal.keyId), lab.keys.use(key.principal.tenantId)];
+    const countedIn = [lab.keys.keyRpm(key.principal.keyId), lab.keys.account(key.principal.tenantId)];
     const others = (all: Record<string, string>) =>
       Object.fromEntries(Object.entries(all).filter(([name]) => !countedIn.includes(name)));
-    const before = await lab.snapshot();
+    const [before, figures] = [await lab.snapshot(), await key.figures()];
 
     const refused = await key.admit();
 
     expect(refused).toMatchObject({ verdict, requests: requests + 1, tokens });
+    expect(await key.figures()).toEqual(figures);
     const after = await lab.snapshot();
     for (const name of countedIn) expect(after[name]).not.toEqual(before[name]);
     expect(others(after)).toEqual(others(before));

@@ -91,10 +91,10 @@ describe('a batch that cannot go on', () => {
     const tenant = await service.startTenant({ tenant: { tpm: 2_000 } });
     const batchId = await lab.submit(tenant, contents(200));
     await lab.until(batchId, 'to wait', ({ waitingFor, completed: ran }) => waitingFor === 'tpm' && ran > 0);
-    const { tpmWeights, inflight } = service.keyspace.shard(0);
+    const { keyUse, inflight } = service.keyspace.shard(0);
     await waitFor(async () => (await service.redis.zcard(inflight)) === 0 || undefined, 'the lines that run to end');
     // The estimates of lines are at most 80 %; what the few that ran last have used beyond theirs comes on top.
-    expect(Number(await service.redis.hget(tpmWeights(tenant.keyId), 'sum'))).toBeLessThanOrEqual(1_700);
+    expect(Number(await service.redis.hget(keyUse(tenant.keyId), 't'))).toBeLessThanOrEqual(1_700);
     await lab.cancel(batchId);
     await lab.until(batchId, 'to be cancelled', ({ status }) => status === 'cancelled');
   });

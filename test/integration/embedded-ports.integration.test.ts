@@ -1,11 +1,17 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { findPortFaults, freePort, onFreePort } from '../../scripts/embedded/ports.ts';
+import { ROOT } from '../../scripts/harness/program.ts';
 
+const RANGE = '/proc/sys/net/ipv4/ip_local_port_range';
 const HOST = '127.0.0.1';
 let occupant: Server;
 let taken: number;
@@ -49,6 +55,44 @@ describe('the check of ports', () => {
   it('names HOST when the address is not one of this machine', async () => {
     const [fault] = await findPortFaults([{ setting: 'PORT', port: await freePort(), host: '192.0.2.1' }]);
     expect(fault).toContain('set HOST to an address of this machine');
+  });
+});
+
+describe('a free port', () => {
+  it('is given to one run only, however many look for one side by side', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-ports-test-'));
+    const script = `
+      import { freePort } from ${JSON.stringify(join(ROOT, 'scripts/embedded/ports.ts'))};
+      for (let number = 0; number < 20; number += 1) console.log(await freePort(${JSON.stringify(folder)}));
+      await new Promise((resolve) => process.stdin.once('data', resolve));`;
+    const runs = Array.from({ length: 3 }, () =>
+      spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script]),
+    );
+    const portsOf = async (run: (typeof runs)[number]) => {
+      let text = '';
+      for await (const chunk of run.stdout) {
+        text += String(chunk);
+        if (text.split('\n').length > 20) break;
+      }
+      return text.trim().split('\n');
+    };
+    const ports = (await Promise.all(runs.map(portsOf))).flat();
+    expect(ports).toHaveLength(60);
+    expect(new Set(ports).size).toBe(60);
+
+    // Killed runs give nothing back themselves.
+    const ends = runs.map((run) => once(run, 'exit'));
+    for (const run of runs) run.kill('SIGKILL');
+    await Promise.all(ends);
+    const next = await freePort(folder);
+    expect(readdirSync(folder)).toEqual([String(next)]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('lies below the ports of outgoing connections, which would take it', async () => {
+    const range = existsSync(RANGE) ? readFileSync(RANGE, 'utf8') : '32768';
+    const port = await freePort();
+    expect(port).toBeLessThan(Number(range.split('\t')[0]));
   });
 });
 

@@ -91,7 +91,7 @@ describe('finishing with an answer', () => {
   it('corrects the weight in the token window to what was used', async () => {
     const principal = await lab.tenant();
     const requests = [await running({ principal }), await running({ principal })];
-    const sum = () => lab.redis.hget(lab.keys.tpmWeights(principal.keyId), 'sum').then(Number);
+    const sum = () => lab.redis.hget(lab.keys.keyUse(principal.keyId), 't').then(Number);
     expect(await sum()).toBe(200);
 
     for (const request of requests) {
@@ -158,7 +158,7 @@ describe('finishing without text', () => {
       budgetUsedTokens: 0,
       budgetHeldTokens: 0,
     });
-    expect(await lab.redis.hget(lab.keys.tpmWeights(principal.keyId), 'sum')).toBe('0');
+    expect(await lab.redis.hget(lab.keys.keyUse(principal.keyId), 't')).toBe('0');
   });
 
   it('ends the stream with the one event of an error', async () => {

@@ -177,7 +177,7 @@ describe('a Redis that does not', () => {
 describe('the hourly run', () => {
   it('is made by one worker of many and shows what is left in the gauge', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500 } });
-    const metrics = createWorkerMetrics();
+    const metrics = createWorkerMetrics({ unreadableProviders: () => 0 });
     const events = createEventBus<WorkerEvents>(() => undefined);
     measureWorker(events, metrics, systemClock);
     const hourly = ['first', 'second'].map((name) =>

@@ -6,6 +6,11 @@ import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
+/** Second, requests and tokens of an entry. */
+const ENTRY_BYTES = 14;
+const TOKENS_AT = 8;
+const TOKENS_BYTES = 6;
+
 const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as const;
 
 let lab: RequestLab;
@@ -43,6 +48,14 @@ async function admitAgain({ requestId, principal }: LabRequest): Promise<void> {
   expect(admission.verdict).toBe('admitted');
 }
 
+/** The sum of a window of tokens, and what its seconds add up to (use.lua). */
+async function tokensOf(key: string): Promise<{ sum: number; counted: number }> {
+  const entries = (await lab.redis.hgetBuffer(key, 'w')) ?? Buffer.alloc(0);
+  let counted = 0;
+  for (let at = 0; at < entries.length; at += ENTRY_BYTES) counted += entries.readUIntBE(at + TOKENS_AT, TOKENS_BYTES);
+  return { sum: Number(await lab.redis.hget(key, 't')), counted };
+}
+
 describe('a failed request that is run again', () => {
   it('keeps its time and its place in the order, and a late end of its first attempt is refused', async () => {
     const request = await failedRequest();
@@ -73,19 +86,29 @@ describe('a failed request that is run again', () => {
     expect([pendingMicro > 0, heldMicro]).toEqual([true, 0]);
   });
 
-  it('takes nothing of the requests a minute, and its tokens once', async () => {
+  it('takes nothing of the requests a minute, and leaves the windows of tokens whole', async () => {
     const request = await failedRequest();
-    const { keyId } = request.principal;
-    const requests = () => lab.redis.zcard(lab.keys.keyRpm(keyId));
+    const { keyId, tenantId } = request.principal;
+    const requests = async () => [
+      await lab.redis.zscore(lab.keys.keyRpm(keyId), request.requestId),
+      Number(await lab.redis.hget(lab.keys.account(tenantId), 'r')),
+    ];
     await lab.redis.zrem(lab.keys.keyRpm(keyId), request.requestId);
+    const before = await requests();
 
     await replays.reopen(SHARD, request.envelope);
     await admitAgain(request);
     await replays.requeue(SHARD, request.envelope, 1);
+    const after = await requests();
+    const again = await lab.run(request, 2);
+    const own = { ...request.ref(2), owner: again.owner };
+    await lab.requests.finish(own, 0, endingOf(request, 'new', { prompt: 1, completion: 1 }));
 
-    expect(await requests()).toBe(0);
-    const weights = await lab.redis.hgetall(lab.keys.tpmWeights(keyId));
-    expect(weights['sum']).toBe(weights[request.requestId]);
+    expect(after).toEqual(before);
+    for (const key of [lab.keys.keyUse(keyId), lab.keys.account(tenantId)]) {
+      const { sum, counted } = await tokensOf(key);
+      expect(sum).toBe(counted);
+    }
   });
 
   it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {

@@ -33,6 +33,7 @@ import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-re
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
+import { createQueueHistory } from '../../shared/infra/redis/queues/queue-history.ts';
 import { createQueueStatistics } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -137,6 +138,7 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     lastDrift: createLastDrift(redis, keyspace),
     queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
     backgroundQueues: [compliance.queue],
+    queueHistory: createQueueHistory(redis),
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },
     deepHealth: () => Promise.resolve({ status: 'ok' }),
     clock,

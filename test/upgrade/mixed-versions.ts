@@ -69,7 +69,7 @@ export function mixedVersions(
         send(number, { isEchoed: false, body: { entity_id: `pupil-${number}` } }),
       );
       const large = range(LARGE, (number) => send(number, { words: LARGE_WORDS }));
-      const later = range(LATER, (number) => askLater(lab, tenant, lab.urlOf(number)));
+      const later = range(LATER, (number) => askLater(lab, tenant, lab.urlOf(number), `later-${number}`));
       const batches = createBatchClient({
         url: () => `${lab.urlOf(0)}/platform/v1`,
         key: tenant.key,

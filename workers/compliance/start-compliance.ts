@@ -24,6 +24,7 @@ import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
 import { PROCESSORS } from '../processors/processors.ts';
+import type { QueueRecorder } from '../queue-recorder.ts';
 import { createEraseRequests } from './erase-requests.ts';
 import { createRunDeletion } from './run-deletion.ts';
 import { createRunExport } from './run-export.ts';
@@ -63,6 +64,7 @@ export interface ComplianceDeps {
   retentionMs: number;
   events: Pick<EventSink, 'publish'>;
   leases: LeaderLease;
+  recorder: QueueRecorder;
   clock: Clock;
   closer: Closer;
   log: Logger;
@@ -136,7 +138,7 @@ export function startCompliance(deps: ComplianceDeps): void {
     stopping: stopping.signal,
     log,
   });
-  const worker = PROCESSORS.compliance({ client: redis, keyspace, run, log });
+  const worker = PROCESSORS.compliance({ client: redis, keyspace, run, recorder: deps.recorder, log });
   const sweeping = repeat(
     createSweepJobs({ jobs, queue, leases, clock }),
     () => SWEEP_MS,

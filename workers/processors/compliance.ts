@@ -6,12 +6,15 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
+import type { QueueRecorder } from '../queue-recorder.ts';
+import { recordJobs } from './record-jobs.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
 export interface ComplianceWorkerDeps {
   client: RedisClient;
   keyspace: Keyspace;
   run: (job: ComplianceJob) => Promise<void>;
+  recorder: Pick<QueueRecorder, 'count'>;
   log: Logger;
 }
 
@@ -21,7 +24,7 @@ const LOCK_MS = 15_000;
 const STALL_CHECK_MS = 5_000;
 
 /** Runs exports and deletions. A failed job loses nothing: the work stands in MongoDB, and the sweep queues it again. */
-export function createComplianceWorker({ client, keyspace, run, log }: ComplianceWorkerDeps): {
+export function createComplianceWorker({ client, keyspace, run, recorder, log }: ComplianceWorkerDeps): {
   close(): Promise<void>;
 } {
   const connection = openQueueConnection(client, keyspace.compliance);
@@ -40,6 +43,7 @@ export function createComplianceWorker({ client, keyspace, run, log }: Complianc
     log.warn('The queue of exports and deletions reported an error.', { error });
   });
   restWhenFull(worker);
+  recordJobs(worker, recorder);
   worker.on('failed', (job, error) => {
     const { tenantId } = job?.data ?? {};
     const tenant = tenantId === undefined ? {} : { tenantId };

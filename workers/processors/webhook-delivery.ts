@@ -6,13 +6,16 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
+import type { QueueRecorder } from '../queue-recorder.ts';
 import type { ServeWebhook } from '../webhooks/serve-webhook.ts';
+import { recordJobs } from './record-jobs.ts';
 import { restWhenFull } from './rest-when-full.ts';
 
 export interface WebhookWorkerDeps {
   client: RedisClient;
   keyspace: Keyspace;
   serve: ServeWebhook;
+  recorder: Pick<QueueRecorder, 'count'>;
   log: Logger;
 }
 
@@ -20,7 +23,9 @@ export interface WebhookWorkerDeps {
 const CONCURRENCY = 64;
 
 /** Runs both queues of deliveries. A failed job loses nothing: the delivery stays due, and the sweep queues it again. */
-export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWorkerDeps): { close(): Promise<void> } {
+export function createWebhookWorkers({ client, keyspace, serve, recorder, log }: WebhookWorkerDeps): {
+  close(): Promise<void>;
+} {
   const connection = openQueueConnection(client, keyspace.webhooks);
   const workers = WEBHOOK_QUEUE_NAMES.map((queue) => {
     const worker = new Worker<WebhookJob>(queue, async (job) => serve(queue, parseJob(queue, job.data)), {
@@ -35,6 +40,7 @@ export function createWebhookWorkers({ client, keyspace, serve, log }: WebhookWo
       log.warn('The queue of webhooks reported an error.', { error });
     });
     restWhenFull(worker);
+    recordJobs(worker, recorder);
     worker.on('failed', (job, error) => {
       const { tenantId } = job?.data ?? {};
       log.warn('A webhook could not be served; the sweep tries again.', {

@@ -14,6 +14,7 @@ import { openPublishing } from '../../shared/webhooks/open-publishing.ts';
 import type { OpenPublishingDeps } from '../../shared/webhooks/open-publishing.ts';
 import type { ErasureGate } from '../compliance/erasure-gate.ts';
 import { PROCESSORS } from '../processors/processors.ts';
+import type { QueueRecorder } from '../queue-recorder.ts';
 import type { WorkerEventBus } from '../worker-events.ts';
 import { createAnnounceExpiringKeys } from './announce-expiring-keys.ts';
 import { createChatEvents } from './chat-events.ts';
@@ -27,6 +28,7 @@ export interface WebhooksDeps extends OpenPublishingDeps {
   leases: LeaderLease;
   gate: Pick<ErasureGate, 'nameOf'>;
   telemetry: WorkerEventBus;
+  recorder: QueueRecorder;
 }
 
 const SWEEP_MS = 1_000;
@@ -55,7 +57,7 @@ export async function startWebhooks(deps: WebhooksDeps): Promise<{ events: Event
     telemetry,
   });
   const serve = createServeWebhook({ webhooks, queue, deliverNext, clock, stopping: stopping.signal });
-  const workers = PROCESSORS.webhooks({ client: redis, keyspace, serve, log });
+  const workers = PROCESSORS.webhooks({ client: redis, keyspace, serve, recorder: deps.recorder, log });
   const warn = (what: string) => (error: unknown) => {
     log.warn(`${what} failed; the next round tries again.`, { error });
   };

@@ -9,9 +9,11 @@ import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { guardBoard } from './board-actions.ts';
 import type { GuardBoardDeps } from './board-actions.ts';
+import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
+import type { QueueWatch } from './redacted-queue.ts';
 
 export const BOARD_PATH = '/admin/queues';
 
@@ -53,18 +55,31 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 /** The page for one role: whoever may only read sees no buttons. */
 function createBoard(
   { lanes, background }: BoardQueues,
+  watch: QueueWatch,
   role: AdminRole,
 ): { app: Express; laneShards: Map<string, number> } {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
   const rights = { readOnlyMode, allowRetries: !readOnlyMode };
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, { ...rights, allowCompletedRetries: false }));
-  const others = background.map((queue) => new RedactedQueue(queue, rights));
+  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false }));
+  const others = background.map((queue) => new RedactedQueue(queue, watch, rights));
+  const all = [...laneQueues, ...others];
   createBullBoard({
-    queues: [...laneQueues, ...others],
+    queues: all,
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Parley queues', miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }] } },
+    options: {
+      historyProvider: createBoardHistory(
+        new Map(all.map((queue) => [queue.getName(), queue.place])),
+        watch.history,
+        watch.clock,
+      ),
+      uiConfig: {
+        boardTitle: 'Parley queues',
+        showMetrics: true,
+        miscLinks: [{ text: 'Sign out', url: SIGN_IN_PATH }],
+      },
+    },
   });
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
@@ -81,10 +96,11 @@ function createBoard(
  */
 export function createQueuesBoard(
   queues: BoardQueues,
+  watch: QueueWatch,
   { audit, replayFailed }: Pick<GuardBoardDeps, 'audit' | 'replayFailed'>,
 ): Router {
-  const reading = createBoard(queues, 'read');
-  const writing = createBoard(queues, 'write');
+  const reading = createBoard(queues, watch, 'read');
+  const writing = createBoard(queues, watch, 'write');
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);

@@ -4,6 +4,9 @@ import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import { ENDPOINTS } from '../../../shared/contracts/jobs.ts';
 import type { JobFacts } from '../../../shared/contracts/jobs.ts';
 import { isErrorCode } from '../../../shared/errors/codes.ts';
+import type { QueueHistory, QueuePlace } from '../../../shared/infra/redis/queues/queue-history.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { readMinutes } from './board-history.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 
@@ -73,15 +76,26 @@ function hideReasons(job: ReadJob): void {
   job.stacktrace = [];
 }
 
+export interface QueueWatch {
+  history: QueueHistory;
+  clock: Clock;
+}
+
 /** A queue as the board may see it: counts, times, states and ids, nothing that a tenant wrote. */
 export class RedactedQueue extends BullMQAdapter {
+  readonly place: QueuePlace;
+  readonly #watch: QueueWatch;
+
   constructor(
     queue: BullQueue,
+    watch: QueueWatch,
     rights: { readOnlyMode: boolean; allowRetries: boolean; allowCompletedRetries?: boolean },
   ) {
     // Queues of different shards share a name; the prefix tells them apart.
     const shard = shardOfQueue(queue);
     super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });
+    this.place = { prefix: queue.opts.prefix ?? '', queue: queue.name };
+    this.#watch = watch;
     this.setFormatter('data', keepFacts);
     this.setFormatter('returnValue', keepFacts);
     this.setFormatter('progress', keepFacts);
@@ -98,6 +112,12 @@ export class RedactedQueue extends BullMQAdapter {
     const jobs = await super.getJobs(...query);
     for (const job of jobs) hideReasons(job);
     return jobs;
+  }
+
+  /** The service counts for itself (workers/queue-recorder.ts). */
+  override getMetrics(type: 'completed' | 'failed') {
+    const { history, clock } = this.#watch;
+    return readMinutes(history, this.place, type, clock.now());
   }
 
   override getJobLogs(): Promise<string[]> {

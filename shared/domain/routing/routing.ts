@@ -52,6 +52,8 @@ export const DEFAULT_RATES: Readonly<Record<Tier, Rates>> = {
 export interface RoutingTable {
   tiers: Partial<Record<Tier, TierConfig>>;
   providers: ReadonlyMap<string, Provider>;
+  /** Providers that are left out because their stored API key cannot be decrypted, with the reason. */
+  unreadable: ReadonlyMap<string, unknown>;
 }
 
 /**

@@ -98,6 +98,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       labelNames: ['outcome'],
       registers,
     }),
+    notFound: new Counter({
+      name: 'parley_not_found_total',
+      help: 'Calls that were answered 404, by plane (public, admin).',
+      labelNames: ['plane'],
+      registers,
+    }),
     paymentMismatches: new Counter({
       name: 'parley_payment_mismatches_total',
       help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
@@ -109,8 +115,21 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-export function createWorkerMetrics() {
+/** What a worker reads whenever its page is asked for. */
+export interface WorkerGauges {
+  unreadableProviders: () => number;
+}
+
+export function createWorkerMetrics({ unreadableProviders }: WorkerGauges) {
   const registers = [createRegistry('worker')];
+  new Gauge({
+    name: 'parley_unreadable_providers',
+    help: 'Providers that are left out because their stored API key cannot be decrypted.',
+    registers,
+    collect() {
+      this.set(unreadableProviders());
+    },
+  });
   const seconds = (name: string, help: string, labelNames: string[]) =>
     new Histogram({ name, help, labelNames, buckets: SECONDS_BUCKETS, registers });
   const count = (name: string, help: string, labelNames: string[]) =>

@@ -12,11 +12,9 @@ export function acceptedKeys(
     keys.body(requestId),
     keys.inflight,
     keys.account(tenantId),
-    keys.tpmLog(keyId),
-    keys.tpmWeights(keyId),
+    keys.keyUse(keyId),
     keys.stream(requestId),
     keys.open(tenantId),
-    keys.use(tenantId),
     keys.line('interactive'),
     keys.line('batch'),
   ];
@@ -62,16 +60,15 @@ function shardKeys(tag: string) {
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,
     throttle: (endpoint: string, keyId: string) => `${tag}:thr:${endpoint}:${keyId}`,
-    tpmLog: (keyId: string) => `${tag}:tpm:${keyId}`,
-    tpmWeights: (keyId: string) => `${tag}:tpw:${keyId}`,
+    /** What the key's requests of the last minute took, by the second. */
+    keyUse: (keyId: string) => `${tag}:kuse:${keyId}`,
     daily: (keyId: string) => `${tag}:day:${keyId}`,
     /** Moving mean of the key's completions, in tokens. */
     meanCompletion: (keyId: string) => `${tag}:mean:${keyId}`,
+    /** The tenant's balance, what its requests of the last minute took, by the second, and how far its turns have come. */
     account: (tenantId: string) => `${tag}:acct:${tenantId}`,
     pending: (tenantId: string) => `${tag}:pend:${tenantId}`,
     testAllowance: (tenantId: string, day: string) => `${tag}:test:${tenantId}:${day}`,
-    /** What the tenant's requests of the last minute were, by the second, and how far its turns have come. */
-    use: (tenantId: string) => `${tag}:use:${tenantId}`,
     /** The tenant's interactive requests that have not ended, by their place in the line. */
     open: (tenantId: string) => `${tag}:open:${tenantId}`,
     /** Present while a key is revoked or a tenant suspended and some cache may not know. */

@@ -28,6 +28,7 @@ import { readers } from './e24-readers.ts';
 import { honestQueue } from './e26-honest-queue.ts';
 import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
 import { outageReplayed } from './e27-replay.ts';
+import { overload } from './e28-overload.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
 import { tenThousandStreams } from './r3-ten-thousand-streams.ts';
@@ -69,6 +70,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   tenantsTakeTurns,
   honestQueue,
   outageReplayed,
+  overload,
   cutAndResumed,
   oneIdempotencyKey,
   tenThousandStreams,

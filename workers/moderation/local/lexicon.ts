@@ -1,4 +1,4 @@
-import { CharacterTable, NO_GAP, type CharacterClass } from './characters.ts';
+import { CharacterTable, IGNORED, NO_GAP, type CharacterClass } from './characters.ts';
 import { PhraseGraph } from './phrase-graph.ts';
 import type { PhraseGroup, PhraseLists } from './phrase-lists.ts';
 import { PhraseSets } from './phrase-sets.ts';
@@ -9,11 +9,25 @@ const ASCII = 128;
 /** One entry for every UTF-16 unit: V8 gives up on code that reads beyond the end of an array. */
 const UNITS = 0x1_0000;
 
+/** What a UTF-16 unit is where nothing is being read; see `skim` in text-scanner.ts. Gaps are `GAPS` and their own number. */
+export const UNKNOWN = 0;
+/** A letter that is plain, see `plainLetters`. */
+export const PLAIN = 1;
+/** Any other letter, or what stands for one. */
+export const LETTER = 2;
+/** As if it were not there. */
+export const NOTHING = 3;
+export const GAPS = 8;
+/** Added where it may be a letter as well. */
+export const READABLE = 16;
+
 /** The phrase lists, compiled: everything that scans share. */
 export interface Lexicon {
   readonly characters: CharacterTable;
   /** The letter that an ASCII character is in its only reading, by its UTF-16 unit; -1 for all others. */
   readonly plainLetters: Int8Array;
+  /** What each UTF-16 unit is; those beyond ASCII are found out on first sight, by `learnUnit`. */
+  readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
   readonly phrases: PhraseSets<PhraseGroup>;
 }
@@ -26,14 +40,31 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const isOpening = (word: number) =>
     graph.steps(graph.anywhere).has(word) || graph.steps(graph.sentenceStart).has(word);
   const characters = new CharacterTable();
+  const plainLetters = new Int8Array(UNITS).fill(-1);
+  const unitKinds = new Uint8Array(UNITS);
+  for (let unit = 0; unit < ASCII; unit += 1) {
+    const character = characters.classOf(unit);
+    plainLetters[unit] = plainLetterOf(character);
+    unitKinds[unit] = plainLetters[unit] === -1 ? kindOf(character) : PLAIN;
+  }
   return {
     characters,
-    plainLetters: Int8Array.from({ length: UNITS }, (_, unit) =>
-      unit < ASCII ? plainLetterOf(characters.classOf(unit)) : -1,
-    ),
+    plainLetters,
+    unitKinds,
     trie: buildWordTrie(graph.words, isOpening),
     phrases: new PhraseSets(graph),
   };
+}
+
+/** Notes what a character is, unless it takes two units. */
+export function learnUnit({ unitKinds }: Lexicon, codePoint: number, character: CharacterClass): void {
+  if (codePoint < UNITS && unitKinds[codePoint] === UNKNOWN) unitKinds[codePoint] = kindOf(character);
+}
+
+function kindOf({ gap, readings }: CharacterClass): number {
+  if (gap === NO_GAP) return LETTER;
+  if (gap >= IGNORED) return NOTHING;
+  return GAPS + gap + (readings.length > 0 ? READABLE : 0);
 }
 
 function plainLetterOf({ gap, readings, plain, sure }: CharacterClass): number {

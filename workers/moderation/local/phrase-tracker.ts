@@ -54,6 +54,11 @@ export class PhraseTracker {
     this.onMatch = onMatch;
   }
 
+  /** No phrase is open, so words that begin none and gaps change nothing. */
+  get quiet(): boolean {
+    return this.waiting.length === 0 && this.passing.length === 0;
+  }
+
   /** A word of the vocabulary ends at this gap. Several may: a text can be read in more than one way. */
   read(word: number, reading: WordReading): void {
     this.follow(this.phrases.start(reading.opensSentence), word, reading.start, reading.disguised);

@@ -1,10 +1,33 @@
 import type { Lexicon } from './lexicon.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
-/** A piece of a line, or a break; cut between code points. */
-const PIECES = /[^\n\r\u2028\u2029]{1,16000}|[\n\r\u2028\u2029]/gu;
-const LINE_BREAK = /[\n\r\u2028\u2029]/u;
+/** In UTF-16 units: so much of a line is read at a time. */
+const PIECE = 16_000;
+const BREAKS = ['\n', '\r', '\u2028', '\u2029'];
 const LINE_BREAKS = /[\n\r\u2028\u2029]/gu;
+
+/** Says where the next line break is, or the end of the text; asked from left to right. */
+function findBreaks(text: string): (from: number) => number {
+  const nearest = BREAKS.map((lineBreak) => ({ lineBreak, at: -1 }));
+  return (from) => {
+    let next = text.length;
+    for (const known of nearest) {
+      if (known.at < from) {
+        const found = text.indexOf(known.lineBreak, from);
+        known.at = found < 0 ? Infinity : found;
+      }
+      next = Math.min(next, known.at);
+    }
+    return next;
+  };
+}
+
+/** Where a piece ends that begins at `from`: at the line's end, or between two characters. */
+function endOfPiece(text: string, from: number, lineEnd: number): number {
+  const end = from + PIECE;
+  if (end >= lineEnd) return lineEnd;
+  return (text.codePointAt(end - 1) ?? 0) > 0xffff ? end - 1 : end;
+}
 
 /** The highest score of a category is its score. */
 export function addScores(scores: Record<string, number>, categories: readonly string[], score: number): void {
@@ -31,6 +54,10 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
 
   /** True where the break has ended a phrase that was open. */
   function cutsPhrase(lineBreak: string): boolean {
+    if (scanner.quiet) {
+      scanner.write(lineBreak);
+      return false;
+    }
     // A space in front, so that a full stop ends the sentence first, as it does in both readings.
     scanner.write(' ');
     const heldFrom = scanner.heldFrom();
@@ -39,24 +66,34 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     return isOpen && scanner.heldFrom() > heldFrom;
   }
 
-  for (const { 0: piece, index } of text.matchAll(PIECES)) {
-    if (!LINE_BREAK.test(piece)) {
-      scanner.write(piece);
-      across?.write(piece);
-      yield piece.length;
-      continue;
+  const nextBreak = findBreaks(text);
+  let read = 0;
+  for (let at = 0; at < text.length;) {
+    const lineEnd = nextBreak(at);
+    if (lineEnd > at) {
+      const end = endOfPiece(text, at, lineEnd);
+      scanner.write(text, at, end);
+      across?.write(text, at, end);
+      read += end - at;
+      at = end;
+    } else {
+      across?.write(' ');
+      if (across !== undefined && across.heldFrom() >= across.length) across = undefined;
+      const isCut = cutsPhrase(text.charAt(at));
+      if (isCut && across === undefined) {
+        across = new TextScanner(lexicon, listener);
+        across.write(text.slice(paragraph, at + 1).replaceAll(LINE_BREAKS, ' '));
+        read += at - paragraph;
+      }
+      at += 1;
+      if (isCut || at - 1 === lastBreakEnd) paragraph = at;
+      lastBreakEnd = at;
     }
-    across?.write(' ');
-    if (across !== undefined && across.heldFrom() >= across.length) across = undefined;
-    const isCut = cutsPhrase(piece);
-    if (isCut && across === undefined) {
-      across = new TextScanner(lexicon, listener);
-      across.write(text.slice(paragraph, index + 1).replaceAll(LINE_BREAKS, ' '));
-      yield index - paragraph;
-    }
-    if (isCut || index === lastBreakEnd) paragraph = index + 1;
-    lastBreakEnd = index + 1;
+    if (read < PIECE) continue;
+    yield read;
+    read = 0;
   }
   scanner.end();
   across?.end();
+  yield read;
 }

@@ -10,8 +10,9 @@ import {
   STOP_GAP,
   type CharacterClass,
 } from './characters.ts';
-import type { Lexicon } from './lexicon.ts';
+import { learnUnit, type Lexicon } from './lexicon.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
+import { skimText, type TextPlace } from './skim-text.ts';
 import { WordReaders, type WordStart } from './word-readers.ts';
 
 const SPACE = 0x20;
@@ -31,11 +32,7 @@ export class TextScanner {
   private readonly tracker: PhraseTracker;
   private position = 0;
   private stopped = false;
-  /** What stands between the last letter and here. At the beginning of the text a word may begin. */
-  private inGap = true;
-  private opensSentence = true;
-  private newlines = 0;
-  private lastMark = NO_GAP;
+  private readonly place: TextPlace = { inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP };
 
   constructor(lexicon: Lexicon, listener: MatchListener) {
     this.lexicon = lexicon;
@@ -45,24 +42,40 @@ export class TextScanner {
     });
   }
 
+  /** Nothing that was read has any meaning for what comes, but where a sentence begins. */
+  get quiet(): boolean {
+    return this.readers.idle && this.tracker.quiet;
+  }
+
   /** How much text has been read. */
   get length(): number {
     return this.position;
   }
 
-  write(text: string): void {
+  /**
+   * Reads the part of `text` from one index to another, cut between code points. What follows there is read next, or
+   * white space in place of white space.
+   */
+  write(text: string, from = 0, to = text.length): void {
     const { characters } = this.lexicon;
-    for (let index = 0; index < text.length && !this.stopped;) {
-      if (this.inGap && this.readers.idle) {
-        const read = this.writePlainWord(text, index);
+    for (let index = from; index < to && !this.stopped;) {
+      if (this.quiet) {
+        const skimmed = skimText(this.lexicon, this.place, text, index, to);
+        this.position += skimmed;
+        index += skimmed;
+        if (index === to) return;
+      }
+      if (this.place.inGap && this.readers.idle) {
+        const read = this.writePlainWord(text, index, to);
         index += read;
         if (read > 0) continue;
       }
       const codePoint = text.codePointAt(index) ?? 0;
       const width = codePoint > 0xffff ? 2 : 1;
       const character = characters.classOf(codePoint);
+      learnUnit(this.lexicon, codePoint, character);
       // Most letters stand in words that no phrase has.
-      if (character.gap !== NO_GAP || this.inGap || !this.readers.idle) this.step(character);
+      if (character.gap !== NO_GAP || this.place.inGap || !this.readers.idle) this.step(character);
       index += width;
       this.position += width;
     }
@@ -85,7 +98,7 @@ export class TextScanner {
    * is being read: then there is one reading, and a walk down the trie is all of it. Returns how many characters were
    * read. Does nothing that reading them one by one would not do.
    */
-  private writePlainWord(text: string, index: number): number {
+  private writePlainWord(text: string, index: number, to: number): number {
     const { plainLetters, trie } = this.lexicon;
     if ((plainLetters[text.charCodeAt(index)] ?? -1) < 0) return 0;
     const { start, opensSentence, context } = this.wordStart();
@@ -93,7 +106,7 @@ export class TextScanner {
     let node = 0;
     let letter = -1;
     let at = index;
-    for (; at < text.length; at += 1) {
+    for (; at < to; at += 1) {
       const next = plainLetters[text.charCodeAt(at)] ?? -1;
       if (next < 0 || next === letter) break;
       letter = next;
@@ -101,29 +114,29 @@ export class TextScanner {
       if (node === 0 || (!mayContinue && trie.opens[node] === 0)) {
         // No phrase has a word that begins so.
         this.beginWord();
-        return this.passPlainLetters(text, index, at);
+        return this.passPlainLetters(text, index, at, to);
       }
     }
     const letters = at - index;
     this.beginWord();
     this.position += letters;
-    if (letters === 1 || text.charCodeAt(at) !== SPACE) {
+    if (letters === 1 || at === to || text.charCodeAt(at) !== SPACE) {
       this.readers.place({ start, opensSentence, context }, node, letter, letters);
       return letters;
     }
     const found = trie.wordAt[node] ?? -1;
     if (found >= 0) this.tracker.read(found, { start, opensSentence, context, disguised: false });
     this.tracker.endWord();
-    this.inGap = true;
+    this.place.inGap = true;
     this.position += 1;
     return letters + 1;
   }
 
   /** Nothing is being read, so letters mean nothing before the next gap. Returns how many characters are behind `index`. */
-  private passPlainLetters(text: string, index: number, from: number): number {
+  private passPlainLetters(text: string, index: number, from: number, to: number): number {
     const { plainLetters } = this.lexicon;
     let at = from;
-    while (at < text.length && (plainLetters[text.charCodeAt(at)] ?? -1) >= 0) at += 1;
+    while (at < to && (plainLetters[text.charCodeAt(at)] ?? -1) >= 0) at += 1;
     this.position += at - index;
     return at - index;
   }
@@ -144,7 +157,7 @@ export class TextScanner {
   }
 
   private stepLetter(character: CharacterClass): void {
-    if (!this.inGap) {
+    if (!this.place.inGap) {
       this.readers.readLetter(character, undefined);
       return;
     }
@@ -155,33 +168,33 @@ export class TextScanner {
   /** Its first letter has been read. */
   private beginWord(): void {
     this.tracker.beginWord();
-    this.inGap = false;
-    this.opensSentence = false;
-    this.newlines = 0;
-    this.lastMark = NO_GAP;
+    this.place.inGap = false;
+    this.place.opensSentence = false;
+    this.place.newlines = 0;
+    this.place.lastMark = NO_GAP;
   }
 
   private stepGap(character: CharacterClass): void {
-    const begin = this.inGap && character.readings.length > 0 ? this.wordStart() : undefined;
+    const begin = this.place.inGap && character.readings.length > 0 ? this.wordStart() : undefined;
     this.completeWords();
     const isSpace = character.gap === SPACE_GAP || character.gap === NEWLINE_GAP;
     const width = isSpace ? SPACE_GAP : SOFT_GAP;
     if (character.readings.length > 0) this.readers.readSymbol(character, begin, width);
     else this.readers.readGap(width);
-    this.inGap = true;
+    this.place.inGap = true;
     this.trackSentence(character.gap, isSpace);
   }
 
   private trackSentence(gap: number, isSpace: boolean): void {
     if (!isSpace) {
       // Quotes and brackets may close behind the mark: `... kill." You ...`
-      if (gap !== SOFT_GAP) this.lastMark = gap;
+      if (gap !== SOFT_GAP) this.place.lastMark = gap;
       return;
     }
-    if (gap === NEWLINE_GAP) this.newlines += 1;
-    if (this.lastMark === COLON_GAP) this.opensSentence = true;
-    if (this.lastMark === STOP_GAP || this.newlines > 1) {
-      this.opensSentence = true;
+    if (gap === NEWLINE_GAP) this.place.newlines += 1;
+    if (this.place.lastMark === COLON_GAP) this.place.opensSentence = true;
+    if (this.place.lastMark === STOP_GAP || this.place.newlines > 1) {
+      this.place.opensSentence = true;
       this.tracker.endSentence();
     }
   }
@@ -190,10 +203,10 @@ export class TextScanner {
     const any = this.readers.eachComplete((word, reading) => {
       this.tracker.read(word, reading);
     });
-    if (any || !this.inGap) this.tracker.endWord();
+    if (any || !this.place.inGap) this.tracker.endWord();
   }
 
   private wordStart(): WordStart {
-    return { start: this.position, opensSentence: this.opensSentence, context: this.tracker.waiting };
+    return { start: this.position, opensSentence: this.place.opensSentence, context: this.tracker.waiting };
   }
 }

@@ -12,14 +12,31 @@ export interface RoutingCache {
 }
 
 export async function createRoutingCache(repository: RoutingRepository, log: Logger): Promise<RoutingCache> {
-  let table = await repository.load();
+  let reported: ReadonlySet<string> = new Set();
+  let table = report(await repository.load());
   let failing = false;
   let stopped = false;
   let timer: NodeJS.Timeout;
 
+  /** Logs each provider that is left out once, however often it is read. */
+  function report(read: RoutingTable): RoutingTable {
+    for (const [provider, error] of read.unreadable) {
+      if (reported.has(provider)) continue;
+      log.error('The stored API key of a provider cannot be decrypted; the provider is left out until it can.', {
+        provider,
+        error,
+      });
+    }
+    for (const provider of reported) {
+      if (!read.unreadable.has(provider)) log.info('A provider that was left out is no longer.', { provider });
+    }
+    reported = new Set(read.unreadable.keys());
+    return read;
+  }
+
   async function refresh(): Promise<void> {
     try {
-      table = await repository.load();
+      table = report(await repository.load());
       if (failing) log.info('The routing table can be read again.');
       failing = false;
     } catch (error) {

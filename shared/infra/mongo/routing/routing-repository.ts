@@ -47,10 +47,16 @@ export function createRoutingRepository(connection: Connection, cipher: Credenti
   return {
     async load() {
       const [tiers, providers] = await Promise.all([tierRows.find().lean(), providerRows.find().lean()]);
-      return {
-        tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])),
-        providers: new Map(providers.map((row) => [row._id, toProvider(row, cipher)])),
-      };
+      const table = { providers: new Map<string, Provider>(), unreadable: new Map<string, unknown>() };
+      for (const row of providers) {
+        try {
+          table.providers.set(row._id, toProvider(row, cipher));
+        } catch (error) {
+          // One bad row must not take the other providers away.
+          table.unreadable.set(row._id, error);
+        }
+      }
+      return { tiers: Object.fromEntries(tiers.map((row) => [row._id, toTier(row)])), ...table };
     },
   };
 }

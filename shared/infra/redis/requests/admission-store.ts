@@ -115,7 +115,7 @@ export function createAdmissionStore(
     return (keys, args) => inTime(script(keys, args));
   };
   const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
-  const take = define('count', ['window']);
+  const take = define('count', ['window', 'account', 'use']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
   const lifeMs = settings.requestTimeoutMs + settings.retentionMs + TOMBSTONE_MS;
@@ -133,8 +133,7 @@ export function createAdmissionStore(
     const reply = await take(
       [
         keys.keyRpm(keyId),
-        keys.tpmLog(keyId),
-        keys.tpmWeights(keyId),
+        keys.keyUse(keyId),
         keys.blocked(keyId),
         keys.blocked(tenantId),
         own,
@@ -169,23 +168,14 @@ export function createAdmissionStore(
         [
           keys.record(requestId),
           keys.keyRpm(keyId),
-          keys.throttle(endpoint, keyId),
-          keys.tpmLog(keyId),
-          keys.tpmWeights(keyId),
-          keys.daily(keyId),
+          keys.keyUse(keyId),
           keys.account(tenantId),
-          keys.testAllowance(tenantId, dayOf(now)),
           keys.blocked(keyId),
           keys.blocked(tenantId),
           keys.inflight,
           keys.waiting(queue),
           keys.meanCompletion(keyId),
           keys.queueStatistics(queue),
-          idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
-          entityHash === undefined ? keys.record(requestId) : keys.entityRequests(tenantId, entityHash),
-          batch === undefined ? keys.record(requestId) : keys.lease(BATCH_LEASE),
-          batch === undefined ? keys.record(requestId) : keys.closedBatch(batch.batchId),
-          keys.use(tenantId),
           keys.open(tenantId),
           keys.line(queue),
           keys.job(queue, requestId),
@@ -195,6 +185,13 @@ export function createAdmissionStore(
           keys.promises(queue, tenantId),
           keys.promises(queue, 'all'),
           keys.promises('share', tenantId),
+          // Those that not every request has, in the order in which admit.lua takes them.
+          ...(throttle < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
+          ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
+          ...(live ? [] : [keys.testAllowance(tenantId, dayOf(now))]),
+          ...(idempotency === undefined ? [] : [keys.idempotency(idempotency.name)]),
+          ...(entityHash === undefined ? [] : [keys.entityRequests(tenantId, entityHash)]),
+          ...(batch === undefined ? [] : [keys.lease(BATCH_LEASE), keys.closedBatch(batch.batchId)]),
         ],
         [
           requestId,
@@ -232,6 +229,7 @@ export function createAdmissionStore(
           job.name,
           job.data,
           job.opts,
+          entityHash === undefined ? 0 : 1,
         ],
       );
       return toAdmission(reply);

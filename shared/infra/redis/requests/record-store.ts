@@ -138,7 +138,7 @@ export function createRecordStore(
         keys.queueStatistics(queue),
       ]);
       const reply = await place(
-        [keys.record(requestId), keys.open(tenantId), keys.use(tenantId), ...lanes],
+        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lanes],
         [requestId],
       );
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;

@@ -16,7 +16,7 @@ type Reopened =
 
 /** Runs requests again under their own ids. */
 export interface ReplayStore {
-  reopen(shard: number, envelope: Pick<RequestEnvelope, 'requestId' | 'tenantId' | 'keyId'>): Promise<Reopened>;
+  reopen(shard: number, envelope: Pick<RequestEnvelope, 'requestId' | 'tenantId'>): Promise<Reopened>;
   /**
    * Puts a request into line that was admitted again without its body: with the time of its acceptance, behind `fence`.
    * Returns the state in which it was found; nothing is done but for `accepted`. Safe to repeat.
@@ -34,13 +34,13 @@ export function createReplayStore(
   keyspace: Keyspace,
   { requestTimeoutMs, limit }: ReplayStoreSettings,
 ): ReplayStore {
-  const reopen = defineScript(client, 'reopen', ['window']);
-  const requeue = defineScript(client, 'requeue', ['line']);
+  const reopen = defineScript(client, 'reopen');
+  const requeue = defineScript(client, 'requeue', ['window', 'account', 'use', 'line']);
   return {
-    async reopen(shard, { requestId, tenantId, keyId }) {
+    async reopen(shard, { requestId, tenantId }) {
       const keys = keyspace.shard(shard);
       const found = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId), keys.ended(requestId)];
-      const reply = await limit(reopen([...found, keys.tpmLog(keyId), keys.tpmWeights(keyId)], [requestId, tenantId]));
+      const reply = await limit(reopen(found, [tenantId]));
       const [state, fence] = Array.isArray(reply) ? reply.map(String) : [];
       if (state !== 'failed' && state !== 'missing') return { kind: 'unchanged' };
       return { kind: 'open', fence: fence === undefined || fence === '' ? undefined : Number(fence) };
@@ -61,7 +61,7 @@ export function createReplayStore(
             keys.marker(queue),
             keys.queueMeta(queue),
             keys.keyRpm(keyId),
-            keys.use(tenantId),
+            keys.account(tenantId),
           ],
           [
             requestId,

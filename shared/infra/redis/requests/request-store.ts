@@ -59,7 +59,7 @@ export function createRequestStore(
 ): RequestStore {
   const claim = defineScript(client, 'claim', ['window', 'account', 'claiming']);
   const append = createCommonAppend(client, keyspace);
-  const renew = defineScript(client, 'renew', ['window', 'account']);
+  const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
@@ -137,14 +137,14 @@ export function createRequestStore(
         keys.account(ref.tenantId),
         keys.pending(ref.tenantId),
         keys.outbox,
-        keys.tpmLog(ref.keyId),
-        keys.tpmWeights(ref.keyId),
+        keys.keyUse(ref.keyId),
+        keys.keyUse(ref.keyId),
         keys.meanCompletion(ref.keyId),
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
         keys.open(ref.tenantId),
-        keys.use(ref.tenantId),
+        keys.account(ref.tenantId),
         keys.line(ref.queue),
         keys.waiting(ref.queue),
         keys.job(ref.queue, ref.requestId),
@@ -222,13 +222,7 @@ export function createRequestStore(
       const keys = keyspace.shard(ref.shard);
       const send = () =>
         renew(
-          [
-            keys.record(ref.requestId),
-            keys.inflight,
-            keys.account(ref.tenantId),
-            keys.tpmLog(ref.keyId),
-            keys.tpmWeights(ref.keyId),
-          ],
+          [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.keyUse(ref.keyId)],
           [
             ref.requestId,
             ref.fence,

@@ -18,6 +18,7 @@ function open(states: Record<string, State>) {
   const table: RoutingTable = {
     tiers: { mobius: { tier: 'mobius', version: 1, rates: { promptMicro: 1, completionMicro: 1 }, targets } },
     providers: new Map(),
+    unreadable: new Map(),
   };
   const clock = { time: 1_000_000, now: () => clock.time };
   const watch = createProviderWatch({

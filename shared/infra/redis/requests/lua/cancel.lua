@@ -1,5 +1,5 @@
 -- Cancels a request: one that nobody has started ends here, a running one is told to stop.
--- KEYS those of drop.lua, 12 channel of cancelled requests
+-- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 tenant id, 3 last entry, 4 its last sequence number, 5 retention in ms (0 keeps nothing),
 --      6 billed (1 live, 0 test, '' either)
 -- Returns the state that was found; '' for an unknown request, another tenant's or one of the other mode.
@@ -7,14 +7,14 @@ local values = redis.call('HMGET', KEYS[1], 'tenant', 'state', 'channels', 'bill
 if values[1] ~= ARGV[2] or values[2] == 'void' or not is_of_mode(values[4], ARGV[6]) then return '' end
 if values[2] == 'running' then
   redis.call('HSET', KEYS[1], 'cancel', '1')
-  redis.call('@PUBLISH@', KEYS[12], ARGV[1])
+  redis.call('@PUBLISH@', KEYS[10], ARGV[1])
 end
 if values[2] ~= 'accepted' then return values[2] end
 drop_accepted(ARGV[1])
-emit(KEYS[7], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5] == '0' and READING_MS or ARGV[5], '')
+emit(KEYS[6], values[3], ARGV[1], ARGV[4], ARGV[3], ARGV[5] == '0' and READING_MS or ARGV[5], '')
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()), 'hold', 0, 'holdTokens', 0)
 if ARGV[5] == '0' then
-  keep_nothing(KEYS[1], KEYS[7], KEYS[7], ARGV[1], now_ms())
+  keep_nothing(KEYS[1], KEYS[6], KEYS[6], ARGV[1], now_ms())
 else
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end

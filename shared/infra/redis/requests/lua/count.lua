@@ -1,33 +1,34 @@
 -- Counts one request that is not a chat request, or a refused one, or looks whether it would. It takes one of the key's
 -- rpm, or of a window of its own (looking up and resuming), and of a second window where there is one (a limit of the
 -- endpoint), all or nothing; the figures are the key's rpm and tokens in any case.
--- KEYS  1 rpm log, 2 token log, 3 token weights, 4 blocked key, 5 blocked tenant, 6 log that it takes from, 7 second log
--- ARGV  1 request id, 2 limit of log 6, 3 whether it takes one (1) or only looks (0), 4 limit of log 7 (empty: none)
+-- KEYS  1 rpm log, 2 what the key's requests take, 3 blocked key, 4 blocked tenant, 5 log that it takes from, 6 second log
+-- ARGV  1 request id, 2 limit of log 5, 3 whether it takes one (1) or only looks (0), 4 limit of log 6 (empty: none)
 local now = now_ms()
 local limit, second_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[1], now)
-local used = tokens_used(KEYS[2], KEYS[3], now)
+local values = redis.call('HMGET', KEYS[2], 'w', 'r', 't')
+local key = to_use(values[1], values[2], values[3], now)
+local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
-  return { verdict, requests, reset_of(KEYS[1], now), used, reset_of(KEYS[2], now), math.ceil(retry_ms or 0), 0, 0, now }
+  return { verdict, requests, reset_of(KEYS[1], now), key.tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
 end
 
-if redis.call('EXISTS', KEYS[4]) == 1 then return reply('revoked') end
-local taken = KEYS[6] == KEYS[1] and requests or count_of(KEYS[6], now)
+if blocked[1] then return reply('revoked') end
+local taken = KEYS[5] == KEYS[1] and requests or count_of(KEYS[5], now)
 local verdict, retry = nil, 0
-if taken >= limit then verdict, retry = 'rpm', wait_for_place(KEYS[6], taken, limit, now) end
+if taken >= limit then verdict, retry = 'rpm', wait_for_place(KEYS[5], limit, now) end
 if second_limit then
-  local second = count_of(KEYS[7], now)
-  if second >= second_limit then
-    local wait = wait_for_place(KEYS[7], second, second_limit, now)
+  if count_of(KEYS[6], now) >= second_limit then
+    local wait = wait_for_place(KEYS[6], second_limit, now)
     -- Both must pass, so the caller waits for the slower one.
     if wait > retry then verdict, retry = 'throttle', wait end
   end
 end
 if verdict then return reply(verdict, retry) end
 if ARGV[3] == '1' then
-  log_request(KEYS[6], ARGV[1], now)
-  if second_limit then log_request(KEYS[7], ARGV[1], now) end
-  if KEYS[6] == KEYS[1] then requests = requests + 1 end
+  log_request(KEYS[5], ARGV[1], now)
+  if second_limit then log_request(KEYS[6], ARGV[1], now) end
+  if KEYS[5] == KEYS[1] then requests = requests + 1 end
 end
-return reply(redis.call('EXISTS', KEYS[5]) == 1 and 'suspended' or 'admitted')
+return reply(blocked[2] and 'suspended' or 'admitted')

@@ -1,16 +1,16 @@
 -- Gives back whatever an accepted request has taken, for the scripts that end it before a worker has it, and takes its
 -- job out of the line. Their first keys are these, see keyspace.ts.
--- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 token log, 6 token weights, 7 stream, 8 the tenant's open requests,
---      9 what the tenant's requests take together, 10 and 11 the lines of both queues
+-- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
+--      8 and 9 the lines of both queues
 local function drop_accepted(id)
   local values = redis.call('HMGET', KEYS[1], 'lane', 'acceptedAt', 'estimate')
   free_holds(KEYS[1], KEYS[4])
-  correct_tokens(KEYS[5], KEYS[6], id, 0)
-  correct_use(KEYS[9], values[1] or 'interactive', number_of(values[2]), number_of(values[3]), 0)
+  correct_tokens(KEYS[5], number_of(values[2]), -number_of(values[3]))
+  correct_use(KEYS[4], values[1] or 'interactive', number_of(values[2]), number_of(values[3]), 0)
   redis.call('ZREM', KEYS[3], id)
-  redis.call('ZREM', KEYS[8], id)
+  redis.call('ZREM', KEYS[7], id)
   redis.call('UNLINK', KEYS[2])
-  for _, line in ipairs({ KEYS[10], KEYS[11] }) do
+  for _, line in ipairs({ KEYS[8], KEYS[9] }) do
     if redis.call('ZREM', line, id) == 1 then redis.call('UNLINK', job_of(line, id)) end
   end
   forget_idempotency(KEYS[1], id)

@@ -1,8 +1,8 @@
 -- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
 -- weight corrected, body deleted.
--- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 token log, 9 token weights,
+-- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 what the key's requests take, 9 nothing,
 --      10 mean completion, 11 lane statistics, 12 whole answer, 13 notices for webhooks,
---      14 the tenant's open requests, 15 what the tenant's requests take together, 16 line, 17 list before the line,
+--      14 the tenant's open requests, 15 the account again, 16 line, 17 list before the line,
 --      18 job, 19 active jobs, 20 jobs that may have stalled
 -- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
@@ -30,7 +30,7 @@ local function delete_body_and_job(body, job, active, stalled, id, lock)
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
-  'unheard', 'acceptedAt', 'estimate')
+  'unheard', 'acceptedAt', 'estimate', 'weight')
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
@@ -77,8 +77,8 @@ end
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
 if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
-correct_tokens(KEYS[8], KEYS[9], ARGV[1], kept)
 if values[15] then
+  correct_tokens(KEYS[8], number_of(values[14]), kept - tonumber(values[16] or values[15]))
   correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept)
   if ARGV[16] == 'interactive' then
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)

@@ -12,9 +12,8 @@ end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting.
-local function start_tag(line, finish, now)
-  local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
+-- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag.
+local function start_tag(first, finish, now)
   if not first[2] then return now * CLOCK_TOKENS, true end
   local now_served = math.floor(tonumber(first[2]))
   if finish <= now_served then return now_served, false end
@@ -25,7 +24,7 @@ end
 -- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
 local function write_job(job, fields)
   return redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts,
-    'timestamp', fields.timestamp, 'delay', 0, 'priority', 0)
+    'timestamp', fields.timestamp, 'delay', '0', 'priority', '0')
 end
 
 -- Takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
@@ -46,7 +45,7 @@ local function add_job(job, line, marker, meta, id, fields)
     write_job(job, fields)
   end
   redis.call('ZADD', line, fields.tag, id)
-  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, 0, '0') end
+  if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
 end
 
 local function store_body(body, text, accepted_at, life_ms)

@@ -1,5 +1,5 @@
 -- Where a request waits: its position among its tenant's own, from 1, and how long it may take until a worker has it.
--- KEYS 1 record, 2 the tenant's open requests, 3 what the tenant's requests take together,
+-- KEYS 1 record, 2 the tenant's open requests, 3 the tenant's account,
 --      4 line, 5 list before the line, 6 lane statistics; 7 to 9 the same of batches
 -- ARGV 1 request id
 -- Returns nil for one that does not wait in line.

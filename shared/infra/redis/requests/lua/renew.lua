@@ -1,10 +1,10 @@
 -- Renews a running request's lease, raises its token weight, and grants it more of credits, budget or test allowance.
--- KEYS 1 record, 2 inflight, 3 account, 4 token log, 5 token weights
+-- KEYS 1 record, 2 inflight, 3 account, 4 what the key's requests take
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
 --      6 micro-credits and 7 tokens that it must hold in all, 8 and 9 what it asks ahead, 10 and 11 how far it may go
 --      beyond a bound of which nobody else holds anything, 12 name of the claim ('' not compared)
 -- Returns 'superseded', 'accepted' (Redis came back without the claim), or 'cancelled', 'abandoned' (nobody reads any more) or 'ok' with the micro-credits and tokens held then, -1 where not bounded.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight')
 if values[1] == 'accepted' then return { 'accepted', 0, 0 } end
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end
 if ARGV[12] ~= '' and values[4] ~= ARGV[12] then return { 'superseded', 0, 0 } end
@@ -26,5 +26,10 @@ local micro, tokens = raise_holds(KEYS[1], KEYS[3], {
   must_micro = tonumber(ARGV[6]), must_tokens = tonumber(ARGV[7]), ahead_micro = tonumber(ARGV[8]),
   ahead_tokens = tonumber(ARGV[9]), over_micro = tonumber(ARGV[10]), over_tokens = tonumber(ARGV[11]),
 })
-raise_tokens(KEYS[4], KEYS[5], ARGV[1], tonumber(ARGV[5]))
+-- What it weighs is never lowered before the end.
+local more = tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6]))
+if more > 0 then
+  correct_tokens(KEYS[4], number_of(values[5]), more)
+  redis.call('HSET', KEYS[1], 'weight', ARGV[5])
+end
 return { verdict, int(micro), int(tokens) }

@@ -1,70 +1,100 @@
--- What all requests of a tenant take together: requests and tokens of the last minute, counted by the second, and how
--- far its turns have come. A second is dropped only when all of it has left the minute, so the ceilings err on the
--- strict side by at most a second and are never exceeded in any true minute.
+-- What the requests of the last minute took, by the second: of a key and of a tenant. Three fields of one hash: `w` has an
+-- entry for each second in which something was counted, oldest first, `r` and `t` have the sums. A second is dropped only
+-- when all of it has left the minute, so a limit errs on the strict side by at most a second and no true minute has more.
 local WINDOW_SECONDS = 60
+-- Second, requests, tokens.
+local ENTRY = '>I4I4I6'
+local ENTRY_BYTES = 14
 
 local function second_of(time)
   return math.floor(time / 1000)
 end
 
-local function read_use(use, lane, now)
-  local second = second_of(now)
-  local values = redis.call('HMGET', use, 'tail', 'r', 't', 'r' .. second, 't' .. second, 'f:' .. lane, 'o:' .. lane)
-  local read = {
-    key = use, lane = lane, second = second, tail = tonumber(values[1]), requests = number_of(values[2]),
-    tokens = number_of(values[3]), requests_now = number_of(values[4]), tokens_now = number_of(values[5]),
-    finish = number_of(values[6]), owed = number_of(values[7]),
+-- Milliseconds until all of a second has left.
+local function until_left(second, now)
+  return (second + 1 + WINDOW_SECONDS) * 1000 - now
+end
+
+-- The three fields as they are read, without what has left.
+local function to_use(entries, requests, tokens, now)
+  local use = {
+    entries = entries or '', requests = number_of(requests), tokens = number_of(tokens), second = second_of(now),
   }
-  local keep = second - WINDOW_SECONDS
-  if read.tail and read.tail < keep then
-    local fields = {}
-    for left = read.tail, math.min(keep - 1, read.tail + WINDOW_SECONDS) do
-      fields[#fields + 1] = 'r' .. left
-      fields[#fields + 1] = 't' .. left
-    end
-    local counts = redis.call('HMGET', use, unpack(fields))
-    for index = 1, #counts, 2 do
-      read.requests = read.requests - number_of(counts[index])
-      read.tokens = read.tokens - number_of(counts[index + 1])
-    end
-    redis.call('HDEL', use, unpack(fields))
-    redis.call('HSET', use, 'tail', keep, 'r', int(read.requests), 't', int(read.tokens))
-    read.tail = keep
+  local at, keep = 1, use.second - WINDOW_SECONDS
+  while at < #use.entries do
+    local second, left_requests, left_tokens = struct.unpack(ENTRY, use.entries, at)
+    if second >= keep then break end
+    use.requests, use.tokens = use.requests - left_requests, use.tokens - left_tokens
+    at = at + ENTRY_BYTES
   end
-  return read
+  if at > 1 then use.entries = string.sub(use.entries, at) end
+  return use
 end
 
--- Counts one request; lines of batches take nothing of the requests a minute. It lives as long as what it says matters:
--- the tags until no request of now waits any more.
-local function write_use(read, tokens, finish, owed, life_ms, is_batch)
-  local one = is_batch and 0 or 1
-  redis.call('HSET', read.key, 'r', int(read.requests + one), 'r' .. read.second, int(read.requests_now + one),
-    't', int(read.tokens + tokens), 't' .. read.second, int(read.tokens_now + tokens),
-    'tail', read.tail or read.second, 'f:' .. read.lane, finish, 'o:' .. read.lane, int(owed))
-  if redis.call('PTTL', read.key) < life_ms then redis.call('PEXPIRE', read.key, int(2 * life_ms)) end
+-- Counts into the second of now, or into the newest one where the server's clock has been put back.
+local function count_use(use, requests, tokens)
+  local second, sum_requests, sum_tokens = use.second, requests, tokens
+  local before = #use.entries - ENTRY_BYTES
+  if before >= 0 then
+    local newest, old_requests, old_tokens = struct.unpack(ENTRY, use.entries, before + 1)
+    if newest >= second then
+      second, sum_requests, sum_tokens = newest, old_requests + requests, old_tokens + tokens
+      use.entries = string.sub(use.entries, 1, before)
+    end
+  end
+  use.entries = use.entries .. struct.pack(ENTRY, second, sum_requests, sum_tokens)
+  use.requests, use.tokens = use.requests + requests, use.tokens + tokens
 end
 
--- Milliseconds until so much of one kind has left that `room` is free; `kind` is r or t.
-local function wait_for_use(read, kind, used, most, now)
-  local fields, tail = {}, read.tail or read.second
-  for second = tail, read.second do fields[#fields + 1] = kind .. second end
-  for index, count in ipairs(redis.call('HMGET', read.key, unpack(fields))) do
-    used = used - number_of(count)
-    if used <= most then return (tail + index + WINDOW_SECONDS) * 1000 - now end
+-- Milliseconds until nothing is left of it.
+local function reset_of_use(use, now)
+  if use.entries == '' then return 0 end
+  return until_left(struct.unpack('>I4', use.entries, #use.entries - ENTRY_BYTES + 1), now)
+end
+
+-- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.
+local function wait_for_use(use, kind, most, now)
+  local left = use[kind]
+  for at = 1, #use.entries, ENTRY_BYTES do
+    local second, requests, tokens = struct.unpack(ENTRY, use.entries, at)
+    left = left - (kind == 'requests' and requests or tokens)
+    if left <= most then return until_left(second, now) end
   end
   return (WINDOW_SECONDS + 1) * 1000
 end
 
--- Once it is known what a request has taken: its second has the true figure, and the difference is owed by the tenant's
--- next turn. What has been given a place keeps it.
+-- The entries with more tokens in the second of a time; nil where that has been dropped.
+local function with_more(entries, time, more)
+  local second = second_of(time)
+  for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
+    local found, requests, tokens = struct.unpack(ENTRY, entries, at)
+    if found == second then
+      return string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests, math.max(0, tokens + more))
+        .. string.sub(entries, at + ENTRY_BYTES)
+    end
+    if found < second then return nil end
+  end
+end
+
+-- Once more is known of a request: its second of the key's tokens has what it weighs.
+local function correct_tokens(use, accepted_at, more)
+  if more == 0 then return end
+  local values = redis.call('HMGET', use, 'w', 't')
+  local entries = values[1] and with_more(values[1], accepted_at, more)
+  if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + more)) end
+end
+
+-- Once it is known what a request has taken: its second of the tenant's tokens has the true figure, and the difference is
+-- owed by the tenant's next turn. What has been given a place keeps it.
 local function correct_use(use, lane, accepted_at, estimate, tokens)
   local more = tokens - estimate
   if more == 0 then return end
-  local second = second_of(accepted_at)
-  local values = redis.call('HMGET', use, 'f:' .. lane, 'o:' .. lane, 't', 't' .. second)
+  local values = redis.call('HMGET', use, 'f:' .. lane, 'o:' .. lane, 'w', 't')
   if not values[1] then return end
-  redis.call('HSET', use, 'o:' .. lane, int(number_of(values[2]) + more))
-  if values[4] then
-    redis.call('HSET', use, 't', int(number_of(values[3]) + more), 't' .. second, int(number_of(values[4]) + more))
+  local owed, entries = int(number_of(values[2]) + more), with_more(values[3] or '', accepted_at, more)
+  if entries then
+    redis.call('HSET', use, 'o:' .. lane, owed, 'w', entries, 't', int(number_of(values[4]) + more))
+  else
+    redis.call('HSET', use, 'o:' .. lane, owed)
   end
 end

@@ -1,6 +1,6 @@
 -- Takes back an admission whose job never started: frees its holds and leaves a tombstone, so that neither a late
 -- admission nor a late job of the same id can run. Safe to repeat.
--- KEYS those of drop.lua, 12 channel of cancelled requests
+-- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('' none: nobody does),
 --      4 whether its caller was told that it was not accepted (1): a worker that has it stops, and nobody pays
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged.
@@ -9,7 +9,7 @@ local state = values[1]
 -- Under an Idempotency-Key the caller's next try finds it.
 if state == 'running' and ARGV[4] == '1' and not values[2] then
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
-  redis.call('@PUBLISH@', KEYS[12], ARGV[1])
+  redis.call('@PUBLISH@', KEYS[10], ARGV[1])
 end
 if state and state ~= 'accepted' then return state end
 if state then
@@ -17,7 +17,7 @@ if state then
   redis.call('HSET', KEYS[1], 'hold', 0, 'holdTokens', 0)
   if ARGV[3] ~= '' then
     redis.call('HSET', KEYS[1], 'sent', 1)
-    emit(KEYS[7], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2], '')
+    emit(KEYS[6], redis.call('HGET', KEYS[1], 'channels'), ARGV[1], 1, ARGV[3], ARGV[2], '')
   end
 end
 redis.call('HDEL', KEYS[1], 'metadata')

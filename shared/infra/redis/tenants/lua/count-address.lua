@@ -5,7 +5,7 @@ local limit = tonumber(ARGV[2])
 local count = count_of(KEYS[1], now)
 if ARGV[3] == '1' then
   if count >= limit then
-    return { 'rpm', count, reset_of(KEYS[1], now), math.ceil(wait_for_place(KEYS[1], count, limit, now)) }
+    return { 'rpm', count, reset_of(KEYS[1], now), math.ceil(wait_for_place(KEYS[1], limit, now)) }
   end
   log_request(KEYS[1], ARGV[1], now)
   count = count + 1

@@ -92,13 +92,8 @@ describe('a prompt with empty lines', () => {
   it('costs about as much as one without', () => {
     const cost = (between: string) => {
       const sentence = 'The revolution changed the way people worked and lived, as machines took over their tasks.';
-      const text = Array.from({ length: 500 }, () => sentence).join(between);
-      const runs = Array.from({ length: 20 }, () => {
-        const before = process.cpuUsage();
-        moderator.checkSync(text);
-        return process.cpuUsage(before).user;
-      });
-      return Math.min(...runs);
+      const text = Array.from({ length: 5_000 }, () => sentence).join(between);
+      return Math.min(...Array.from({ length: 4 }, () => cpuMsOf(text)));
     };
     expect(cost('\n\n')).toBeLessThan(1.6 * cost(' '));
   });
@@ -140,6 +135,7 @@ describe('a text in pieces', () => {
       { weight: 2, arbitrary: fc.constantFrom(...TEXTS) },
       { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
       { weight: 2, arbitrary: fc.constantFrom(...Array.from(' .,!?:-_\'"()$@|10\n\n\u200b\u0301éI')) },
+      { weight: 1, arbitrary: fc.constantFrom(' | ', '. ', ', ', ': ', ' a ', 'all ', 'will ', 'killl ', 'bommb ') },
       { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }) },
     );
     let found = 0;

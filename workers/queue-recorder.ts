@@ -1,0 +1,100 @@
+import { addTo, bucketOf, emptyTally } from '../shared/domain/queues/job-tally.ts';
+import type { JobTally } from '../shared/domain/queues/job-tally.ts';
+import type { Logger } from '../shared/infra/logging/logger.ts';
+import type { RedisClient } from '../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
+import { createQueueHistory } from '../shared/infra/redis/queues/queue-history.ts';
+import type { QueueHistory, QueuePlace } from '../shared/infra/redis/queues/queue-history.ts';
+import type { Clock } from '../shared/lifecycle/clock.ts';
+import type { Closer } from '../shared/lifecycle/closer.ts';
+import { repeat } from '../shared/lifecycle/repeat.ts';
+import type { WorkerEventBus } from './worker-events.ts';
+
+interface EndedJob {
+  hasFailed: boolean;
+  waitedMs: number;
+  ranMs: number;
+}
+
+/** Counts what this worker ends, in memory: a job costs a few additions, and Redis hears of it every few seconds. */
+export interface QueueRecorder {
+  count(place: QueuePlace, ended: EndedJob): void;
+  /** Writes what was counted since the last time. What cannot be written is in no chart, and counts nowhere else. */
+  flush(): Promise<void>;
+}
+
+/** A job is counted in the minute in which it is written. */
+const FLUSH_MS = 5_000;
+
+function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): QueueRecorder {
+  let counted = new Map<string, { place: QueuePlace; tally: JobTally }>();
+
+  return {
+    count(place, { hasFailed, waitedMs, ranMs }) {
+      const name = `${place.prefix}:${place.queue}`;
+      const { tally } = counted.get(name) ?? { tally: emptyTally() };
+      if (hasFailed) tally.failed += 1;
+      else tally.completed += 1;
+      addTo(tally.waited, bucketOf(waitedMs), 1);
+      addTo(tally.ran, bucketOf(ranMs), 1);
+      counted.set(name, { place, tally });
+    },
+    async flush() {
+      const all = [...counted.values()];
+      counted = new Map();
+      await Promise.all(all.map(({ place, tally }) => history.add(place, clock.now(), tally)));
+    },
+  };
+}
+
+/** Requests are counted as the pipeline ends them, however their jobs end: the queue's canaries are none. */
+function recordRequests(
+  events: WorkerEventBus,
+  recorder: Pick<QueueRecorder, 'count'>,
+  keyspace: Keyspace,
+  clock: Clock,
+): void {
+  const claimedAt = new WeakMap<object, number>();
+  events.on('request.claimed', ({ envelope }) => {
+    claimedAt.set(envelope, clock.now());
+  });
+  events.on('request.finished', ({ envelope, ref: { shard, queue } }, { error }) => {
+    const now = clock.now();
+    const startedAt = claimedAt.get(envelope) ?? now;
+    recorder.count(
+      { prefix: keyspace.shard(shard).tag, queue },
+      {
+        hasFailed: error !== undefined,
+        waitedMs: Math.max(0, startedAt - envelope.acceptedAt),
+        ranMs: Math.max(0, now - startedAt),
+      },
+    );
+  });
+}
+
+interface QueueRecorderDeps {
+  redis: RedisClient;
+  keyspace: Keyspace;
+  events: WorkerEventBus;
+  clock: Clock;
+  closer: Pick<Closer, 'defer'>;
+  log: Logger;
+}
+
+/** Starts counting what this worker ends, of requests and whatever else is counted, until it closes. */
+export function openQueueRecorder({ redis, keyspace, events, clock, closer, log }: QueueRecorderDeps): QueueRecorder {
+  const recorder = createQueueRecorder(createQueueHistory(redis), clock);
+  recordRequests(events, recorder, keyspace, clock);
+  const recording = repeat(
+    recorder.flush,
+    () => FLUSH_MS,
+    (error) => {
+      log.debug('What ended in the queues could not be counted.', { error });
+    },
+  );
+  closer.defer('queue history', async () => {
+    await recording.stop();
+    await recorder.flush();
+  });
+  return recorder;
+}
