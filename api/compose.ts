@@ -7,6 +7,7 @@ import { KEPT_MS } from '../shared/contracts/kept-answer.ts';
 import type { Pseudonyms } from '../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { openBoardQueues } from './admin/queues/board-queues.ts';
+import { openMoveTenant } from './admin/tenants/open-move-tenant.ts';
 import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { openReplay } from './admin/requests/open-replay.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
@@ -28,6 +29,8 @@ import { createAddressGuard } from './admission/address-guard.ts';
 import type { AddressGuard } from './admission/address-guard.ts';
 import { createCountLookup, createCountRequest, createRefusalCounter } from './admission/count-requests.ts';
 import { createLastUsed } from './admission/last-used.ts';
+import { createFollowMove } from './admission/follow-move.ts';
+import type { FollowMove } from './admission/follow-move.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createEarlyRefusal } from './admission/refuse-early.ts';
 import { openRecall } from './admission/open-recall.ts';
@@ -71,18 +74,20 @@ async function openAuthentication({ config, clock, closer, mongo, subscriber }: 
   await listenForAccessChanges(subscriber, principals.invalidate, principals.clear);
   const lastUsed = createLastUsed(repository);
   closer.defer('last used', () => lastUsed.close());
-  return createAuthenticate({
+  const authenticate = createAuthenticate({
     principals,
     guard,
     keyPrefix: config.keyPrefix,
     clock,
     onUse: lastUsed.note,
   });
+  return { authenticate, principals };
 }
 
 interface AdmissionParts {
   hub: RelayHub;
   pseudonyms: Pseudonyms;
+  follow: FollowMove;
   events: Emitter<AdmissionEvents>;
 }
 
@@ -90,7 +95,7 @@ interface AdmissionParts {
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
   const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
-  const { hub, pseudonyms, events } = parts;
+  const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
   const retentionMs = config.limits.streamRetentionSeconds * 1000;
 
@@ -138,6 +143,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     recall,
     keepIntent,
     retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
+    follow,
     events,
   });
   return { accept, recall, recovery };
@@ -204,12 +210,14 @@ export async function composeIngress(
   const { admissionStore, audit, shardDirectory } = stores;
 
   const guard = createAddressGuard(clock);
-  const authenticate = await openAuthentication(connections, guard);
+  const { authenticate, principals } = await openAuthentication(connections, guard);
+  const moveTenant = openMoveTenant(connections, { ...stores, clock, log });
+  const follow = createFollowMove({ principals, recover: moveTenant.recover, log });
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const shards = await shardDirectory.list();
-  const { lanes, background } = openBoardQueues(connections, shards);
+  const { lanes, background } = openBoardQueues({ ...connections, shardDirectory });
+  await lanes();
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
@@ -225,7 +233,12 @@ export async function composeIngress(
   });
 
   const { pseudonyms } = compliance;
-  const { recovery, ...admission } = await openAdmission(connections, stores, { hub, pseudonyms, events: telemetry });
+  const { recovery, ...admission } = await openAdmission(connections, stores, {
+    hub,
+    pseudonyms,
+    follow,
+    events: telemetry,
+  });
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
@@ -246,10 +259,10 @@ export async function composeIngress(
     ...sales,
     http: config.http,
     authenticate,
-    countRefusal: createRefusalCounter(admissionStore, guard, early.note),
+    countRefusal: createRefusalCounter(admissionStore, guard, follow, early.note),
     refuseEarly: early.refuse,
-    countLookup: createCountLookup(admissionStore),
-    countRequest: createCountRequest(admissionStore),
+    countLookup: createCountLookup(admissionStore, follow),
+    countRequest: createCountRequest(admissionStore, follow),
     webhooks: webhooks.parts,
     compliance,
     hub,
@@ -275,13 +288,17 @@ export async function composeIngress(
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,
     providerRules: config.providers,
-    shards: config.queue.shards,
+    moveTenant,
     breakers: createBreakerStore(redis, keyspace, telemetry),
     queues: lanes,
     backgroundQueues: background,
     queueHistory: createQueueHistory(redis),
     metrics: metrics.page,
-    deepHealth: async () => ({ ...(await readiness.details()), open_relays: hub.size(), shards }),
+    deepHealth: async () => ({
+      ...(await readiness.details()),
+      open_relays: hub.size(),
+      shards: await shardDirectory.list().catch(() => null),
+    }),
   });
   return {
     app,

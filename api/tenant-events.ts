@@ -25,6 +25,7 @@ interface TenantEventDetails {
   'tenant.updated': { fields: string[] };
   'tenant.suspended': { fields: string[] };
   'tenant.activated': { fields: string[] };
+  'tenant.moved': { from: number; to: number };
   'key.created': { mode: KeyMode; scopes: readonly string[] };
   'key.updated': { fields: string[] };
   'key.rotated': { grace_seconds: number };

@@ -2,16 +2,19 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { runCharts } from './bench/charts/run-charts.ts';
 import { costsOf } from './bench/cpu-profile.ts';
 import type { Cost, CpuProfile } from './bench/cpu-profile.ts';
+import { RESULTS_DIR } from './bench/history.ts';
 import { parseBenchOptions, USAGE } from './bench/options.ts';
 import type { BenchOptions } from './bench/options.ts';
 import { runBatchBench } from './bench/run-batch-bench.ts';
-import { RESULTS_DIR, runBench } from './bench/run-bench.ts';
+import { runBench } from './bench/run-bench.ts';
 import type { ProfileFile } from './bench/run-bench.ts';
 import { runMicroBench } from './bench/run-micro-bench.ts';
 import { runReconcileBench } from './bench/run-reconcile-bench.ts';
 import { runRivals } from './bench/rivals/run-rivals.ts';
+import { runStateful } from './bench/stateful/run-stateful.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -57,12 +60,22 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
     case 'micro':
       return runMicroBench(task, options.rounds, print);
     case 'rivals':
-      return runRivals(task, options, print);
+      return withCharts(options.rivals, runRivals(task, options, print));
+    case 'stateful':
+      return withCharts(options.stateful, runStateful(task, options.stateful, print));
+    case 'charts':
+      return runCharts(print);
     case 'usage':
       return runUsageBench(task, print);
     case undefined:
       return runBench(task, options, print, profileFile);
   }
+}
+
+/** A run that is kept is drawn, too. */
+async function withCharts({ isKept }: { isKept: boolean }, run: Promise<number>): Promise<number> {
+  const exitCode = await run;
+  return isKept ? Math.max(exitCode, await runCharts(print)) : exitCode;
 }
 
 /** The profile is written when its process ends. */

@@ -1,3 +1,13 @@
+/** Its proxy, as the tests of providers and the stateful benchmark install it. */
+export const LITELLM = {
+  requirement: 'litellm[proxy]==1.106.2',
+  name: 'LiteLLM',
+  program: 'litellm',
+  subject: 'LiteLLM',
+  folder: 'litellm-venv',
+  takes: '2 minutes',
+};
+
 /** What each model of the test answers; the tests know them by these names. */
 export const MODELS = {
   /** LiteLLM's own answer. */

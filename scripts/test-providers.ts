@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { freePort } from './embedded/ports.ts';
 import { prepareVenv } from './embedded/python-venv.ts';
 import { startServer } from './embedded/server-process.ts';
-import { MODELS, liteLlmConfig } from './litellm-config.ts';
+import { LITELLM, MODELS, liteLlmConfig } from './litellm-config.ts';
 import { ROOT } from './harness/program.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
@@ -22,15 +22,6 @@ const CACHE_DIR = join(resolve(ROOT, process.env['DATA_DIR'] ?? '.data'), 'cache
 const READY_TIMEOUT_MS = 5 * 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const MASTER_KEY = 'sk-parley-provider-tests';
-
-const LITELLM = {
-  requirement: 'litellm[proxy]==1.106.2',
-  name: 'LiteLLM',
-  program: 'litellm',
-  subject: 'LiteLLM',
-  folder: 'litellm-venv',
-  takes: '2 minutes',
-};
 
 const print = (line: string) => {
   console.log(line);

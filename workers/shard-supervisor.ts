@@ -39,14 +39,24 @@ const SWEEP_MS = 2_000;
 const NOTICES_MS = 500;
 /** After a round of batches that failed. */
 const DISPATCH_AGAIN_MS = 1_000;
-/** A transaction costs the same for one record as for a hundred, so under load they are left to gather. */
+/** Half of a transaction's cost is the same for one record as for a hundred, so they are left to gather. */
 const SETTLE_MS = 150;
+/** With so many in a round, more are left to gather: nobody waits for the book, and Redis has all that limits need. */
+const SETTLE_BUSY = 50;
+const SETTLE_BUSY_MS = 300;
 /** After a round that failed: a MongoDB that refuses everything does so at once. */
 const SETTLE_AGAIN_MS = 1_000;
 /** How often a shard's hourly reconciliation is thought of. */
 const RECONCILE_LOOK_MS = 30_000;
 /** Three canaries may go astray. */
 const QUIET_MAX_MS = 45_000;
+
+/** `read`: how many records the last round read; undefined: it failed. */
+function settlePauseMs(read: number | undefined): number {
+  if (read === undefined) return SETTLE_AGAIN_MS;
+  if (read >= SETTLE_BATCH) return 0;
+  return read < SETTLE_BUSY ? SETTLE_MS : SETTLE_BUSY_MS;
+}
 
 interface ShardTasks {
   workers: InferenceWorker[];
@@ -79,11 +89,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
         (pauseMs = DISPATCH_AGAIN_MS) => pauseMs,
         warn('Running batches', shard),
       ),
-      settling: repeat(
-        () => settler.settleShard(shard),
-        (read) => (read === undefined ? SETTLE_AGAIN_MS : read < SETTLE_BATCH ? SETTLE_MS : 0),
-        warn('Settlement', shard),
-      ),
+      settling: repeat(() => settler.settleShard(shard), settlePauseMs, warn('Settlement', shard)),
       sweeping: repeat(
         () => sweep.sweepShard(shard),
         () => SWEEP_MS,

@@ -15,6 +15,7 @@ import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
 import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
+import type { FollowMove } from './follow-move.ts';
 import { idempotencyOf } from './idempotency.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
@@ -49,6 +50,7 @@ export interface AcceptDeps {
   recall: Recall;
   keepIntent: KeepIntent;
   retention: RetentionSettings;
+  follow: FollowMove;
   events: Emitter<AdmissionEvents>;
 }
 
@@ -99,7 +101,7 @@ export type Accept = ReturnType<typeof createAccept>;
  * request that is there: running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
-  const { admit, enqueue, hub, records, recall, keepIntent, retention, events } = deps;
+  const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
 
   async function join<R>(
     admitted: AdmissionOutcome & { kind: 'joined' },
@@ -144,21 +146,18 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  return async <R extends Relay>(
+  /** Undefined: the tenant is on another shard, as the context of the call knows from then on. */
+  async function acceptThere<R extends Relay>(
     res: Response,
     { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
     body: ParsedChatBody,
     openRelay: OpenRelay<R>,
-  ): Promise<Accepted<R>> => {
+  ): Promise<Accepted<R> | undefined> {
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
     const { shard } = principal;
     const idempotency =
       idempotencyKey === undefined ? undefined : idempotencyOf(principal, 'chat', idempotencyKey, body.request);
-    const ignored = ignoredFieldsHeader(body.ignoredFields);
-    if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
-    // The admission script counts the request.
-    claimCount(res);
     if (!hub.hasShard(shard)) await inTime(hub.ensureShard(shard), SUBSCRIBE_MS);
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
@@ -185,6 +184,7 @@ export function createAccept(deps: AcceptDeps) {
     setKeyHeaders(res, principal, admitted.figures);
     events.emit('admission.decided', admitted.figures.verdict);
     if (admitted.kind !== 'admitted') relay.abandon();
+    if (follow(res, admitted.figures) !== undefined) return undefined;
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
@@ -200,5 +200,21 @@ export function createAccept(deps: AcceptDeps) {
       throw error;
     }
     return { head: headOf(admitted.envelope), relay, replayed: false };
+  }
+
+  return async <R extends Relay>(
+    res: Response,
+    route: AcceptRoute,
+    body: ParsedChatBody,
+    openRelay: OpenRelay<R>,
+  ): Promise<Accepted<R>> => {
+    const ignored = ignoredFieldsHeader(body.ignoredFields);
+    if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
+    // The admission script counts the request.
+    claimCount(res);
+    for (;;) {
+      const accepted = await acceptThere(res, route, body, openRelay);
+      if (accepted !== undefined) return accepted;
+    }
   };
 }

@@ -8,17 +8,24 @@ import type { Admission, AdmissionStore } from '../../shared/infra/redis/request
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
 import { addressBlockOf, tooManyFailures } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
+import type { FollowMove } from './follow-move.ts';
 import { setAddressHeaders, setKeyHeaders } from './limit-headers.ts';
 
 type Count = (requestId: string, principal: Principal) => Promise<Admission>;
 type Refuse = (admission: Admission, principal: Principal) => ServiceError;
 
-function createCounter(count: Count, overLimit: Refuse): RequestHandler {
+/** Counts a call where its tenant is. */
+async function countThere(count: Count, follow: FollowMove, res: Response): Promise<Admission> {
+  for (;;) {
+    const admission = await count(contextOf(res).requestId, principalOf(res));
+    if (follow(res, admission) === undefined) return admission;
+  }
+}
+
+function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): RequestHandler {
   return async (_req, res, next) => {
-    const { requestId } = contextOf(res);
-    const principal = principalOf(res);
     claimCount(res);
-    const admission = await count(requestId, principal).catch((cause: unknown) => {
+    const admission = await countThere(count, follow, res).catch((cause: unknown) => {
       throw new ServiceError(
         'model_unavailable',
         'The service cannot take requests at the moment; try again shortly.',
@@ -28,17 +35,19 @@ function createCounter(count: Count, overLimit: Refuse): RequestHandler {
         },
       );
     });
+    const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
     if (verdict === 'rpm' || verdict === 'throttle') throw overLimit(admission, principal);
-    if (verdict === 'revoked' || verdict === 'suspended') throw toRefusal({ ...admission, verdict }, principal, 'chat');
+    if (verdict === 'revoked' || verdict === 'suspended' || verdict === 'moved' || verdict === 'moving')
+      throw toRefusal({ ...admission, verdict }, principal, 'chat');
     next();
   };
 }
 
 /** Counts a request that looks up, resumes or cancels another: it has a limit of its own and takes nothing of the rpm. */
-export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>): RequestHandler {
-  return createCounter(store.countLookup, ({ retryAfterMs }) => {
+export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): RequestHandler {
+  return createCounter(store.countLookup, follow, ({ retryAfterMs }) => {
     const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
     return new ServiceError('rpm_exceeded', message, {
       retryAfterSeconds: toRetrySeconds(retryAfterMs),
@@ -54,11 +63,15 @@ export interface OwnLimit {
 }
 
 /** Counts every other request that is not a chat request: one of the key's rpm, and of the endpoint's own limit. */
-export function createCountRequest(store: Pick<AdmissionStore, 'count'>): (own?: OwnLimit) => RequestHandler {
+export function createCountRequest(
+  store: Pick<AdmissionStore, 'count'>,
+  follow: FollowMove,
+): (own?: OwnLimit) => RequestHandler {
   return (own) =>
     createCounter(
       (requestId, principal) =>
         store.count(requestId, principal, true, own === undefined ? undefined : { ...own, limit: own.perMinute }),
+      follow,
       (admission, principal) => {
         if (own === undefined || admission.verdict === 'rpm')
           return toRefusal({ ...admission, verdict: 'rpm' }, principal, 'chat');
@@ -81,10 +94,14 @@ const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key',
 export function createRefusalCounter(
   store: Pick<AdmissionStore, 'count' | 'countAddress'>,
   guard: Pick<AddressGuard, 'heldOf' | 'hold'>,
+  follow: FollowMove,
   note: (error: ServiceError, res: Response) => void,
 ) {
-  async function countKey(error: ServiceError, res: Response, principal: Principal): Promise<ServiceError> {
-    const admission = await store.count(contextOf(res).requestId, principal, true);
+  const takeOne: Count = (requestId, principal) => store.count(requestId, principal, true);
+
+  async function countKey(error: ServiceError, res: Response): Promise<ServiceError> {
+    const admission = await countThere(takeOne, follow, res);
+    const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
     return verdict === 'rpm' || verdict === 'revoked' || verdict === 'suspended'
@@ -114,7 +131,7 @@ export function createRefusalCounter(
     const { principal } = contextOf(res);
     try {
       if (principal === undefined) return await countAddress(error, res);
-      if (claimCount(res)) return await countKey(error, res, principal);
+      if (claimCount(res)) return await countKey(error, res);
       // Another handler has tried to count the request and had no answer.
     } catch {
       // Redis is away.

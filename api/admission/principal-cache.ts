@@ -21,6 +21,8 @@ export interface PrincipalCache {
   find(hash: string, now: number): Promise<Principal | undefined>;
   /** Whether the key was known within the last 15 minutes. */
   isKnown(hash: string, now: number): boolean;
+  /** The tenant is on this shard. */
+  relocate(tenantId: string, shard: number): void;
   /** Drops everything known of a key or a tenant. */
   invalidate(id: string): void;
   /** Drops everything, for when invalidations may have been missed. */
@@ -89,6 +91,12 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     isKnown(hash, now) {
       const entry = entries.get(hash);
       return entry !== undefined && now - entry.loadedAt < STALE_MS;
+    },
+
+    relocate(tenantId, shard) {
+      for (const entry of entries.values()) {
+        if (entry.principal.tenantId === tenantId) entry.principal = { ...entry.principal, shard };
+      }
     },
 
     invalidate(id) {

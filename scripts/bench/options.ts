@@ -5,6 +5,9 @@ import type { Mode } from './load-spec.ts';
 import type { Target } from './rivals/contenders.ts';
 import { RIVAL_CASES } from './rivals/rival-cases.ts';
 import type { RivalCase } from './rivals/rival-cases.ts';
+import { MEASURES } from './stateful/measures.ts';
+import { STATEFUL_SYSTEMS } from './stateful/stateful-options.ts';
+import type { StatefulOptions } from './stateful/stateful-options.ts';
 
 type Profiled = 'ingress' | 'worker';
 
@@ -21,6 +24,7 @@ export interface BenchOptions {
   /** Ledger entries of the benchmark of reconciliation. */
   rows: number;
   rivals: RivalsOptions;
+  stateful: StatefulOptions;
 }
 
 interface RivalsOptions {
@@ -35,7 +39,7 @@ interface RivalsOptions {
   isKept: boolean;
 }
 
-type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro' | 'rivals';
+type OtherBench = 'batch' | 'usage' | 'reconcile' | 'micro' | 'rivals' | 'stateful' | 'charts';
 
 const SYSTEMS = ['pass-through', 'portkey', 'floor', 'parley'];
 
@@ -47,7 +51,11 @@ npm run bench -- reconcile [--rows 200000]                    reconciliation of 
 npm run bench -- micro [--rounds N]                          single steps of a request, each alone in one process
 npm run bench -- --rivals [--cases complete-32,live-100] [--systems ${SYSTEMS.join(',')}]
                 [--target name=URL[,model]] [--rounds N] [--seconds N] [--keep]
-                beside other gateways; the key of a target is in TARGET_KEY_<NAME>; --keep writes to docs/benchmarks`;
+                beside other gateways; the key of a target is in TARGET_KEY_<NAME>; --keep writes to docs/benchmarks
+npm run bench -- stateful [--measures limits,drift] [--systems ${STATEFUL_SYSTEMS.join(',')}] [--adapter FILE]
+                [--target name=URL[,model]] [--provider-port N] [--quick] [--keep]
+                exact limits, books, resumes, fairness, recovery: docs/benchmarks/stateful.md
+npm run bench -- charts                                      draws the kept runs of docs/benchmarks as SVG`;
 
 const MODES: readonly Mode[] = ['complete', 'stream'];
 const CLIENTS_MAX = 10_000;
@@ -76,7 +84,10 @@ export function parseBenchOptions(args: string[]): BenchOptions {
       rows: { ...text, default: '200000' },
       rivals: { type: 'boolean', default: false },
       cases: { ...text, default: RIVAL_CASES.map(({ name }) => name).join(',') },
-      systems: { ...text, default: SYSTEMS.join(',') },
+      systems: text,
+      measures: { ...text, default: MEASURES.map(({ name }) => name).join(',') },
+      adapter: { ...text, multiple: true, default: [] },
+      'provider-port': text,
       target: { ...text, multiple: true, default: [] },
       keep: { type: 'boolean', default: false },
     },
@@ -85,13 +96,17 @@ export function parseBenchOptions(args: string[]): BenchOptions {
   const mode = readChoice('only', values.only, MODES);
   const [name, ...rest] = positionals;
   if (rest.length > 0) throw new Error(`One benchmark at a time, not "${positionals.join(' ')}".`);
-  const named = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro'] as const);
+  const named = readChoice('benchmark', name, ['batch', 'usage', 'reconcile', 'micro', 'stateful', 'charts'] as const);
   const other = values.rivals ? 'rivals' : named;
   const clients = values.clients ?? usualClients(profile, other);
   const defaults =
     values.quick || profile !== undefined ? { rounds: '1', seconds: '3' } : { rounds: '3', seconds: '6' };
   const rounds = readNumber('rounds', values.rounds ?? defaults.rounds, 100);
   const seconds = readNumber('seconds', values.seconds ?? defaults.seconds, 600);
+  if (other === 'stateful' && values.quick && values.keep)
+    throw new Error('--keep keeps measurements, and --quick makes none.');
+  const targets = values.target.map((target) => readTarget(target, process.env));
+  const providerPort = values['provider-port'];
   return {
     modes: mode === undefined ? [...MODES] : [mode],
     clients: clients.split(',').map((count) => readNumber('clients', count.trim(), CLIENTS_MAX)),
@@ -102,13 +117,27 @@ export function parseBenchOptions(args: string[]): BenchOptions {
     rows: readNumber('rows', values.rows, ROWS_MAX),
     rivals: {
       cases: readList('cases', values.cases, RIVAL_CASES, (kase) => kase.name),
-      systems: readList('systems', values.systems, SYSTEMS, (system) => system),
-      targets: values.target.map((target) => readTarget(target, process.env)),
+      systems: readSystems(SYSTEMS, other === 'stateful' ? undefined : values.systems),
+      targets,
       rounds,
       seconds,
       isKept: values.keep,
     },
+    stateful: {
+      systems: readSystems(STATEFUL_SYSTEMS, other === 'stateful' ? values.systems : undefined),
+      adapters: values.adapter,
+      targets,
+      measures: readList('measures', values.measures, MEASURES, ({ name: measure }) => measure).map((one) => one.name),
+      providerPort: providerPort === undefined ? undefined : readNumber('provider-port', providerPort, 65_535),
+      size: values.quick ? 'smoke' : 'full',
+      isKept: values.keep,
+    },
   };
+}
+
+/** `none` leaves out those that a script starts, for `--target` and `--adapter` alone. */
+function readSystems<T extends string>(known: readonly T[], text = known.join(',')): T[] {
+  return text === 'none' ? [] : readList('systems', text, known, (system) => system);
 }
 
 function readList<T>(option: string, text: string, known: readonly T[], nameOf: (one: T) => string): T[] {

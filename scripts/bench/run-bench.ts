@@ -3,11 +3,11 @@ import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 
 import { openLedger } from '../harness/ledger.ts';
-import { ROOT } from '../harness/program.ts';
 import { superviseProvider } from '../harness/supervise-provider.ts';
 import type { SupervisedTask } from '../harness/run-supervised.ts';
 import { summarise } from './cases.ts';
 import type { CaseSummary, RunResult } from './cases.ts';
+import { RESULTS_DIR } from './history.ts';
 import { startLoadGenerator } from './load.ts';
 import type { BenchOptions } from './options.ts';
 import { probe } from './probe.ts';
@@ -17,8 +17,6 @@ import { measureRedis, runCase } from './run-case.ts';
 import type { Bench, RedisCost } from './run-case.ts';
 import { startFloor, startParley } from './systems.ts';
 import type { Parley, System } from './systems.ts';
-
-export const RESULTS_DIR = join(ROOT, 'bench-results');
 
 type Print = (line: string) => void;
 

@@ -16,6 +16,8 @@ const STOP_MS = 5_000;
 export interface SentinelOptions extends GroupOptions {
   /** Default: 2. */
   replicas?: number;
+  /** Of the sentinels themselves. */
+  sentinelPassword?: string;
   /** For how long the master may be silent before a replica takes over; default: 2 s. */
   downAfterMs?: number;
 }
@@ -94,8 +96,8 @@ export async function startSentinels({
 }
 
 /** Sentinels keep what they know in their configuration file, so they need one of their own. */
-async function startSentinel(index: number, masterPort: number, downAfterMs: number, options: GroupOptions) {
-  const { password, tls, signal } = options;
+async function startSentinel(index: number, masterPort: number, downAfterMs: number, options: SentinelOptions) {
+  const { password, sentinelPassword, tls, signal } = options;
   const name = `sentinel-${index}`;
   const dataDir = join(options.dataDir, name);
   await mkdir(dataDir, { recursive: true });
@@ -112,10 +114,13 @@ async function startSentinel(index: number, masterPort: number, downAfterMs: num
     `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${NAME} 3000`,
     ...(password === undefined ? [] : [`sentinel auth-pass ${NAME} "${password}"`]),
+    ...(sentinelPassword === undefined
+      ? []
+      : [`requirepass "${sentinelPassword}"`, `sentinel sentinel-pass "${sentinelPassword}"`]),
   ];
   const file = join(dataDir, 'sentinel.conf');
   await writeFile(file, `${lines.join('\n')}\n`);
-  const url = urlOf('redis', `127.0.0.1:${port}`, { tls });
+  const url = urlOf('redis', `127.0.0.1:${port}`, { tls, password: sentinelPassword });
   const process = await startServer({
     name,
     command: await findRedisServer({ log: () => undefined, signal }),

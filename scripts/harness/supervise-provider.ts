@@ -5,12 +5,13 @@ import { callJson } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
 import { superviseProgram } from './program.ts';
 
-/** The simulated provider on a free port; `url` has no version segment. */
+/** The simulated provider, on a free port unless one is named; `url` has no version segment. */
 export async function superviseProvider(
   supervisor: Supervisor,
   dataDir: string,
+  wantedPort?: number,
 ): Promise<{ url: string; pid: number }> {
-  const port = await freePort();
+  const port = wantedPort ?? (await freePort());
   const url = `http://127.0.0.1:${port}`;
   const pid = await superviseProgram(supervisor, {
     name: 'The simulated provider',

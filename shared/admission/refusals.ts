@@ -101,6 +101,16 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
     waits: true,
     reason: 'in_flight',
   },
+  moved: {
+    code: 'model_unavailable',
+    message: () => 'This account has just been moved to another part of the service; send the request again.',
+    waits: true,
+  },
+  moving: {
+    code: 'model_unavailable',
+    message: () => 'This account is being moved to another part of the service; try again as Retry-After says.',
+    waits: true,
+  },
   lane: {
     code: 'model_unavailable',
     message: () => 'The queue is full; try again as Retry-After says.',

@@ -9,7 +9,9 @@ import {
   strongToken,
 } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
-import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, RULE_MESSAGES, seconds } from './setting-rules.ts';
+import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, redisUrlOf } from './setting-rules.ts';
+import { RULE_MESSAGES, seconds, withSentinel } from './setting-rules.ts';
+import type { RedisSettings } from './setting-rules.ts';
 import { sampler, tracingOf } from './tracing-settings.ts';
 import type { TracingConfig, TracingSettings } from './tracing-settings.ts';
 
@@ -87,6 +89,9 @@ const schema = Joi.object({
   WORKER_PORT: port().allow(0).default(0),
   MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
   REDIS_URL: redisUrl.required(),
+  REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
+  REDIS_SENTINEL_PASSWORD: withSentinel(Joi.string()),
+  REDIS_SENTINEL_TLS: withSentinel(Joi.boolean()),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
     .required(),
@@ -135,14 +140,13 @@ const schema = Joi.object({
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 
 /** The checked environment: joi has filled in every default. */
-interface Settings extends TracingSettings {
+interface Settings extends TracingSettings, RedisSettings {
   HOST: string;
   PORT: number;
   ADMIN_HOST: string;
   ADMIN_PORT: number;
   WORKER_PORT: number;
   MAX_CONNECTIONS: number;
-  REDIS_URL: string;
   MONGODB_URI: string;
   ADMIN_TOKEN?: string;
   ADMIN_TOKENS?: AdminToken[];
@@ -248,7 +252,7 @@ function nest(settings: Settings): Config {
         ? {}
         : { tls: { certFile: settings.TLS_CERT_FILE, keyFile: settings.TLS_KEY_FILE } }),
     },
-    redisUrl: settings.REDIS_URL,
+    redisUrl: redisUrlOf(settings),
     mongodbUri: settings.MONGODB_URI,
     adminTokens: adminTokensOf(settings.ADMIN_TOKEN, settings.ADMIN_TOKENS ?? []),
     metrics: {

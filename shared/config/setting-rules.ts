@@ -5,6 +5,8 @@ import Joi from 'joi';
 export const port = () => Joi.number().port();
 export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
+const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
+
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
 
 export const redisUrl = Joi.string().custom((value: string, helpers) => {
@@ -12,6 +14,34 @@ export const redisUrl = Joi.string().custom((value: string, helpers) => {
     return helpers.error('redis.url');
   return /^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
 });
+
+/** A setting that only `redis+sentinel://` has. */
+export function withSentinel(schema: Joi.Schema): Joi.Schema {
+  const isSentinel = Joi.string()
+    .pattern(/^rediss?\+sentinel:/)
+    .required();
+  return schema.when('REDIS_URL', {
+    is: isSentinel,
+    otherwise: Joi.forbidden().messages({ 'any.unknown': OF_SENTINEL }),
+  });
+}
+
+export interface RedisSettings {
+  REDIS_URL: string;
+  REDIS_SENTINEL_USERNAME?: string;
+  REDIS_SENTINEL_PASSWORD?: string;
+  REDIS_SENTINEL_TLS?: boolean;
+}
+
+/** The address with what the sentinels ask for, which `parseRedisUrl` takes apart again: one text names all servers. */
+export function redisUrlOf(settings: RedisSettings): string {
+  const asked = Object.entries({
+    sentinel_username: settings.REDIS_SENTINEL_USERNAME,
+    sentinel_password: settings.REDIS_SENTINEL_PASSWORD,
+    sentinel_tls: settings.REDIS_SENTINEL_TLS,
+  }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]));
+  return asked.length === 0 ? settings.REDIS_URL : `${settings.REDIS_URL}?${new URLSearchParams(asked).toString()}`;
+}
 
 /** Paths are appended to it, and a credential in it would end up in logs. */
 export const baseUrl = Joi.string().custom((value: string, helpers) => {

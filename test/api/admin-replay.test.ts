@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { createTenantMoves } from '../../shared/infra/mongo/tenants/tenant-moves.ts';
 import { chatOf, ledgerOf, parseSse, postChat, postStream, requestIdOf, textOf, waitFor } from '../support/chat.ts';
 import { QUESTION, replayLab } from '../support/replay-lab.ts';
 import { apiOf } from '../support/tenant-api.ts';
@@ -91,6 +92,14 @@ describe('POST /admin/v1/requests/replay', () => {
     for (const { bodyJson } of [failed, completed])
       expect(JSON.parse(bodyJson)).toMatchObject({ data: { request_id: id } });
   }, 60_000);
+
+  it('does not keep its tenant from being moved to another shard', async () => {
+    const tenant = await service.startTenant();
+    const { id } = await lab.failed(tenant);
+    expect((await replay({ request_ids: [id], dry_run: true })).matched).toBe(1);
+
+    expect(await createTenantMoves(service.mongo).openTasks(tenant.tenantId)).toMatchObject({ intents: 0 });
+  }, 40_000);
 
   it('leaves a request alone whose key its caller has used again', async () => {
     const tenant = await service.startTenant();

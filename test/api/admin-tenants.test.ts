@@ -31,6 +31,7 @@ describe('a tenant that is made with a name alone', () => {
     expect(tenant).toEqual({
       id: expect.stringMatching(/^ten_[0-9A-Za-z]{24}$/),
       object: 'tenant',
+      shard: expect.any(Number),
       created_at: Math.floor(admin.clock.now() / 1000),
       name: 'School',
       status: 'active',

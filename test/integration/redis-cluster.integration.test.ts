@@ -11,6 +11,7 @@ import { itemsOf, postLines, resultsOf } from '../support/batch-client.ts';
 import { chatOf, parseSse, postChat, waitFor } from '../support/chat.ts';
 import { jobOf } from '../support/compliance.ts';
 import { openLiveStream } from '../support/live-stream.ts';
+import { moveWhenIdle, shardOf } from '../support/move-lab.ts';
 import { startService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 import { answersAll, tenantsByShard } from '../support/shards.ts';
@@ -56,6 +57,23 @@ describe('on Redis Cluster', () => {
 
     await expect(forEach(({ shard, tenantId }) => accounts.read(shard, tenantId, '202611'))).resolves.toBeDefined();
   });
+
+  it('moves a tenant to a shard on another master, with its answers and limits', async () => {
+    const { tenantId, keyId, key } = await service.startTenant({ key: { daily_requests: 100 } });
+    const from = await shardOf(service, tenantId);
+    const masters = await forEach(async ({ shard }) => (await cluster.masterOf(tagOf(shard))).name);
+    const to = masters.findIndex((name) => name !== masters[from]);
+    const { body: first } = await postChat(service.app, key, chatOf('Hi'));
+
+    const moved = await moveWhenIdle(service, tenantId, to);
+
+    expect(moved.body).toMatchObject({ shard: to });
+    const found = await apiOf(service, key)('get', `/chat/${String(first.id)}`);
+    expect(found.body).toMatchObject({ status: 'completed', response: first });
+    expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);
+    expect(await service.redis.hget(service.keyspace.shard(to).daily(keyId), 'total')).toBe('2');
+    expect(await service.redis.get(service.keyspace.shard(from).blocked(tenantId))).toBe(`moved ${to}`);
+  }, 60_000);
 
   it('answers requests of all masters that come at once, and books them', async () => {
     const answers = await forEach(({ key }) =>

@@ -24,7 +24,7 @@ const START_MS = 40_000;
 const BATCH_MS = 30_000;
 const BACK_WITHIN_MS = 15_000;
 
-describe('under Sentinel, over TLS with a password', () => {
+describe('under Sentinel, over TLS with a password, and another one of the sentinels', () => {
   let dataDir: string;
   let group: SentinelGroup;
   let service: TestService;
@@ -34,8 +34,13 @@ describe('under Sentinel, over TLS with a password', () => {
   beforeAll(async () => {
     distrust = trustLocalhost();
     dataDir = await mkdtemp(join(tmpdir(), 'parley-sentinel-'));
-    group = await startSentinels({ dataDir, password: 'a pass/word', tls: LOCALHOST });
-    service = await startService({ env: { REDIS_URL: group.url } });
+    group = await startSentinels({
+      dataDir,
+      password: 'a pass/word',
+      sentinelPassword: 'an&other=one',
+      tls: LOCALHOST,
+    });
+    service = await startService({ env: { REDIS_URL: group.url, REDIS_SENTINEL_PASSWORD: 'an&other=one' } });
     tenant = await service.startTenant();
   }, START_MS);
   afterAll(async () => {

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { openBookLab, recordOf } from '../support/book-lab.ts';
 import type { BookLab } from '../support/book-lab.ts';
+import { meterMongo } from '../support/store-meter.ts';
+import { mongoUri } from '../support/stores.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 13);
 const GRANT = 1_000_000_000;
@@ -134,6 +136,27 @@ describe('booking the same request again', () => {
     expect(await book.usageOf(tenantId)).toHaveLength(3);
     expect(books.get(tenantId)?.balanceMicro).toBe(GRANT - 90_000_000);
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 90_000_000, ledger: GRANT - 90_000_000 });
+  });
+
+  it('asks for what is known only where something is', async () => {
+    const meter = await meterMongo(mongoUri('unused'));
+    const ledger = await book.ledgerThrough(Number(new URL(meter.url).port));
+    const tenantId = await book.tenant(GRANT);
+    const records = [recordOf(tenantId), recordOf(tenantId)];
+    const commandsOf = async (batch: readonly SettlementRecord[]) => {
+      const before = meter.commands();
+      const books = await ledger.settle(batch, NOW);
+      return { commands: meter.commands() - before, balanceMicro: books.get(tenantId)?.balanceMicro };
+    };
+
+    // Account, entries, usage, commit.
+    expect(await commandsOf(records)).toEqual({ commands: 4, balanceMicro: GRANT - 60_000_000 });
+    const again = await commandsOf([...records, recordOf(tenantId)]);
+    await meter.close();
+
+    expect(again.commands).toBeGreaterThan(4);
+    expect(again.balanceMicro).toBe(GRANT - 90_000_000);
+    expect(await book.usageOf(tenantId)).toHaveLength(3);
   });
 
   it('changes nothing, not even the version, when all of it is known', async () => {

@@ -16,3 +16,15 @@ it('a worker that was started with fewer shards serves the shards of new tenants
   const rows = await service.models.tenants.find({}, { shard: 1 }).lean();
   expect(new Set(rows.map(({ shard }) => shard))).toEqual(new Set([0, 1, 2, 3]));
 });
+
+it('new tenants go to the shards that were added, and those from before stay', async () => {
+  const all = await service.models.tenants.find({}, { _id: 1 }).lean();
+  await service.models.tenants.updateMany({}, { $set: { shard: 0 } });
+
+  const made = [];
+  for (let count = 0; count < 6; count += 1) made.push(await service.startTenant());
+
+  const rows = await service.models.tenants.find({ _id: { $in: made.map(({ tenantId }) => tenantId) } }).lean();
+  expect(rows.map(({ shard }) => shard).sort()).toEqual([1, 1, 2, 2, 3, 3]);
+  expect(await service.models.tenants.countDocuments({ shard: 0 })).toBe(all.length);
+});

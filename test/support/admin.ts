@@ -4,6 +4,7 @@ import request from 'supertest';
 import { createAdminApp } from '../../api/admin-app.ts';
 import type { AdminDeps } from '../../api/admin-app.ts';
 import { ADMIN_FAILURES_PER_MINUTE } from '../../api/http/admin-failures.ts';
+import { openMoveTenant } from '../../api/admin/tenants/open-move-tenant.ts';
 import { createWriteAuditLog } from '../../api/resources/audit-log/write-audit-log.ts';
 import { createTenantEvents } from '../../api/tenant-events.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
@@ -108,7 +109,16 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
   const subscribers: RedisClient[] = [];
   const clock = createTestClock();
   const { log, errors } = createErrorLog();
+  const stores = {
+    tenants: createTenantRepository(mongo),
+    keys: createKeyRepository(mongo),
+    accounts: createAccountRepository(mongo),
+    accountStore: createAccountStore(redis, keyspace),
+    accessFlags: createAccessFlags(redis, keyspace),
+  };
   const app = createAdminApp({
+    ...stores,
+    moveTenant: openMoveTenant({ mongo, redis, keyspace }, { ...stores, clock, log }),
     http: { trustProxy: [], requireHttps: false },
     adminTokens: [{ name: 'admin', role: 'write', token: ADMIN_TOKEN }],
     adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
@@ -118,9 +128,6 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     providerRules: { allowHttp: false },
     refusals: { note: () => undefined },
     keyPrefix: 'svc',
-    shards: 2,
-    tenants: createTenantRepository(mongo),
-    keys: createKeyRepository(mongo),
     idempotency: createIdempotencyRepository(mongo),
     // Replays need workers: test/api/admin-replay.test.ts.
     replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
@@ -128,15 +135,12 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo),
     breakers: createBreakerStore(redis, keyspace, { emit: () => undefined }),
-    accounts: createAccountRepository(mongo),
-    accountStore: createAccountStore(redis, keyspace),
-    accessFlags: createAccessFlags(redis, keyspace),
     events: createTenantEvents([createWriteAuditLog({ audit: createAuditRepository(mongo), clock, log })], log),
     queueStatistics: createQueueStatistics(redis, keyspace),
     shardDirectory: createShardDirectory(mongo, 2),
     outbox: createOutbox(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
-    queues: [queues.queue(0, 'interactive'), queues.queue(1, 'interactive')],
+    queues: () => Promise.resolve([queues.queue(0, 'interactive'), queues.queue(1, 'interactive')]),
     backgroundQueues: [compliance.queue],
     queueHistory: createQueueHistory(redis),
     metrics: { contentType: 'text/plain; version=0.0.4', render: () => Promise.resolve('up 1\n') },

@@ -76,6 +76,12 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
+    // The tenant has just been moved: whoever leads on its shard goes on with the batch.
+    if (sender.principal.shard !== batch.row.shard) {
+      batch.ready.push(open);
+      batch.notBefore = clock.now() + SENDER_MS;
+      return [];
+    }
     const sent = await sendLine(line, sender.principal, batch.row._id);
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {

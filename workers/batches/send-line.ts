@@ -47,6 +47,8 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   budget_in_flight: 'budget',
   suspended: 'account',
   lane: 'queue',
+  moved: 'queue',
+  moving: 'queue',
 };
 
 /** Other requests may end sooner than the windows say, and credits may be bought at any time. */

@@ -29,7 +29,7 @@ export interface SettleDeps {
 /** Why a round booked nothing of what waits: a store does not serve, or MongoDB refuses every record. */
 export type BlockReason = 'unavailable' | 'refused';
 
-export const SETTLE_BATCH = 200;
+export const SETTLE_BATCH = 300;
 const TASK = 'settle';
 /** A record that MongoDB refuses so often, each time alone, will not succeed by itself. */
 const TRIES_MAX = 5;

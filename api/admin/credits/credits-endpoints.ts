@@ -21,6 +21,7 @@ import { findTenant } from '../../resources/keys/change-key.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
 
 interface BookCreditsDeps {
+  tenants: Pick<TenantRepository, 'find'>;
   accounts: AccountRepository;
   accountStore: AccountStore;
   log: Logger;
@@ -47,7 +48,9 @@ async function bookCredits(
 ): Promise<{ entry: LedgerRow; isRepeated: boolean }> {
   async function publish(book: Book): Promise<void> {
     try {
-      await deps.accountStore.publishBook(shard, tenantId, book);
+      // Read after the booking: a tenant that is moved meanwhile gets the book on the shard on which it ends.
+      const tenant = await findTenant(deps.tenants, tenantId);
+      await deps.accountStore.publishBook(tenant.shard, tenantId, book);
     } catch (error) {
       deps.log.error('Credits are booked but Redis does not know them yet; npm run reconcile repairs it.', {
         tenantId,

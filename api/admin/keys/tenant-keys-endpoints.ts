@@ -4,7 +4,7 @@ import type { KeyRow } from '../../../shared/infra/mongo/tenants/key-repository.
 import { createKey } from '../../../shared/infra/mongo/tenants/key-repository.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
-import { findTenant } from '../../resources/keys/change-key.ts';
+import { findTenant, revokeAtOnce } from '../../resources/keys/change-key.ts';
 import type { ChangeKeyDeps } from '../../resources/keys/change-key.ts';
 import { newKeySchema, toKeySettings } from '../../resources/keys/key-settings.ts';
 import {
@@ -94,7 +94,7 @@ const revokeTenantKey = defineAdminEndpoint({
   async handle({ params, actorIn }, deps: TenantKeysDeps) {
     const tenant = await findTenant(deps.tenants, params.tenantId);
     const key = foundKey(await deps.keys.find({ tenantId: tenant._id, mode: 'any' }, params.keyId));
-    await deps.accessFlags.blockAround(tenant.shard, key._id, () => deps.keys.revoke(tenant._id, key._id));
+    await revokeAtOnce(deps, { tenantId: tenant._id, shard: tenant.shard }, key._id);
     await deps.events.emit(actorIn(tenant._id), 'key.revoked', key._id, { mode: key.mode });
     return ok(revokedKey(key._id));
   },

@@ -2,14 +2,16 @@ import { QUEUE_NAMES, WEBHOOK_QUEUE_NAMES } from '../../../shared/contracts/jobs
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { createChatQueues } from '../../../shared/infra/queue/chat-queue.ts';
 import { openQueue } from '../../../shared/infra/queue/open-queue.ts';
+import type { ShardDirectory } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
 import type { Keyspace } from '../../../shared/infra/redis/keyspace.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../../shared/lifecycle/closer.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 
 export interface BoardQueues {
-  /** Of chat requests: each shard's. */
-  lanes: BullQueue[];
+  /** Of chat requests: each shard's, of those that were added since the start, too. */
+  lanes: () => Promise<readonly BullQueue[]>;
   /** Webhooks, exports and deletions: the installation's. */
   background: BullQueue[];
 }
@@ -19,11 +21,17 @@ interface BoardQueuesDeps {
   redis: RedisClient;
   keyspace: Keyspace;
   closer: Pick<Closer, 'defer'>;
+  shardDirectory: Pick<ShardDirectory, 'list'>;
+  clock: Clock;
   log: Logger;
 }
 
+/** A shard appears with its first tenant, whatever number this process was started with. */
+const SHARDS_FRESH_MS = 2_000;
+
 /** Every queue there is, for those who watch it. */
-export function openBoardQueues({ redis, keyspace, closer, log }: BoardQueuesDeps, shards: number[]): BoardQueues {
+export function openBoardQueues(deps: BoardQueuesDeps): BoardQueues {
+  const { redis, keyspace, closer, shardDirectory, clock, log } = deps;
   const onError = (error: Error) => {
     log.warn('The queue reported an error.', { error });
   };
@@ -37,8 +45,24 @@ export function openBoardQueues({ redis, keyspace, closer, log }: BoardQueuesDep
   closer.defer('background queues', async () => {
     await Promise.all(background.map((queue) => queue.close()));
   });
+  let lanes: readonly BullQueue[] = [];
+  let readAt = -Infinity;
+
+  async function read(): Promise<readonly BullQueue[]> {
+    const now = clock.now();
+    if (now - readAt < SHARDS_FRESH_MS) return lanes;
+    readAt = now;
+    try {
+      const shards = await shardDirectory.list();
+      lanes = shards.flatMap((shard) => QUEUE_NAMES.map((name) => chat.queue(shard, name)));
+    } catch (error) {
+      log.warn('The list of shards could not be read; the known ones are shown.', { error });
+    }
+    return lanes;
+  }
+
   return {
-    lanes: shards.flatMap((shard) => QUEUE_NAMES.map((name) => chat.queue(shard, name))),
+    lanes: read,
     background: background.map(({ queue }) => queue),
   };
 }

@@ -12,6 +12,7 @@ import type { GuardBoardDeps } from './board-actions.ts';
 import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
 import { shardOfQueue } from './queues-endpoints.ts';
+import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
 
@@ -52,28 +53,27 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
+interface Board {
+  app: Express;
+  /** The queues of chat requests by name, with their shards. */
+  laneShards: Map<string, number>;
+  /** Shows the queues of shards that were added. */
+  show(lanes: readonly BullQueue[]): void;
+}
+
 /** The page for one role: whoever may only read sees no buttons. */
-function createBoard(
-  { lanes, background }: BoardQueues,
-  watch: QueueWatch,
-  role: AdminRole,
-): { app: Express; laneShards: Map<string, number> } {
+function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: AdminRole): Board {
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
   const rights = { readOnlyMode, allowRetries: !readOnlyMode };
-  const laneQueues = lanes.map((queue) => new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false }));
   const others = background.map((queue) => new RedactedQueue(queue, watch, rights));
-  const all = [...laneQueues, ...others];
-  createBullBoard({
-    queues: all,
+  const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
+  const board = createBullBoard({
+    queues: others,
     serverAdapter,
     options: {
-      historyProvider: createBoardHistory(
-        new Map(all.map((queue) => [queue.getName(), queue.place])),
-        watch.history,
-        watch.clock,
-      ),
+      historyProvider: createBoardHistory(places, watch.history, watch.clock),
       uiConfig: {
         boardTitle: 'Parley queues',
         showMetrics: true,
@@ -84,10 +84,24 @@ function createBoard(
   // The adapter declares `any`; it is the Express app it made.
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
-  const laneShards = lanes.map(
-    (queue, index) => [laneQueues[index]?.getName() ?? '', shardOfQueue(queue) ?? 0] as const,
-  );
-  return { app, laneShards: new Map(laneShards) };
+  const shown = new Map<BullQueue, RedactedQueue>();
+  const laneShards = new Map<string, number>();
+  return {
+    app,
+    laneShards,
+    show(lanes) {
+      if (lanes.every((queue) => shown.has(queue))) return;
+      for (const queue of lanes) {
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false });
+        shown.set(queue, lane);
+        laneShards.set(lane.getName(), shardOfQueue(queue) ?? 0);
+        places.set(lane.getName(), lane.place);
+      }
+      // In this order, which adding to what is there would not give.
+      board.replaceQueues([]);
+      board.setQueues([...shown.values(), ...others]);
+    },
+  };
 }
 
 /**
@@ -99,8 +113,13 @@ export function createQueuesBoard(
   watch: QueueWatch,
   { audit, replayFailed }: Pick<GuardBoardDeps, 'audit' | 'replayFailed'>,
 ): Router {
-  const reading = createBoard(queues, watch, 'read');
-  const writing = createBoard(queues, watch, 'write');
+  const reading = createBoard(queues.background, watch, 'read');
+  const writing = createBoard(queues.background, watch, 'write');
+  const showLanes: RequestHandler = async (_req, _res, next) => {
+    const lanes = await queues.lanes();
+    for (const board of [reading, writing]) board.show(lanes);
+    next();
+  };
   const serve: RequestHandler = (req, res, next) => {
     const { app } = contextOf(res).administrator?.role === 'write' ? writing : reading;
     app(req, res, next);
@@ -109,6 +128,7 @@ export function createQueuesBoard(
   router.use(
     setPolicy,
     checkQuery,
+    showLanes,
     guardBoard({ audit, replayFailed, shardOf: (name) => writing.laneShards.get(name) }),
     serve,
   );

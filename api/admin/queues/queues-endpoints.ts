@@ -32,7 +32,7 @@ export function shardOfQueue(queue: BullQueue): number | undefined {
 }
 
 export interface QueuesDeps {
-  queues: readonly BullQueue[];
+  queues: () => Promise<readonly BullQueue[]>;
   queueStatistics: QueueStatistics;
   clock: Clock;
 }
@@ -82,7 +82,7 @@ async function figuresOf(queue: BullQueue, queueStatistics: QueueStatistics, now
 
 /** The figures of every queue, for the administration and for metrics. */
 export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps) {
-  return Promise.all(queues.map((queue) => figuresOf(queue, queueStatistics, clock.now())));
+  return Promise.all((await queues()).map((queue) => figuresOf(queue, queueStatistics, clock.now())));
 }
 
 const EXAMPLE = {

@@ -200,7 +200,8 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       const now = clock.now();
       const again = toReplayed(envelope, failed.failedAt, now);
       if (!(await intents.take(failed, JSON.stringify(again), now))) return skip('not_replayable');
-      return await run(failed, again, principal);
+      // Its tenant may have been moved since.
+      return await run({ ...failed, shard: principal.shard }, again, principal);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
       log.error('A failed request cannot be read.', { requestId, tenantId, error });

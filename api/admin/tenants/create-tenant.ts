@@ -4,6 +4,7 @@ import { ceilingsOf, DEFAULT_LIMITS, DEFAULT_WEIGHT } from '../../../shared/doma
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { AccountRepository } from '../../../shared/infra/mongo/accounts/account-repository.ts';
 import type {
+  ShardDirectory,
   TenantChanges,
   TenantRepository,
   TenantRow,
@@ -11,17 +12,22 @@ import type {
 import type { AccountStore } from '../../../shared/infra/redis/accounts/account-store.ts';
 import { newId } from '../../../shared/lifecycle/ids.ts';
 
-/** The shard of a new tenant: an even spread over `shards`, without a counter that processes share. */
-export function shardOf(tenantId: string, shards: number): number {
-  return createHash('sha256').update(tenantId).digest().readUInt32BE(0) % shards;
+/**
+ * The shard of a new tenant: one of those with the fewest tenants, so that shards which were just added fill first. Which
+ * of several its id decides, because other processes may choose at the same moment.
+ */
+export function chooseShard(tenantId: string, tenantsByShard: readonly number[]): number {
+  const least = Math.min(...tenantsByShard);
+  const emptiest = tenantsByShard.flatMap((count, shard) => (count === least ? [shard] : []));
+  const place = createHash('sha256').update(tenantId).digest().readUInt32BE(0) % emptiest.length;
+  return emptiest[place] ?? 0;
 }
 
 export interface CreateTenantDeps {
   tenants: TenantRepository;
   accounts: AccountRepository;
   accountStore: AccountStore;
-  /** Tenants are spread over this many. */
-  shards: number;
+  shardDirectory: Pick<ShardDirectory, 'tenantsByShard'>;
 }
 
 export interface NewTenant {
@@ -37,7 +43,7 @@ export interface NewTenant {
  */
 export async function createTenant(deps: CreateTenantDeps, tenant: NewTenant, now: number): Promise<TenantRow> {
   const tenantId = newId('ten');
-  const shard = shardOf(tenantId, deps.shards);
+  const shard = chooseShard(tenantId, await deps.shardDirectory.tenantsByShard());
   await deps.accounts.open(tenantId);
   if (tenant.credits > 0) {
     const { book } = await deps.accounts.book({

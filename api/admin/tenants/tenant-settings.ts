@@ -107,6 +107,11 @@ export const tenantChangesSchema = Joi.object<TenantSettingsBody & { status?: 'a
   status: Joi.string().valid('active', 'suspended'),
 }).required();
 
+/** `POST /tenants/{tenant_id}/move`. */
+export const tenantMoveSchema = Joi.object<{ shard: number }, true>({
+  shard: Joi.number().integer().min(0).required().description('The number of the shard, as `GET /queues` lists them.'),
+}).required();
+
 export function toTenantChanges(body: TenantSettingsBody & { status?: 'active' | 'suspended' }): TenantChanges {
   return {
     name: body.name,

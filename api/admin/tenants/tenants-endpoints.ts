@@ -1,5 +1,10 @@
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import type { TenantChanges, TenantRow } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type {
+  ShardDirectory,
+  TenantChanges,
+  TenantRow,
+} from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccessFlags } from '../../../shared/infra/redis/tenants/access-flags.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineAdminEndpoint, ok } from '../../contract/define-endpoint.ts';
@@ -8,34 +13,23 @@ import { found } from '../../contract/path-parameters.ts';
 import { readBalance } from '../../resources/billing/billing-status.ts';
 import { findTenant } from '../../resources/keys/change-key.ts';
 import type { Actor, TenantEvents } from '../../tenant-events.ts';
+import { applyStatus } from './apply-status.ts';
 import { createTenant as insertTenant } from './create-tenant.ts';
 import type { CreateTenantDeps } from './create-tenant.ts';
-import { newTenantSchema, tenantChangesSchema, toTenantChanges } from './tenant-settings.ts';
+import type { MoveTenant } from './move-tenant.ts';
+import { newTenantSchema, tenantChangesSchema, tenantMoveSchema, toTenantChanges } from './tenant-settings.ts';
 import { TENANT_EXAMPLE, tenantListSchema, tenantSchema, toTenantResource } from './tenants-resource.ts';
 
 export interface TenantsDeps extends CreateTenantDeps {
   accessFlags: AccessFlags;
+  shardDirectory: ShardDirectory;
+  moveTenant: Pick<MoveTenant, 'move'>;
   events: TenantEvents;
   clock: Clock;
 }
 
 async function toResource(deps: TenantsDeps, row: TenantRow) {
   return toTenantResource(row, await readBalance(deps, row, deps.clock.now()));
-}
-
-/**
- * Copies the status of the tenant's row to Redis. It reads the row again after each write: when two administrators
- * suspend and reactivate at the same time, both end with the flag of the final row.
- */
-async function applyStatus({ tenants, accessFlags }: TenantsDeps, tenant: TenantRow): Promise<TenantRow> {
-  let applied = tenant;
-  for (;;) {
-    if (applied.status === 'suspended') await accessFlags.block(applied.shard, applied._id);
-    else await accessFlags.unblock(applied.shard, applied._id);
-    const latest = (await tenants.find(applied._id)) ?? applied;
-    if (latest.status === applied.status) return latest;
-    applied = latest;
-  }
 }
 
 /** A change of status is an event of its own; of the settings the event has the names. */
@@ -128,5 +122,33 @@ const updateTenant = defineAdminEndpoint({
   },
 });
 
+const moveTenant = defineAdminEndpoint({
+  method: 'POST',
+  path: '/tenants/:tenantId/move',
+  tag: 'Tenants',
+  summary: 'Move a tenant to another shard',
+  description:
+    'For a tenant that is idle: no request waits or runs, and all that ended is booked. Meanwhile, mostly for less than a second, its requests are 503 with `Retry-After`. Limits, answers and Idempotency-Keys go along. A call that was cut off may be repeated.',
+  body: jsonBody('TenantMove', tenantMoveSchema),
+  answers: { 200: json('The tenant on its shard.', tenantSchema) },
+  errors: ['conflict'],
+  examples: { move: { body: { shard: 1 }, status: 200, answer: { ...TENANT_EXAMPLE, shard: 1 } } },
+  async handle({ params, body, actorIn }, deps: TenantsDeps) {
+    const { tenantId } = params;
+    const before = await findTenant(deps.tenants, tenantId);
+    const shards = await deps.shardDirectory.list();
+    if (!shards.includes(body.shard)) {
+      throw new ServiceError('invalid_request', `\`shard\` must be one of these: ${shards.join(', ')}.`, {
+        param: 'shard',
+      });
+    }
+    const tenant = await deps.moveTenant.move(tenantId, body.shard);
+    if (before.shard !== tenant.shard) {
+      await deps.events.emit(actorIn(tenantId), 'tenant.moved', tenantId, { from: before.shard, to: tenant.shard });
+    }
+    return ok(await toResource(deps, tenant));
+  },
+});
+
 /** Tenants (docs/spec/contract.md section 7). */
-export const tenantsEndpoints = { listTenants, createTenant, getTenant, updateTenant };
+export const tenantsEndpoints = { listTenants, createTenant, getTenant, updateTenant, moveTenant };

@@ -46,6 +46,7 @@ const fields = {
   balance: number('Credits; below zero where an answer cost more than was left.'),
   held: number('Credits held by requests in progress.'),
   available: number('The balance less what is held.'),
+  shard: integer('The part of Redis that has what the tenant has in flight.', 0),
 };
 export const tenantSchema = named('Tenant', object(fields));
 export const tenantListSchema = named('TenantList', pageSchema(tenantSchema));
@@ -78,6 +79,7 @@ export function toTenantResource(row: TenantRow, { balanceMicro, heldMicro }: Ba
     balance: toCredits(balanceMicro),
     held: toCredits(heldMicro),
     available: toCredits(balanceMicro - heldMicro),
+    shard: row.shard,
   } satisfies FieldsOf<typeof fields>;
 }
 
@@ -107,4 +109,5 @@ export const TENANT_EXAMPLE: ReturnType<typeof toTenantResource> = {
   balance: 250_000,
   held: 0,
   available: 250_000,
+  shard: 0,
 };

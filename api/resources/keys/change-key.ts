@@ -21,6 +21,20 @@ export async function findTenant(tenants: Pick<TenantRepository, 'find'>, tenant
   return found(await tenants.find(tenantId), 'tenantId');
 }
 
+/**
+ * Revokes a key at once, everywhere. The tenant may be moved meanwhile: a flag that is set before the move goes along with
+ * it, and one that came too late for that is set once more where the tenant is.
+ */
+export async function revokeAtOnce(
+  { keys, tenants, accessFlags }: Pick<ChangeKeyDeps, 'keys' | 'tenants' | 'accessFlags'>,
+  { tenantId, shard }: Pick<Principal, 'tenantId' | 'shard'>,
+  keyId: string,
+): Promise<void> {
+  await accessFlags.blockAround(shard, keyId, () => keys.revoke(tenantId, keyId));
+  const tenant = await tenants.find(tenantId);
+  if (tenant !== undefined && tenant.shard !== shard) await accessFlags.block(tenant.shard, keyId);
+}
+
 /** The tenant of the calling key. */
 export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantId }: Principal): Promise<TenantRow> {
   return findTenant(tenants, tenantId);

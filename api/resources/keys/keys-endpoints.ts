@@ -13,7 +13,7 @@ import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
 import { createdBefore, idForNew } from '../../http/request-context.ts';
-import { changeKey, ownTenant } from './change-key.ts';
+import { changeKey, ownTenant, revokeAtOnce } from './change-key.ts';
 import type { ChangeKeyDeps } from './change-key.ts';
 import { assertGranted, assertMayManage, excessOf, grantOf } from './grant.ts';
 import { keyChangesSchema, newKeySchema, toKeyChanges, toKeySettings } from './key-settings.ts';
@@ -160,12 +160,13 @@ const revokeKey = defineEndpoint({
   description: 'The key stops working everywhere within a second. A revoked key stays in the list.',
   answers: { 200: json('The key is revoked.', deletedApiKeySchema) },
   examples: { one: { status: 200, answer: revokedKey(KEY_EXAMPLE.id) } },
-  async handle({ principal, params, actor }, { keys, accessFlags, events }: KeysDeps) {
+  async handle({ principal, params, actor }, deps: KeysDeps) {
+    const { keys, events } = deps;
     const { keyId } = params;
-    const { tenantId, shard } = principal;
+    const { tenantId } = principal;
     const key = found(await keys.find({ tenantId, mode: 'any' }, keyId), 'keyId');
     assertMayManage(principal, key);
-    await accessFlags.blockAround(shard, keyId, () => keys.revoke(tenantId, keyId));
+    await revokeAtOnce(deps, principal, keyId);
     await events.emit(actor, 'key.revoked', keyId, { mode: key.mode });
     return ok(revokedKey(keyId));
   },

@@ -7,7 +7,7 @@ import type { LoadSpec } from '../load-spec.ts';
 import { SENTENCE } from '../sample-text.ts';
 import { startFloor, startParley } from '../systems.ts';
 import type { Parley, System, SystemOptions } from '../systems.ts';
-import { installRival } from './install-rival.ts';
+import { PORTKEY, installRival } from './install-rival.ts';
 import { TWO_WORKERS, historyOf, promptOf } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
 
@@ -40,11 +40,6 @@ export interface Target {
 }
 
 const PROVIDER_MODEL = 'sim?chunks=40';
-const PORTKEY = {
-  ...{ name: 'portkey', packageName: '@portkey-ai/gateway', version: '1.15.2' },
-  // The version it asks for does not run on Node.js 24.
-  overrides: { '@hono/node-server': '1.14.1' },
-};
 const NOTHING_LEFT = (): Promise<void> => Promise.resolve();
 
 /** Where memory is the caller's own business, the whole conversation is in each body. */
@@ -143,14 +138,28 @@ export interface ContenderChoice {
   cases: readonly RivalCase[];
 }
 
-/** Starts what the cases need, one after the other. */
+export interface Field {
+  contenders: Contender[];
+  /** Rivals that could not be started, and why. */
+  absent: Record<string, string>;
+}
+
+/** Starts what the cases need, one after the other. A rival that cannot be installed stays away; the others run. */
 export async function startContenders(
   options: SystemOptions,
   { names, targets, cases }: ContenderChoice,
-): Promise<Contender[]> {
+): Promise<Field> {
   const contenders: Contender[] = [];
+  const absent: Record<string, string> = {};
   if (names.includes('pass-through')) contenders.push(await startPassThrough(options));
-  if (names.includes('portkey')) contenders.push(await startPortkey(options));
+  if (names.includes('portkey')) {
+    const portkey = await startPortkey(options).catch((error: unknown) => {
+      options.supervisor.signal.throwIfAborted();
+      absent['portkey'] = error instanceof Error ? error.message : String(error);
+      options.log(`portkey stays away: ${absent['portkey']}`);
+    });
+    if (portkey !== undefined) contenders.push(portkey);
+  }
   if (names.includes('floor')) contenders.push(contenderOf('floor', await startFloor(options)));
   if (names.includes('parley')) {
     const parley = await startParley(options);
@@ -160,5 +169,5 @@ export async function startContenders(
       contenders.push(contenderOf(TWO_WORKERS, second, second));
     }
   }
-  return [...contenders, ...targets.map((target) => openAiContender(target))];
+  return { contenders: [...contenders, ...targets.map((target) => openAiContender(target))], absent };
 }

@@ -13,6 +13,12 @@ export interface RivalPackage {
   overrides?: Record<string, string>;
 }
 
+export const PORTKEY: RivalPackage = {
+  ...{ name: 'portkey', packageName: '@portkey-ai/gateway', version: '1.15.2' },
+  // The version it asks for does not run on Node.js 24.
+  overrides: { '@hono/node-server': '1.14.1' },
+};
+
 /** No dependency of this project: installed from the package registry when it is measured. Returns its folder. */
 export async function installRival(rival: RivalPackage, log: (line: string) => void): Promise<string> {
   const { name, packageName, version, overrides = {} } = rival;

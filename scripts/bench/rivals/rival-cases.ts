@@ -18,6 +18,8 @@ export interface RivalCase {
   isResumed?: boolean;
   /** Those that are asked; without it all but the second Parley. */
   only?: readonly string[];
+  /** Those that have nothing to do with it. */
+  without?: readonly string[];
 }
 
 export const TWO_WORKERS = 'parley, 2 workers';
@@ -34,7 +36,17 @@ export const RIVAL_CASES: readonly RivalCase[] = [
   { name: 'live-1000', title: '1,000 live streams', ...LIVE, clients: 1_000 },
   { name: 'prompt-10k', title: 'Prompts of 10 KB, 8 clients', mode: 'complete', clients: 8, promptLength: 10_000 },
   { name: 'prompt-200k', title: 'Prompts of 200 KB, 4 clients', mode: 'complete', clients: 4, promptLength: 200_000 },
-  { name: 'history-50', title: 'After 50 messages of history, 8 clients', mode: 'complete', clients: 8, history: 50 },
+  {
+    ...{
+      name: 'history-50',
+      title: 'After 50 messages of history, 8 clients',
+      mode: 'complete',
+      clients: 8,
+      history: 50,
+    },
+    // It has no memory.
+    without: ['floor'],
+  },
   {
     ...{ name: 'resumed-100', title: '100 live streams, each left at its 20th event and read on' },
     ...{ ...LIVE, clients: 100, isResumed: true, only: ['parley'] },
@@ -44,6 +56,11 @@ export const RIVAL_CASES: readonly RivalCase[] = [
     ...{ mode: 'complete', clients: 32, only: ['parley', TWO_WORKERS] },
   },
 ];
+
+/** Whether this contender is asked in the case. */
+export function takesPart(name: string, { only, without }: RivalCase): boolean {
+  return (only?.includes(name) ?? name !== TWO_WORKERS) && without?.includes(name) !== true;
+}
 
 export interface Message {
   role: 'user' | 'assistant';

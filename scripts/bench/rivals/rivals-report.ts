@@ -1,44 +1,37 @@
-import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-import { ROOT } from '../../harness/program.ts';
 import { figure, formatTable } from '../format-table.ts';
-import { RESULTS_DIR } from '../run-bench.ts';
 import type { RivalCase } from './rival-cases.ts';
 import { OTHERS_SHARE_MAX } from './summary.ts';
 import type { RivalSummary } from './summary.ts';
 
 export interface RivalsResult {
-  cases: readonly RivalCase[];
+  cases: readonly Pick<RivalCase, 'name' | 'title'>[];
   summaries: readonly RivalSummary[];
   rounds: number;
   seconds: number;
   /** Every request that Parley answered is in its ledger. */
   isBooked: boolean;
+  /** Rivals that could not be started, and why. */
+  absent: Record<string, string>;
+  /** Runs without an answer. */
+  failures: { kase: string; contender: string; round: number; why: string }[];
 }
 
-/** Runs that are kept with the code. */
-const HISTORY_DIR = join(ROOT, 'docs', 'benchmarks');
-
-const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
+export const COLUMNS: readonly (readonly [title: string, figure: string])[] = [
   ['a second', 'perSecond'],
   ['p50 ms', 'p50Ms'],
   ['p99 ms', 'p99Ms'],
   ['first text added p50', 'firstTextAddedP50Ms'],
-  ['p99', 'firstTextAddedP99Ms'],
+  ['first text added p99', 'firstTextAddedP99Ms'],
   ['resumed p50 ms', 'resumedP50Ms'],
-  ['p99 ', 'resumedP99Ms'],
+  ['resumed p99 ms', 'resumedP99Ms'],
   ['CPU-ms', 'cpuMs'],
   ['MB', 'memoryMb'],
 ];
 /** All others are compared with it, where it takes part. */
-const RIVAL = 'portkey';
+export const RIVAL = 'portkey';
 
 export function renderRivals(result: RivalsResult): string {
-  const { cases, summaries, rounds, seconds, isBooked } = result;
+  const { cases, summaries, rounds, seconds, isBooked, absent, failures } = result;
   const sections = cases.map((kase) => {
     const rows = summaries.filter((summary) => summary.kase === kase.name);
     return [`${kase.title} (${kase.name})`, '', ...caseTable(rows), ...processLines(rows)].join('\n');
@@ -57,6 +50,8 @@ export function renderRivals(result: RivalsResult): string {
       : [
           `Warning: in ${disturbed} rows rounds were disturbed: others took more than ${OTHERS_SHARE_MAX * 100} % CPU.`,
         ]),
+    ...Object.entries(absent).map(([name, why]) => `Absent: ${name}: ${why}`),
+    ...failures.map(({ kase, contender, round, why }) => `FAIL  ${contender}, ${kase}, round ${round}: ${why}`),
     `${verdict(errors === 0)}  every request was answered${errors === 0 ? '' : `, but for ${errors}`}`,
     `${verdict(isBooked)}  every request that Parley answered is in its ledger`,
   ].join('\n');
@@ -97,34 +92,4 @@ function processLines(rows: readonly RivalSummary[]): string[] {
     });
     return [`  ${contender}: ${parts.join('; ')}`];
   });
-}
-
-/** Short numbers: a file of the history is read by people, too. */
-function shorten(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(4)) : value;
-}
-
-/** One file a run; returns its name. */
-export async function saveRivals(startedAt: Date, result: RivalsResult, isKept: boolean): Promise<string> {
-  const dir = isKept ? HISTORY_DIR : RESULTS_DIR;
-  await mkdir(dir, { recursive: true });
-  const file = join(dir, `rivals-${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`);
-  const content = {
-    startedAt: startedAt.toISOString(),
-    commit: await commitOfThis(),
-    nodeVersion: process.version,
-    machine: `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown processor'})`,
-    ...result,
-    cases: result.cases.map(({ name, title }) => ({ name, title })),
-  };
-  await writeFile(file, `${JSON.stringify(content, shorten, 1)}\n`);
-  return file;
-}
-
-async function commitOfThis(): Promise<string> {
-  const git = promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT });
-  return git.then(
-    ({ stdout }) => stdout.trim(),
-    () => 'unknown',
-  );
 }

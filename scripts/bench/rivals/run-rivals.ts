@@ -4,6 +4,7 @@ import { callJson } from '../../harness/http.ts';
 import { openLedger } from '../../harness/ledger.ts';
 import type { SupervisedTask } from '../../harness/run-supervised.ts';
 import { superviseProvider } from '../../harness/supervise-provider.ts';
+import { saveResult } from '../history.ts';
 import { startLoadGenerator } from '../load.ts';
 import type { LoadGenerator } from '../load.ts';
 import type { LoadResult, LoadSpec } from '../load-spec.ts';
@@ -11,14 +12,19 @@ import type { BenchOptions } from '../options.ts';
 import { usageDuring } from '../process-usage.ts';
 import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
-import { TWO_WORKERS } from './rival-cases.ts';
+import { takesPart } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
-import { renderRivals, saveRivals } from './rivals-report.ts';
+import { rivalsMarkdown } from './rivals-markdown.ts';
+import { renderRivals } from './rivals-report.ts';
+import type { RivalsResult } from './rivals-report.ts';
 import { summariseRival } from './summary.ts';
 import type { RivalRun } from './summary.ts';
 
-/** Opens connections, and lets what the last run of another contender left become quiet. */
-const WARM_SECONDS = 1;
+/**
+ * Opens connections, and lets what the last run of another contender left become quiet. In the first round code is
+ * compiled, too.
+ */
+const WARM_SECONDS = { first: 1.5, later: 0.5 };
 const BYTES_PER_MB = 1024 * 1024;
 
 interface Lab {
@@ -40,24 +46,36 @@ export async function runRivals(
   const { cases, systems: names, targets, rounds, seconds } = options.rivals;
   const provider = await superviseProvider(supervisor, dataDir);
   const context = { supervisor, dataDir, providerUrl: provider.url, log };
-  const contenders = await startContenders(context, { names, targets, cases });
+  const { contenders, absent } = await startContenders(context, { names, targets, cases });
   const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log };
   const runs: RivalRun[] = [];
+  const failures: RivalsResult['failures'] = [];
   for (let round = 1; round <= rounds; round += 1) {
     for (const kase of cases) {
       await slowDown(provider.url, kase);
-      const asked = contenders.filter(({ name }) => kase.only?.includes(name) ?? name !== TWO_WORKERS);
-      for (const contender of round % 2 === 1 ? asked : asked.toReversed())
-        runs.push(await runCase(lab, contender, { kase, seconds, label: `round ${round}` }));
+      const asked = contenders.filter(({ name }) => takesPart(name, kase));
+      for (const contender of round % 2 === 1 ? asked : asked.toReversed()) {
+        try {
+          runs.push(await runCase(lab, contender, { kase, seconds, round }));
+        } catch (error) {
+          supervisor.signal.throwIfAborted();
+          const why = error instanceof Error ? error.message : String(error);
+          failures.push({ kase: kase.name, contender: contender.name, round, why });
+          log(`round ${round}, ${kase.name}, ${contender.name}: failed: ${why}`);
+        }
+      }
     }
   }
   const isBooked = await isAllBooked(contenders, supervisor.signal);
   const groups = Map.groupBy(runs, ({ kase, contender }) => `${kase} ${contender}`);
   const summaries = [...groups.values()].map(summariseRival);
-  print(renderRivals({ cases, summaries, rounds, seconds, isBooked }));
-  const file = await saveRivals(startedAt, { cases, summaries, rounds, seconds, isBooked }, options.rivals.isKept);
+  const named = cases.map(({ name, title }) => ({ name, title }));
+  const result: RivalsResult = { cases: named, summaries, rounds, seconds, isBooked, absent, failures };
+  print(renderRivals(result));
+  const kept = { kind: 'rivals', startedAt, isKept: options.rivals.isKept } as const;
+  const file = await saveResult(kept, result, rivalsMarkdown(result));
   print(`\nWritten to ${file}`);
-  return isBooked && summaries.every(({ errors }) => errors === 0) ? 0 : 1;
+  return isBooked && failures.length === 0 && summaries.every(({ errors }) => errors === 0) ? 0 : 1;
 }
 
 /** The provider's own time, the same for all contenders. */
@@ -89,7 +107,7 @@ async function isAllBooked(contenders: readonly Contender[], signal: AbortSignal
 async function runCase(
   lab: Lab,
   contender: Contender,
-  { kase, seconds, label }: { kase: RivalCase; seconds: number; label: string },
+  { kase, seconds, round }: { kase: RivalCase; seconds: number; round: number },
 ): Promise<RivalRun> {
   const { generator, provider, print } = lab;
   const ask = await contender.prepare(kase, ANSWER);
@@ -101,7 +119,7 @@ async function runCase(
       throw new Error(`${contender.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
     return result;
   };
-  await load({ seconds: WARM_SECONDS });
+  await load({ seconds: round === 1 ? WARM_SECONDS.first : WARM_SECONDS.later });
   await contender.settled();
   const pids = { ...contender.pids, generator: generator.pid, provider: provider.pid };
   const { result, elapsedMs, byProcess, machineCpuMs } = await usageDuring(pids, async () => {
@@ -138,7 +156,7 @@ async function runCase(
     },
   };
   const { perSecond = 0, cpuMs: cost = NaN } = run.figures;
-  print(`${label}, ${kase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`);
+  print(`round ${round}, ${kase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`);
   for (const [what, count] of Object.entries(errors)) print(`  ${count} times "${what}"`);
   return run;
 }

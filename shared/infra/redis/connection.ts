@@ -109,12 +109,19 @@ function parseCredentials(text: string): Credentials {
 /** Several servers. */
 interface Group extends Credentials {
   nodes: Address[];
-  /** `rediss+…`: over TLS, sentinels included. */
+  /** `rediss+…`: over TLS; so are sentinels unless `REDIS_SENTINEL_TLS` says otherwise. */
+  isEncrypted: boolean;
+}
+
+/** What sentinels ask for themselves, beside what the servers ask for. */
+interface SentinelAccess extends Credentials {
   isEncrypted: boolean;
 }
 
 export type RedisTarget =
-  { kind: 'single'; url: string } | ({ kind: 'cluster' } & Group) | ({ kind: 'sentinel'; name: string } & Group);
+  | { kind: 'single'; url: string }
+  | ({ kind: 'cluster' } & Group)
+  | ({ kind: 'sentinel'; name: string; sentinels: SentinelAccess } & Group);
 
 /**
  * The forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master name.
@@ -122,20 +129,40 @@ export type RedisTarget =
 export function parseRedisUrl(url: string): RedisTarget {
   const match = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
   if (match === null) return { kind: 'single', url };
-  const [, encrypted, kind, credentials, hosts = '', name = ''] = match;
+  const [, encrypted, kind, credentials, hosts = '', path = ''] = match;
+  const [name = '', query = ''] = path.split('?');
   const auth = { ...parseCredentials(credentials ?? ''), isEncrypted: encrypted === 's' };
   if (kind === 'cluster') return { kind: 'cluster', nodes: parseNodes(hosts, 6379), ...auth };
   if (name === '')
     throw new Error(
       'REDIS_URL with redis+sentinel:// must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
     );
-  return { kind: 'sentinel', nodes: parseNodes(hosts, 26379), name, ...auth };
+  const sentinels = parseSentinelAccess(new URLSearchParams(query), auth.isEncrypted);
+  return { kind: 'sentinel', nodes: parseNodes(hosts, 26379), name, sentinels, ...auth };
 }
 
-function sentinelOptions({ nodes, name, isEncrypted }: Group & { name: string }, role: ConnectionRole): NodeOptions {
+/** What `redisUrlOf` in shared/config has written. */
+function parseSentinelAccess(query: URLSearchParams, isEncrypted: boolean): SentinelAccess {
+  const [username, password, tls] = ['username', 'password', 'tls'].map(
+    (name) => query.get(`sentinel_${name}`) ?? undefined,
+  );
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    isEncrypted: tls === undefined ? isEncrypted : tls === 'true',
+  };
+}
+
+function sentinelOptions(
+  { nodes, name, sentinels }: Group & { name: string; sentinels: SentinelAccess },
+  role: ConnectionRole,
+): NodeOptions {
+  const { username, password, isEncrypted } = sentinels;
   return {
     sentinels: nodes,
     name,
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password }),
     enableTLSForSentinelMode: isEncrypted,
     ...(isEncrypted ? { sentinelTLS: {} } : {}),
     // A master that hangs, or is cut off, closes nothing.

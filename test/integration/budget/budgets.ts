@@ -39,28 +39,28 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
   'complete, one at a time': {
     ...{ ...COMPLETE, ...ONE },
     budget: {
-      ...{ redisCalls: 5.3, redisCommands: 92, redisBytesIn: 8_400, redisBytesOut: 3_300 },
+      ...{ redisCalls: 5.3, redisCommands: 78, redisBytesIn: 8_000, redisBytesOut: 3_300 },
       ...{ mongoOperations: 6, providerCalls: 1 },
     },
   },
   'complete, 32 at once': {
     ...{ ...COMPLETE, ...MANY },
     budget: {
-      ...{ redisCalls: 3, redisCommands: 80, redisBytesIn: 6_600, redisBytesOut: 3_100 },
+      ...{ redisCalls: 3, redisCommands: 66, redisBytesIn: 6_000, redisBytesOut: 3_100 },
       ...{ mongoOperations: 0.5, providerCalls: 1 },
     },
   },
   'stream of 40 chunks, one at a time': {
     ...{ ...STREAM, ...ONE },
     budget: {
-      ...{ redisCalls: 6.5, redisCommands: 102, redisBytesIn: 8_200, redisBytesOut: 3_600 },
+      ...{ redisCalls: 6.5, redisCommands: 88, redisBytesIn: 7_800, redisBytesOut: 3_600 },
       ...{ mongoOperations: 6, providerCalls: 1 },
     },
   },
   'stream of 40 chunks, 32 at once': {
     ...{ ...STREAM, ...MANY },
     budget: {
-      ...{ redisCalls: 9, redisCommands: 190, redisBytesIn: 12_500, redisBytesOut: 6_500 },
+      ...{ redisCalls: 9, redisCommands: 176, redisBytesIn: 12_000, redisBytesOut: 6_500 },
       ...{ mongoOperations: 0.5, providerCalls: 1 },
     },
   },
@@ -68,7 +68,7 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
   'stream of 40 chunks in 400 ms, 32 at once': {
     ...{ ...LIVE, ...MANY, requests: 128 },
     budget: {
-      ...{ redisCalls: 11, redisCommands: 200, redisBytesIn: 13_000, redisBytesOut: 6_500 },
+      ...{ redisCalls: 11, redisCommands: 186, redisBytesIn: 12_500, redisBytesOut: 6_500 },
       ...{ mongoOperations: 0.7, providerCalls: 1 },
     },
   },

@@ -2,6 +2,7 @@ import type { ClientSession, Connection } from 'mongoose';
 
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import { monthOf } from '../../../domain/pricing/pricing.ts';
+import { isDuplicateKey } from '../connection.ts';
 import { isBadDocument, isMongoAway } from '../mongo-faults.ts';
 import { toBook } from './account-repository.ts';
 import { accountModel, moveAccount } from './account-repository.ts';
@@ -84,37 +85,60 @@ export function createSettlementRepository(connection: Connection): SettlementRe
   const ledger = ledgerModel(connection);
   const usageRollUps = usageRollUpModel(connection);
 
-  async function bookFresh(records: readonly SettlementRecord[], session: ClientSession, now: number): Promise<void> {
+  async function withoutKnown(records: readonly SettlementRecord[], session: ClientSession) {
     const ids = records.map((record) => ledgerIdOf(record.requestId));
     const known = await ledger.find({ _id: { $in: ids } }, { _id: 1 }, { session }).lean();
     const knownIds = new Set(known.map((row) => row._id));
-    const fresh = records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
-    if (fresh.length === 0) return;
+    return records.filter((record) => !knownIds.has(ledgerIdOf(record.requestId)));
+  }
+
+  /** Books records that the ledger does not know. Returns the books that this has moved. */
+  async function bookFresh(
+    fresh: readonly SettlementRecord[],
+    session: ClientSession,
+    now: number,
+  ): Promise<Map<string, Book>> {
+    const books = new Map<string, Book>();
+    if (fresh.length === 0) return books;
     const rows: LedgerRow[] = [];
     for (const [tenantId, own] of Map.groupBy(fresh, (record) => record.tenantId)) {
       const move = moveOf(tenantId, own, now);
       const account = await moveAccount(accounts, move, session);
       if (account === undefined) throw new UnbookableError(`Tenant ${tenantId} has no account`);
       rows.push(...toLedgerRows(own, account.lastEntryAt, account.balanceMicro - move.amountMicro));
+      books.set(tenantId, toBook(account));
     }
     // `lean`: the rows are ours, and hydrating a document for each costs more than the insert.
     await ledger.insertMany(rows, { session, lean: true });
     await addUsage(usageRollUps, fresh, session);
+    return books;
+  }
+
+  /** Records come once, nearly always: so the ledger's unique id says which do not, and only then are they looked for. */
+  async function bookOnce(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> {
+    try {
+      return await connection.transaction((session) => bookFresh(records, session, now));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      return connection.transaction(async (session) => bookFresh(await withoutKnown(records, session), session, now));
+    }
   }
 
   return {
     async settle(records, now) {
       const unique = [...new Map(records.map((record) => [record.requestId, record])).values()];
+      let books: Map<string, Book>;
       try {
-        await connection.transaction((session) => bookFresh(unique, session, now));
+        books = await bookOnce(unique, now);
       } catch (error) {
         if (error instanceof UnbookableError || isMongoAway(error)) throw error;
         if (isBadDocument(error)) throw new UnbookableError('A record can never be stored', { cause: error });
         throw new RefusedError('A settlement batch was refused', { cause: error });
       }
-      const tenantIds = [...new Set(unique.map((record) => record.tenantId))];
-      const rows = await accounts.find({ _id: { $in: tenantIds } }).lean();
-      return new Map(rows.map((row) => [row._id, toBook(row)]));
+      const unmoved = unique.map(({ tenantId }) => tenantId).filter((tenantId) => !books.has(tenantId));
+      if (unmoved.length === 0) return books;
+      const rows = await accounts.find({ _id: { $in: [...new Set(unmoved)] } }).lean();
+      return new Map([...books, ...rows.map((row) => [row._id, toBook(row)] as const)]);
     },
   };
 }

@@ -14,6 +14,7 @@ import { isDuplicateKey } from '../connection.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
+import { tenantModel } from '../tenants/tenant-repository.ts';
 
 /** Times are milliseconds since the epoch. */
 export interface BatchRow {
@@ -194,6 +195,7 @@ async function once(insert: Promise<unknown>): Promise<void> {
 /** `bulk`: a connection whose calls may take longer, for what moves megabytes. */
 export function createBatchRepository(connection: Connection, bulk: Connection = connection): BatchRepository {
   const batches = batchModel(connection);
+  const tenants = tenantModel(connection);
   const batchLines = batchLineModel(connection);
   const bulkLines = batchLineModel(bulk);
 
@@ -215,6 +217,11 @@ export function createBatchRepository(connection: Connection, bulk: Connection =
 
     async insert(batch) {
       await once(batches.create({ ...batch, openShard: batch.shard }));
+      // A tenant that was moved while the batch arrived takes along what is there by then; this one came later.
+      const tenant = await tenants.findById(batch.tenantId, { shard: 1 }).lean();
+      if (tenant === null || tenant.shard === batch.shard) return;
+      const { shard } = tenant;
+      await batches.updateOne({ _id: batch._id, openShard: batch.shard }, { $set: { shard, openShard: shard } });
     },
 
     async addLines(lines) {

@@ -76,6 +76,8 @@ export interface KeyRepository {
   /** Throws `not_found` without the tenant, `conflict` when it has 100 active keys; exact under concurrent calls. */
   insert(row: KeyRow, now: number): Promise<void>;
   find(space: SearchedSpace, keyId: string): Promise<KeyRow | undefined>;
+  /** Of all a tenant's keys, revoked ones included. */
+  ids(tenantId: string): Promise<string[]>;
   /** One row more than the limit. */
   list(space: SearchedSpace, query: ListQuery): Promise<KeyRow[]>;
   /**
@@ -169,6 +171,11 @@ export function createKeyRepository(connection: Connection): KeyRepository {
 
     async find(space, keyId) {
       return (await keys.findOne({ _id: keyId, ...inSpace(space) }).lean()) ?? undefined;
+    },
+
+    async ids(tenantId) {
+      const rows = await keys.find({ tenantId }, { _id: 1 }).lean();
+      return rows.map(({ _id }) => _id);
     },
 
     list: (space, query) => listRows(keys, inSpace(space), query),

@@ -12,8 +12,10 @@ export interface TenantRow {
   _id: string;
   name: string;
   status: 'active' | 'suspended';
-  /** The shard of Redis that holds everything of this tenant that is in flight; chosen once. */
+  /** The shard of Redis that holds everything of this tenant that is in flight; only a move changes it. */
   shard: number;
+  /** While the tenant is moved to another shard; see tenant-moves.ts. */
+  move?: TenantMove;
   defaultModel: Tier;
   rpm: number;
   tpm: number;
@@ -43,12 +45,28 @@ export interface TenantRow {
   createdAt: number;
 }
 
+/** A move on its way. The tenant's `shard` says whether it has got there. */
+export interface TenantMove {
+  from: number;
+  to: number;
+  /** Names the process that moves it: another one that takes over has a token of its own. */
+  token: string;
+  /** When that process was last heard of. */
+  renewedAt: number;
+}
+
+const moveSchema = new Schema<TenantMove>(
+  { from: count, to: count, token: required, renewedAt: count },
+  { _id: false },
+);
+
 const tenantSchema = new Schema<TenantRow>(
   {
     _id: required,
     name: required,
     status: required,
     shard: count,
+    move: { type: moveSchema, required: false },
     defaultModel: required,
     rpm: count,
     tpm: count,
@@ -71,11 +89,11 @@ const tenantSchema = new Schema<TenantRow>(
     createdAt: count,
   },
   options,
-);
+).index({ shard: 1 });
 
 export const tenantModel = collection<TenantRow>('Tenant', 'tenants', tenantSchema);
 
-type Settings = Omit<TenantRow, '_id' | 'shard' | 'createdAt' | 'keysIssued'>;
+type Settings = Omit<TenantRow, '_id' | 'shard' | 'move' | 'createdAt' | 'keysIssued'>;
 
 /** What an administrator may change. Undefined leaves a setting as it is, null takes an optional one away. */
 export type TenantChanges = {
@@ -124,18 +142,29 @@ export function createTenantRepository(connection: Connection): TenantRepository
   };
 }
 
-/** Which shards have tenants, beside those that new tenants are spread over. */
+/** Which shards there are: those that new tenants are spread over, and those that have tenants. */
 export interface ShardDirectory {
   list(): Promise<number[]>;
+  /** How many tenants each of the shards for new tenants has, by its number. */
+  tenantsByShard(): Promise<number[]>;
 }
 
+/** `shards`: how many new tenants are spread over. */
 export function createShardDirectory(connection: Connection, shards: number): ShardDirectory {
   const tenants = tenantModel(connection);
+  const fresh = Array.from({ length: shards }, (_, shard) => shard);
   return {
     async list() {
       const used = await tenants.distinct('shard');
-      const fresh = Array.from({ length: shards }, (_, shard) => shard);
       return [...new Set([...fresh, ...used])].sort((a, b) => a - b);
+    },
+
+    async tenantsByShard() {
+      const groups = await tenants.aggregate<{ _id: number; count: number }>([
+        { $group: { _id: '$shard', count: { $sum: 1 } } },
+      ]);
+      const counts = new Map(groups.map(({ _id, count: tenantsThere }) => [_id, tenantsThere]));
+      return fresh.map((shard) => counts.get(shard) ?? 0);
     },
   };
 }

@@ -1,7 +1,9 @@
 import type { ScriptReply } from '../scripts.ts';
+import { readMark } from '../tenants/move-marks.ts';
 
 /** Why the script let a request in or not; `load` asks for the tenant's book before another try,
- * `joined` found the request of an earlier call with the same Idempotency-Key. */
+ * `joined` found the request of an earlier call with the same Idempotency-Key; `moved`: the tenant is on another shard,
+ * `moving`: on its way there. */
 export type Verdict =
   | 'admitted'
   | 'void'
@@ -22,6 +24,8 @@ export type Verdict =
   | 'tenant_rpm'
   | 'tenant_tpm'
   | 'max_in_flight'
+  | 'moved'
+  | 'moving'
   | 'load';
 
 /** The figures behind the rate-limit headers, as they are after the call. */
@@ -43,7 +47,12 @@ export interface Admission extends WindowFigures {
   now: number;
   /** With `joined`: the request that runs under the Idempotency-Key, and its body's fingerprint. */
   joined?: { requestId: string; fingerprint: string };
+  /** With `moved`: the tenant's shard. */
+  movedTo?: number;
 }
+
+/** A move takes some seconds. */
+const MOVING_RETRY_MS = 2_000;
 
 export function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
   if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
@@ -56,7 +65,7 @@ export function toAdmission(reply: ScriptReply): Admission {
   const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
   const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
   const admission: Admission = {
-    // The scripts admit.lua and count.lua know no other verdicts.
+    // The scripts admit.lua and count.lua know no other verdicts but `elsewhere`.
     verdict: verdict as Verdict,
     requests,
     requestsResetMs,
@@ -67,7 +76,14 @@ export function toAdmission(reply: ScriptReply): Admission {
     seq,
     now,
   };
-  if (verdict !== 'joined' || !Array.isArray(reply)) return admission;
-  const [requestId = '', fingerprint = ''] = String(reply[9]).split(' ');
+  const text = Array.isArray(reply) ? String(reply[9]) : '';
+  if (verdict === 'elsewhere') {
+    const movedTo = readMark(text);
+    return movedTo === undefined
+      ? { ...admission, verdict: 'moving', retryAfterMs: MOVING_RETRY_MS }
+      : { ...admission, verdict: 'moved', retryAfterMs: 1_000, movedTo };
+  }
+  if (verdict !== 'joined') return admission;
+  const [requestId = '', fingerprint = ''] = text.split(' ');
   return { ...admission, joined: { requestId, fingerprint } };
 }

@@ -67,13 +67,14 @@ export function createJobStore(
     );
   }
 
-  /** ioredis sends a command again whose answer was lost: then Redis has taken twice, and we know of one time. */
-  async function giveBackLost(lock: string, known: readonly TakenJob[]): Promise<void> {
-    const active = await client.lrange(keys.active(queue), 0, -1);
-    const ours = new Set(known.map(({ id }) => id));
+  /**
+   * ioredis sends a call again whose answer was lost: then Redis has taken twice, and we know of one time. It may also
+   * have come back without what other workers did, so nothing of either time is kept.
+   */
+  async function giveBackLost(lock: string): Promise<void> {
     // The latest come first there.
-    const lost = active.reverse().filter((id) => !ours.has(id));
-    await giveBackAll(lock, lost);
+    const active = await client.lrange(keys.active(queue), 0, -1);
+    await giveBackAll(lock, active.reverse());
   }
 
   return {
@@ -82,11 +83,14 @@ export function createJobStore(
       const leaseMs = claims?.areAllowed() === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
       const reply = await take(taking, [most, lock, lockMs, Date.now(), leaseMs, lock, ...prefixes]);
+      if (breaks !== breaksBefore) {
+        // Where it fails, they are handed out again when their locks have run out.
+        await giveBackLost(lock).catch(() => undefined);
+        return [];
+      }
+      if (!Array.isArray(reply)) return 'other';
       // The script names each claim after its place.
-      const taken = Array.isArray(reply) ? reply.map((job, index) => toTaken(job, lock, `${lock}${index}`)) : [];
-      // Where it fails, they are handed out again when their locks have run out.
-      if (breaks !== breaksBefore) await giveBackLost(lock, taken).catch(() => undefined);
-      return Array.isArray(reply) ? taken : 'other';
+      return reply.map((job, index) => toTaken(job, lock, `${lock}${index}`));
     },
 
     async giveBack(jobs) {

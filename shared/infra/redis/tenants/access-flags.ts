@@ -25,6 +25,8 @@ export interface AccessFlags {
    */
   blockAround<Result>(shard: number, id: string, change: () => Promise<Result>): Promise<Result>;
   unblock(shard: number, id: string): Promise<void>;
+  /** Which of some ids are blocked on a shard. */
+  blocked(shard: number, ids: readonly string[]): Promise<string[]>;
   /** Announces to every ingress that what it has cached of `id` is out of date. */
   announce(id: string): Promise<void>;
 }
@@ -44,6 +46,10 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
   return {
     announce,
     block,
+    async blocked(shard, ids) {
+      const found = await Promise.all(ids.map((id) => client.exists(keyspace.shard(shard).blocked(id))));
+      return ids.filter((_, index) => found[index] === 1);
+    },
     async blockAround(shard, id, change) {
       const [flagged] = await Promise.allSettled([block(shard, id)]);
       const result = await change();
@@ -52,7 +58,7 @@ export function createAccessFlags(client: RedisClient, keyspace: Keyspace): Acce
       return result;
     },
     async unblock(shard, id) {
-      await client.del(keyspace.shard(shard).blocked(id));
+      await setFlag([keyspace.shard(shard).blocked(id)], [0]);
       await announce(id);
     },
   };

@@ -13,6 +13,7 @@ describe('parseBenchOptions', () => {
       other: undefined,
       rows: 200_000,
       rivals: expect.anything(),
+      stateful: expect.anything(),
     });
   });
 
@@ -26,6 +27,7 @@ describe('parseBenchOptions', () => {
       other: undefined,
       rows: 200_000,
       rivals: expect.anything(),
+      stateful: expect.anything(),
     });
   });
 
@@ -40,12 +42,32 @@ describe('parseBenchOptions', () => {
     expect(parseBenchOptions(['--profile', 'worker'])).toMatchObject({ clients: [32], rounds: 1, profile: 'worker' });
   });
 
+  it('measures state of every system that it can start, or of one that runs already', () => {
+    const all = parseBenchOptions(['stateful']);
+    const { stateful } = parseBenchOptions([
+      ...['stateful', '--systems', 'none', '--adapter', 'mine.json', '--measures', 'limits, drift', '--quick'],
+      ...['--provider-port', '8090'],
+    ]);
+
+    expect(all).toMatchObject({
+      other: 'stateful',
+      stateful: { systems: ['parley', 'portkey', 'litellm'], size: 'full' },
+    });
+    expect(all.stateful.measures).toHaveLength(7);
+    expect(stateful).toMatchObject({ systems: [], adapters: ['mine.json'], measures: ['limits', 'drift'] });
+    expect(stateful).toMatchObject({ size: 'smoke', providerPort: 8_090 });
+    expect(() => parseBenchOptions(['stateful', '--systems', 'floor'])).toThrow(
+      '--systems takes parley, portkey, litellm',
+    );
+  });
+
   it.each([
     [['--only', 'both'], /^--only must be complete or stream, not "both"\.$/],
     [['--profile', 'redis'], /^--profile must be ingress or worker, not "redis"\.$/],
     [['--clients', '1,x'], /^--clients must be a whole number from 1 to 10000, not "x"\.$/],
     [['--rounds', '0'], /^--rounds must be/],
     [['--seconds', '-1'], /seconds/],
+    [['stateful', '--quick', '--keep'], /^--keep keeps measurements/],
   ])('refuses %j in one sentence', (args, sentence) => {
     expect(() => parseBenchOptions(args)).toThrow(sentence);
   });

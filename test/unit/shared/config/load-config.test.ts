@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { ConfigError, loadConfig } from '../../../../shared/config/load-config.ts';
+import { parseRedisUrl } from '../../../../shared/infra/redis/connection.ts';
 
 const TOKEN = '0123456789abcdef0123456789abcdef';
 const REQUIRED = {
@@ -160,6 +161,11 @@ describe('the settings', () => {
     ['a key prefix that no key could have', { KEY_PREFIX: 'Svc_' }, /KEY_PREFIX/],
     ['a fraction of a shard', { QUEUE_SHARDS: '1.5' }, /QUEUE_SHARDS must be an integer/],
     ['a sentinel without its master', { REDIS_URL: 'redis+sentinel://h1:26379,h2:26379' }, /name of the master/],
+    [
+      'a password of sentinels where there are none',
+      { REDIS_SENTINEL_PASSWORD: 'x' },
+      /REDIS_SENTINEL_PASSWORD is of sentinels/,
+    ],
     ['a proxy that is no address', { TRUST_PROXY: 'loopback,proxy.internal' }, /TRUST_PROXY/],
     ['every proxy of the world by number', { TRUST_PROXY: '1' }, /TRUST_PROXY/],
     ['a block that is too wide', { TRUST_PROXY: '10.0.0.0/33' }, /TRUST_PROXY/],
@@ -175,6 +181,20 @@ describe('the settings', () => {
       expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
     },
   );
+
+  it('the settings bring what sentinels ask for to whoever opens connections', () => {
+    const { redisUrl } = load({
+      REDIS_URL: 'redis+sentinel://:a@h1:1/mymaster',
+      REDIS_SENTINEL_USERNAME: 'watch',
+      REDIS_SENTINEL_PASSWORD: 'p&ss w/rd',
+      REDIS_SENTINEL_TLS: 'true',
+    });
+    expect(parseRedisUrl(redisUrl)).toMatchObject({
+      password: 'a',
+      isEncrypted: false,
+      sentinels: { username: 'watch', password: 'p&ss w/rd', isEncrypted: true },
+    });
+  });
 
   it('the settings accept lists with spaces', () => {
     const { http } = load({

@@ -103,6 +103,12 @@ if lease_key and (redis.call('GET', lease_key) ~= ARGV[25] or redis.call('EXISTS
 end
 local strings = redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], idempotency_key or KEYS[1])
 if strings[1] then return reply('revoked') end
+-- The flag of a tenant that is moved to another shard is a mark (mark-move.lua): nobody is admitted here any more.
+if strings[2] and strings[2] ~= '1' then
+  local elsewhere = reply('elsewhere')
+  elsewhere[10] = strings[2]
+  return elsewhere
+end
 
 local month = ARGV[12]
 local account = redis.call('HMGET', KEYS[4], 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 'open', 'duration',

@@ -15,6 +15,12 @@ local function reply(verdict, retry_ms)
 end
 
 if blocked[1] then return reply('revoked') end
+-- The flag of a tenant that is moved to another shard is a mark (mark-move.lua).
+if blocked[2] and blocked[2] ~= '1' then
+  local elsewhere = reply('elsewhere')
+  elsewhere[10] = blocked[2]
+  return elsewhere
+end
 local taken = KEYS[5] == KEYS[1] and requests or count_of(KEYS[5], now)
 local verdict, retry = nil, 0
 if taken >= limit then verdict, retry = 'rpm', wait_for_place(KEYS[5], limit, now) end

@@ -34,7 +34,18 @@ describe('parseRedisUrl', () => {
         { host: 'h2', port: 26379 },
       ],
       name: 'mymaster',
+      sentinels: { isEncrypted: false },
       isEncrypted: false,
+    });
+  });
+
+  it('reads what sentinels ask for themselves', () => {
+    const query = 'sentinel_username=watch&sentinel_password=p%26ss%2Fword&sentinel_tls=false';
+    expect(parseRedisUrl(`rediss+sentinel://:secret@h1/mymaster?${query}`)).toMatchObject({
+      name: 'mymaster',
+      password: 'secret',
+      isEncrypted: true,
+      sentinels: { username: 'watch', password: 'p&ss/word', isEncrypted: false },
     });
   });
 
@@ -48,6 +59,7 @@ describe('parseRedisUrl', () => {
       nodes: [{ host: 'h1', port: 26379 }],
       name: 'mymaster',
       password: 'secret',
+      sentinels: { isEncrypted: false },
       isEncrypted: false,
     });
   });

@@ -1,0 +1,51 @@
+import type { Response } from 'express';
+
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { Admission } from '../../shared/infra/redis/requests/admission-store.ts';
+import { contextOf, principalOf } from '../http/request-context.ts';
+import type { PrincipalCache } from './principal-cache.ts';
+
+/**
+ * Hears what a script of admission has said of a call. Where the tenant is on another shard than this ingress knew, it
+ * returns the call's principal as it is from now on: the same step is to be done once more, with that one.
+ */
+export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
+
+export interface FollowMoveDeps {
+  principals: Pick<PrincipalCache, 'relocate'>;
+  /** Ends a move that its process has left; cheap where that process lives. */
+  recover: (tenantId: string) => Promise<void>;
+  log: Logger;
+}
+
+/** No tenant is moved more often while a call is under way. */
+const HOPS_MAX = 3;
+
+/** What a mark says holds without MongoDB, too, while principals may be 15 minutes old. */
+export function createFollowMove({ principals, recover, log }: FollowMoveDeps): FollowMove {
+  const recovering = new Set<string>();
+  const hops = new WeakMap<Response, number>();
+
+  function recoverOnce(tenantId: string): void {
+    if (recovering.has(tenantId)) return;
+    recovering.add(tenantId);
+    recover(tenantId)
+      .catch((error: unknown) => {
+        log.warn('A move of a tenant could not be brought to its end.', { tenantId, error });
+      })
+      .finally(() => recovering.delete(tenantId));
+  }
+
+  return (res, { verdict, movedTo }) => {
+    const principal = principalOf(res);
+    const count = hops.get(res) ?? 0;
+    if (verdict === 'moving' || (verdict === 'moved' && count === HOPS_MAX)) recoverOnce(principal.tenantId);
+    if (verdict !== 'moved' || movedTo === undefined || count === HOPS_MAX) return undefined;
+    hops.set(res, count + 1);
+    principals.relocate(principal.tenantId, movedTo);
+    const moved = { ...principal, shard: movedTo };
+    contextOf(res).principal = moved;
+    return moved;
+  };
+}

@@ -1,0 +1,109 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { callJson } from '../../harness/http.ts';
+import type { LoadGenerator } from '../load.ts';
+import { send } from './send.ts';
+import type { Reply, SendOptions } from './send.ts';
+import type { Account, Ask, StatefulSystem, Statement } from './system.ts';
+
+/** `smoke` shows that a measure works; its figures are no measurement. */
+export type Size = 'smoke' | 'full';
+
+/** What a measure works with: one system, and the provider that all systems share. */
+export interface Lab {
+  system: StatefulSystem;
+  provider: Provider;
+  /** One for each of two ingresses; processes of their own. */
+  generators: readonly LoadGenerator[];
+  size: Size;
+  signal: AbortSignal;
+  log: (line: string) => void;
+}
+
+/** What the provider itself has seen; a system that was told nothing else must agree with it. */
+interface ProviderCounts {
+  calls: number;
+  tokens: number;
+}
+
+export interface Provider {
+  /** Everything that is not given is as at the start. */
+  set(settings: Record<string, unknown>): Promise<void>;
+  /** Since `set`. */
+  counts(): Promise<ProviderCounts>;
+}
+
+export function createProvider(url: string): Provider {
+  const call = async (method: string, path: string, body?: unknown) => {
+    const answer = await callJson(method, `${url}${path}`, body === undefined ? {} : { body });
+    if (answer.status !== 200) throw new Error(`The simulated provider answered ${path} with ${answer.status}.`);
+    return answer.body;
+  };
+  return {
+    async set(settings) {
+      await call('DELETE', '/settings');
+      await call('POST', '/settings', settings);
+      await call('POST', '/stats/reset');
+    },
+    async counts() {
+      const counts = await call('GET', '/stats?detail=0');
+      const of = (name: string) => Number(counts[name]);
+      return { calls: of('calls'), tokens: of('prompt_tokens') + of('completion_tokens') };
+    },
+  };
+}
+
+/** What is sent where, beside the question. */
+type Sending = Omit<SendOptions, 'requestIdHeader'> & {
+  account: Account;
+  /** The ingresses take requests in turn. */
+  index?: number;
+};
+
+export function urlOf({ urls }: StatefulSystem, index: number): string {
+  return urls[index % urls.length] ?? '';
+}
+
+/** Never rejects. */
+export function ask({ system }: Lab, { account, index = 0, ...options }: Sending, what: Ask): Promise<Reply> {
+  const { requestIdHeader } = system;
+  return send(urlOf(system, index), system.ask(account, what), { ...options, requestIdHeader });
+}
+
+export function range<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((one, other) => one - other)[Math.ceil(values.length * share) - 1] ?? NaN;
+}
+
+const STATEMENT_POLL_MS = 500;
+
+/** What the books say when they have stopped moving. */
+export async function settledStatement({ system, signal }: Lab, account: Account): Promise<Statement> {
+  const { statement, bookSeconds } = system;
+  if (statement === undefined) throw new Error(`${system.name} has no books.`);
+  let last = await statement(account);
+  let stableSince = performance.now();
+  while (performance.now() - stableSince < bookSeconds * 1_000) {
+    await pause(STATEMENT_POLL_MS, undefined, { signal });
+    const next = await statement(account);
+    if (JSON.stringify(next) !== JSON.stringify(last)) stableSince = performance.now();
+    last = next;
+  }
+  return last;
+}
+
+/** Waits until a request is answered; returns how many were not. */
+export async function untilServed(lab: Lab, account: Account, limitMs = 120_000): Promise<number> {
+  const deadline = performance.now() + limitMs;
+  for (let failed = 0; ; failed += 1) {
+    const reply = await ask(lab, { account, index: failed, timeoutMs: 5_000 }, { content: 'Hello', stream: false });
+    if (reply.isWhole) return failed;
+    if (performance.now() > deadline) {
+      throw new Error(`${lab.system.name} answered no request for ${limitMs / 1_000} s (status ${reply.status}).`);
+    }
+    await pause(100, undefined, { signal: lab.signal });
+  }
+}

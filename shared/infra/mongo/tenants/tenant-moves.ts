@@ -1,0 +1,84 @@
+import type { Connection } from 'mongoose';
+
+import { batchModel } from '../batches/batch-repository.ts';
+import { complianceJobModel } from '../compliance/compliance-job-repository.ts';
+import { requestIntentModel } from '../requests/request-intents.ts';
+import { tenantModel } from './tenant-repository.ts';
+import type { TenantMove } from './tenant-repository.ts';
+
+/** What of a tenant is under way beside its requests. */
+interface OpenTasks {
+  /** Batches that have not ended, or of whose end nobody has been told. */
+  batches: number;
+  /** Requests of whose end it has not been noted that they need not be brought back. */
+  intents: number;
+  /** Exports and deletions. */
+  jobs: number;
+}
+
+/**
+ * Moves of tenants from shard to shard. The tenant's row decides: each change asks for the token of the move, so that of
+ * two processes one gets its way, whatever they do in Redis (docs/decisions/0067).
+ */
+export interface TenantMoves {
+  openTasks(tenantId: string): Promise<OpenTasks>;
+  /** False: the tenant is not on `from`, or is moved already. */
+  begin(tenantId: string, move: TenantMove): Promise<boolean>;
+  /** False: the move is another process's. */
+  renew(tenantId: string, move: TenantMove, now: number): Promise<boolean>;
+  /** From then on the tenant is on `to`. False: the move is another process's. */
+  arrive(tenantId: string, move: TenantMove): Promise<boolean>;
+  /** What names the shard beside the tenant follows it. Safe to repeat. */
+  takeAlong(tenantId: string, move: TenantMove): Promise<void>;
+  /** Forgets the move, if the tenant is on `shard`. False: it is not, or the move is another process's. */
+  end(tenantId: string, move: TenantMove, shard: number): Promise<boolean>;
+}
+
+export function createTenantMoves(connection: Connection): TenantMoves {
+  const tenants = tenantModel(connection);
+  const batches = batchModel(connection);
+  const intents = requestIntentModel(connection);
+  const jobs = complianceJobModel(connection);
+  const own = (tenantId: string, { token }: TenantMove) => ({ _id: tenantId, 'move.token': token });
+
+  return {
+    async openTasks(tenantId) {
+      const [open, kept, asked] = await Promise.all([
+        batches.countDocuments({ tenantId, openShard: { $exists: true } }),
+        // Those that have failed stay for a day, and are taken along.
+        intents.countDocuments({ tenantId, failedAt: null }),
+        jobs.countDocuments({ tenantId, status: { $in: ['queued', 'in_progress'] } }),
+      ]);
+      return { batches: open, intents: kept, jobs: asked };
+    },
+
+    async begin(tenantId, move) {
+      const { matchedCount } = await tenants.updateOne(
+        { _id: tenantId, shard: move.from, move: { $exists: false } },
+        { $set: { move } },
+      );
+      return matchedCount === 1;
+    },
+
+    async renew(tenantId, move, now) {
+      const { matchedCount } = await tenants.updateOne(own(tenantId, move), { $set: { 'move.renewedAt': now } });
+      return matchedCount === 1;
+    },
+
+    async arrive(tenantId, move) {
+      const { matchedCount } = await tenants.updateOne(own(tenantId, move), { $set: { shard: move.to } });
+      return matchedCount === 1;
+    },
+
+    async takeAlong(tenantId, { from, to }) {
+      await batches.updateMany({ tenantId, openShard: from }, { $set: { openShard: to } });
+      await batches.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
+      await intents.updateMany({ tenantId, shard: from }, { $set: { shard: to } });
+    },
+
+    async end(tenantId, move, shard) {
+      const { matchedCount } = await tenants.updateOne({ ...own(tenantId, move), shard }, { $unset: { move: 1 } });
+      return matchedCount === 1;
+    },
+  };
+}

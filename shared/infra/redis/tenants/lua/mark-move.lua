@@ -1,0 +1,13 @@
+-- Compares and sets the mark of a tenant that is moved: `moving <token>` while it is, `moved <shard>` where it has been.
+-- It takes the place of the flag of a suspended tenant, which admission reads in any case.
+-- KEYS 1 flag; ARGV 1 mark that must be there ('' any), 2 new mark ('' none), 3 its lifetime in ms (0 until it is changed)
+-- Returns 1 where that was done.
+if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+elseif ARGV[3] == '0' then
+  redis.call('SET', KEYS[1], ARGV[2])
+else
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+end
+return 1

@@ -1,0 +1,203 @@
+import { Cluster } from 'ioredis';
+
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { createRequestEraser } from '../requests/request-eraser.ts';
+import { createOutboxSearch } from '../requests/outbox.ts';
+import { defineScript } from '../scripts.ts';
+
+/** Whose keys are meant: those of a tenant and of its API keys. */
+interface StateOwner {
+  tenantId: string;
+  keyIds: readonly string[];
+}
+
+/** What of a tenant is not at rest on a shard. */
+interface OpenWork {
+  /** Requests that wait or run. */
+  requests: number;
+  /** Requests that have ended and are not booked yet, dead letters included. */
+  unsettled: number;
+}
+
+/**
+ * All that Redis has of one tenant, for a move to another shard. Writing needs a mark on the shard that is written
+ * (move-marks.ts), so that a process which has been overtaken changes nothing.
+ */
+export interface TenantState {
+  openWork(shard: number, tenantId: string): Promise<OpenWork>;
+  /** Rejects with `Overtaken` where the mark of the target is another one. `onPage` runs between portions. Safe to repeat. */
+  copy(way: { from: number; to: number }, owner: StateOwner, mark: string, onPage: () => Promise<void>): Promise<void>;
+  /**
+   * Takes everything of the tenant away from a shard that does not serve it; answers stay for `lingerMs`, for whoever is
+   * reading one. Rejects as above. Safe to repeat.
+   */
+  clear(shard: number, owner: StateOwner, mark: string, options: ClearOptions): Promise<void>;
+}
+
+interface ClearOptions {
+  lingerMs: number;
+  onPage?: () => Promise<void>;
+}
+
+/** The move is another process's. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
+  constructor() {
+    super('The move of the tenant is in other hands');
+  }
+}
+
+const SCAN_COUNT = 1_000;
+const AT_ONCE = 100;
+
+/** Empty but for what nobody has tidied up: a tenant that is moved has nothing open and nothing pending. */
+const LEFT_BEHIND: ReadonlySet<string> = new Set(['pend', 'open']);
+
+/** Found by the records of their requests. */
+const BESIDE_RECORDS: ReadonlySet<string> = new Set(['s', 'a', 'b', 'e']);
+
+interface StateKey {
+  /** Behind the shard's prefix. */
+  name: string;
+  /** A request's record, or a part of what it has left. */
+  isAnswer: boolean;
+  isLeftBehind: boolean;
+  /** Whose it is cannot be told any more: it is copied, and not taken away. */
+  isShared: boolean;
+}
+
+const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
+  ...{ name, isAnswer: false, isLeftBehind: false, isShared: false },
+  ...more,
+});
+
+export function createTenantState(client: RedisClient, keyspace: Keyspace): TenantState {
+  const bring = defineScript(client, 'bring-key');
+  const clearKeys = defineScript(client, 'clear-keys');
+  const ofTenant = defineScript(client, 'of-tenant');
+  const requests = createRequestEraser(client, keyspace);
+  const outbox = createOutboxSearch(client, keyspace);
+  const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
+
+  async function* pagesOf(shard: number): AsyncGenerator<string[]> {
+    const prefix = prefixOf(shard);
+    const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+    for (const node of nodes) {
+      for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
+        // ioredis types a stream's parts as any; SCAN gives names.
+        yield (found as string[]).map((name) => name.slice(prefix.length));
+      }
+    }
+  }
+
+  /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
+  async function tenantsOf(shard: number, requestIds: readonly string[], tenantId: string) {
+    const { record } = keyspace.shard(shard);
+    const places = requestIds.length === 0 ? [] : await ofTenant(requestIds.map(record), [tenantId]);
+    const found = new Map<string, string | null>();
+    const candidates = Array.isArray(places) ? places.map((place) => requestIds[Number(place) - 1] ?? '') : [];
+    await Promise.all(candidates.map(async (id) => found.set(id, await client.hget(record(id), 'tenant'))));
+    return found;
+  }
+
+  async function ownRequests(shard: number, requestIds: readonly string[], tenantId: string): Promise<StateKey[]> {
+    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    // Of some records nobody knows whose they are: tombstones.
+    const own = [...tenants].flatMap(([requestId, tenant]) => (tenant === tenantId ? [requestId] : []));
+    return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
+  }
+
+  /** A claim outlives the record of its request where nothing is kept; its name is a hash over the tenant. */
+  async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
+    if (names.length === 0) return [];
+    const values = await client.mget(names.map((name) => prefixOf(shard) + name));
+    const requestIds = values.map((value) => value?.split(' ')[0] ?? '');
+    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    return names.flatMap((name, index) => {
+      const tenant = tenants.get(requestIds[index] ?? '');
+      return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
+    });
+  }
+
+  async function ownOf(shard: number, names: readonly string[], { tenantId, keyIds }: StateOwner): Promise<StateKey[]> {
+    const ids = new Set([tenantId, ...keyIds]);
+    const [requestIds, claims, own]: [string[], string[], StateKey[]] = [[], [], []];
+    for (const name of names) {
+      const kind = name.slice(0, name.indexOf(':'));
+      if (kind === 'r') requestIds.push(name.slice(2));
+      else if (kind === 'idem') claims.push(name);
+      // The flag of the tenant is the mark of its move.
+      else if (!BESIDE_RECORDS.has(kind) && name !== `blocked:${tenantId}` && name.split(':').some((id) => ids.has(id)))
+        own.push(key(name, { isLeftBehind: LEFT_BEHIND.has(kind) }));
+    }
+    const [answers, named] = [await ownRequests(shard, requestIds, tenantId), await ownClaims(shard, claims, tenantId)];
+    return [...answers, ...named, ...own];
+  }
+
+  /** Some at a time; one may come twice. */
+  async function* keysOf(shard: number, owner: StateOwner): AsyncGenerator<StateKey[]> {
+    for await (const names of pagesOf(shard)) {
+      const own = await ownOf(shard, names, owner);
+      // Where nothing is found, too: whoever goes through them says now and then that it does.
+      for (let from = 0; from === 0 || from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
+    }
+  }
+
+  async function copyOne(from: number, to: number, name: string, mark: string, tenantId: string): Promise<void> {
+    const source = prefixOf(from) + name;
+    const [value, expiresAt] = await Promise.all([client.dumpBuffer(source), client.pexpiretime(source)]);
+    // -2: there is no such key.
+    if (expiresAt === -2) return;
+    const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
+    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
+    if (done !== 1) throw new Overtaken();
+  }
+
+  async function unsettledOf(shard: number, tenantId: string): Promise<number> {
+    const pending = await client.hlen(keyspace.shard(shard).pending(tenantId));
+    if (pending > 0) return pending;
+    // Of test keys nothing is pending.
+    const isWaiting = (await outbox.find(shard, (record) => record.tenantId === tenantId)) !== undefined;
+    const dead: string[] = [];
+    await outbox.rewriteDeadLetters(shard, (raw) => {
+      if (raw.includes(JSON.stringify(tenantId))) dead.push(raw);
+      return undefined;
+    });
+    return dead.length + (isWaiting ? 1 : 0);
+  }
+
+  return {
+    async openWork(shard, tenantId) {
+      let open = 0;
+      for await (const ids of requests.open(shard)) {
+        const found = await requests.look(shard, ids);
+        open += found.filter(
+          (request) => request.tenantId === tenantId && (request.state === 'accepted' || request.state === 'running'),
+        ).length;
+      }
+      return { requests: open, unsettled: await unsettledOf(shard, tenantId) };
+    },
+
+    async copy({ from, to }, owner, mark, onPage) {
+      for await (const own of keysOf(from, owner)) {
+        const moving = own.filter(({ isLeftBehind }) => !isLeftBehind);
+        await Promise.all(moving.map(({ name }) => copyOne(from, to, name, mark, owner.tenantId)));
+        await onPage();
+      }
+    },
+
+    async clear(shard, owner, mark, { lingerMs, onPage }) {
+      for await (const own of keysOf(shard, owner)) {
+        const gone = own.filter(({ isShared }) => !isShared);
+        for (const isAnswer of [false, true]) {
+          const names = gone.filter((each) => each.isAnswer === isAnswer).map(({ name }) => prefixOf(shard) + name);
+          if (names.length === 0) continue;
+          const keys = [keyspace.shard(shard).blocked(owner.tenantId), ...names];
+          if ((await clearKeys(keys, [mark, isAnswer ? lingerMs : 0])) !== 1) throw new Overtaken();
+        }
+        await onPage?.();
+      }
+    },
+  };
+}
