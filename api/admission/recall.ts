@@ -1,5 +1,5 @@
 import { openRecovery } from '../../shared/admission/open-recovery.ts';
-import type { OpenRecoveryDeps } from '../../shared/admission/open-recovery.ts';
+import type { OpenRecoveryDeps, Recovery } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
@@ -96,14 +96,14 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
 }
 
 /** Puts together what MongoDB keeps of requests beside Redis, and what brings it back. */
-export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent } {
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);
-  const { recover } = openRecovery({ ...deps, limit: inTime });
+  const recovery = openRecovery({ ...deps, limit: inTime });
   const recall = createRecall({
-    ...{ intents, recover, retentionMs, clock, log },
+    ...{ intents, recover: recovery.recover, retentionMs, clock, log },
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });
-  return { recall, keepIntent: createKeepIntent({ intents, clock, log }) };
+  return { recall, keepIntent: createKeepIntent({ intents, clock, log }), recovery };
 }

@@ -24,7 +24,7 @@ let requests: RequestStore;
 /** Ids are each test's own. */
 let run = 0;
 beforeAll(async () => {
-  lab = await openAdmissionLab(10_000);
+  lab = await openAdmissionLab({ queueLimit: 10_000 });
   requests = createRequestStore(lab.redis, lab.keyspace, { leaseMs: 10_000, disconnectGraceMs: 30_000 });
 });
 beforeEach(async () => {

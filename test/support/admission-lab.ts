@@ -75,11 +75,17 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
   await redis.hset(hash, 'w', entries);
 }
 
-export async function openAdmissionLab(queueLimit = LANE_LIMIT): Promise<AdmissionLab> {
+interface LabOptions {
+  url?: string;
+  queueLimit?: number;
+}
+
+/** Without `url` in the Redis that all tests share. */
+export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOptions = {}): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
-  const redis = await openTestRedis('producer');
+  const redis = await openTestRedis('producer', url);
   const store = createAdmissionStore(redis, keyspace, {
     queueLimit,
     requestTimeoutMs: 600_000,
