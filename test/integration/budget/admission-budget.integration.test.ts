@@ -24,7 +24,7 @@ describe('an admission runs in Redis no more than', () => {
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-admission-'));
     server = await startRedis({ dataDir, log: () => undefined });
-    lab = await openAdmissionLab(server.url);
+    lab = await openAdmissionLab({ url: server.url });
   });
   afterAll(async () => {
     await lab.close();

@@ -9,7 +9,7 @@
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
 --      of the event before, 15 notice for webhooks ('' none), 16 lane,
 --      17 lock of the job that ends with the request ('' none)
--- Returns 'finished', or the state found when this attempt no longer owns the request; 'behind' with the last number
+-- Returns 'finished', 'unheard' where nobody pays for it, or the state found when this attempt no longer owns the request; 'behind' with the last number
 -- that Redis has where it came back without some of the text.
 local MEAN_LIFETIME_MS = 86400000
 -- Averages need not hear of every request: a sample of them spares writes.
@@ -31,12 +31,13 @@ end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
   'unheard', 'acceptedAt', 'estimate', 'weight')
+local ended = values[13] and 'unheard' or 'finished'
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
 if values[12] and ARGV[13] ~= '' and values[12] ~= ARGV[13] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
-if values[1] == 'done' then return 'finished' end
+if values[1] == 'done' then return ended end
 if values[1] ~= 'running' then return values[1] or 'missing' end
 if tonumber(values[10]) ~= tonumber(ARGV[14]) then return 'behind ' .. values[10] end
 local now = now_ms()
@@ -71,7 +72,7 @@ end
 if values[4] == '1' and is_sampled then
   local duration, mine = number_of(redis.call('HGET', KEYS[5], 'duration')), now - number_of(values[6])
   redis.call('HSET', KEYS[5], 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
-elseif values[4] ~= '1' and kept > 0 then
+elseif values[4] ~= '1' and kept > 0 and not values[13] then
   use_allowance(values[11], kept)
 end
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
@@ -79,7 +80,8 @@ if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[13], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
 if values[15] then
   correct_tokens(KEYS[8], number_of(values[14]), kept - tonumber(values[16] or values[15]))
-  correct_use(KEYS[15], ARGV[16], number_of(values[14]), tonumber(values[15]), kept)
+  local row = correct_use(KEYS[15], ARGV[16], number_of(values[14]), kept - tonumber(values[15]), now, true)
+  if row then move_waiting(KEYS[14], KEYS[16], string.sub(KEYS[1], 1, -#ARGV[1] - 1), row) end
   if ARGV[16] == 'interactive' then
     note_end(KEYS[15], 'own', now, function() return has_waiting(KEYS[14], KEYS[16]) end)
   end
@@ -98,4 +100,4 @@ if keeps_nothing then
 else
   redis.call('PEXPIRE', KEYS[1], ARGV[10])
 end
-return 'finished'
+return ended
