@@ -37,7 +37,7 @@ import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
-import { createRefusalWatch } from './http/refusal-watch.ts';
+import { openRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -173,27 +173,6 @@ async function openSales(
     log,
   });
   return { payment: opened.payment, paymentRoute };
-}
-
-const REFUSALS_TOLD_MS = 60_000;
-
-/** Refused callers, counted at once and logged once a minute. */
-function openRefusalWatch({ refusals, notFound }: IngressMetrics, { closer, log }: Connections) {
-  const watch = createRefusalWatch({
-    log,
-    count: (plane, code) => {
-      refusals.inc({ plane, code });
-    },
-    countNotFound: (plane) => {
-      notFound.inc({ plane });
-    },
-  });
-  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
-  closer.defer('refusals', () => {
-    clearInterval(timer);
-    watch.flush();
-  });
-  return watch;
 }
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
