@@ -104,18 +104,10 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     routing.stop();
   });
   const { recall, keepIntent, recovery } = openRecall({
-    mongo,
-    redis,
-    keyspace,
+    ...connections,
+    ...{ accountStore, routing, pseudonyms, requestTimeoutMs, retentionMs },
     store: admissionStore,
-    accountStore,
-    routing,
-    pseudonyms,
-    requestTimeoutMs,
     isFull: memory.isFull,
-    retentionMs,
-    clock,
-    log,
   });
   const enqueue = createEnqueue({
     clock,
@@ -254,15 +246,9 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
-  const replayFailed = openReplay({
-    ...{ ...connections, ...stores, recovery, pseudonyms },
-    countReplay: (outcome) => {
-      metrics.replays.inc({ outcome });
-    },
-  });
   const adminApp = createAdminApp({
     ...common,
-    replayFailed,
+    replayFailed: openReplay({ ...connections, ...stores, recovery, pseudonyms, metrics }),
     http: config.http,
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,
