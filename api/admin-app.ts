@@ -13,6 +13,8 @@ import { createAdminFailures } from './http/admin-failures.ts';
 import { createAdminSessions } from './http/admin-session.ts';
 import { createAdminAuthentication } from './http/authenticate-admin.ts';
 import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
+import { createReplay } from './http/replay.ts';
+import type { ReplayDeps } from './http/replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { assignRequestId } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
@@ -25,7 +27,11 @@ import { BOARD_PATH, createQueuesBoard } from './admin/queues/board.ts';
 import type { BoardQueues } from './admin/queues/board-queues.ts';
 import { createAdminSignInRoute } from './admin/sign-in/sign-in-route.ts';
 
+/** Whose Idempotency-Keys of the administration are: nobody's tenant. */
+const ADMINISTRATION = { tenantId: 'administration', mode: 'live' } as const;
+
 export type AdminDeps = AdminEndpointDeps & {
+  idempotency: ReplayDeps['idempotency'];
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps'>;
   adminTokens: readonly AdminToken[];
   adminAccess: AdminAccessStore;
@@ -110,10 +116,19 @@ export function createAdminApp(deps: AdminDeps): Express {
     createQueuesBoard(
       { lanes: deps.queues, background: deps.backgroundQueues },
       { history: deps.queueHistory, clock },
-      audit,
+      { audit, replayFailed: deps.replayFailed },
     ),
   );
-  app.use('/admin/v1', requireToken, serveAdminEndpoints(ADMIN_ENDPOINTS, deps, audit));
+  app.use(
+    '/admin/v1',
+    requireToken,
+    serveAdminEndpoints(
+      ADMIN_ENDPOINTS,
+      deps,
+      audit,
+      createReplay(deps, () => ADMINISTRATION),
+    ),
+  );
   app.use(['/admin/docs', '/admin/openapi.json'], requirePageAccess);
   app.use('/admin', createAdminDocs());
   app.use(notFound);

@@ -9,6 +9,7 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { openBoardQueues } from './admin/queues/board-queues.ts';
 import { openMoveTenant } from './admin/tenants/open-move-tenant.ts';
 import { readQueues } from './admin/queues/queues-endpoints.ts';
+import { openReplay } from './admin/requests/open-replay.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
@@ -32,11 +33,11 @@ import { createFollowMove } from './admission/follow-move.ts';
 import type { FollowMove } from './admission/follow-move.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
 import { createEarlyRefusal } from './admission/refuse-early.ts';
-import { openRecall } from './admission/open-recall.ts';
+import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
-import { createRefusalWatch } from './http/refusal-watch.ts';
+import { openRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -102,7 +103,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
   closer.defer('routing', () => {
     routing.stop();
   });
-  const { recall, keepIntent } = openRecall({
+  const { recall, keepIntent, recovery } = openRecall({
     mongo,
     redis,
     keyspace,
@@ -145,7 +146,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     follow,
     events,
   });
-  return { accept, recall };
+  return { accept, recall, recovery };
 }
 
 /** Where credits are bought: undefined, both, where nothing is sold. */
@@ -172,27 +173,6 @@ async function openSales(
     log,
   });
   return { payment: opened.payment, paymentRoute };
-}
-
-const REFUSALS_TOLD_MS = 60_000;
-
-/** Refused callers, counted at once and logged once a minute. */
-function openRefusalWatch({ refusals, notFound }: IngressMetrics, { closer, log }: Connections) {
-  const watch = createRefusalWatch({
-    log,
-    count: (plane, code) => {
-      refusals.inc({ plane, code });
-    },
-    countNotFound: (plane) => {
-      notFound.inc({ plane });
-    },
-  });
-  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
-  closer.defer('refusals', () => {
-    clearInterval(timer);
-    watch.flush();
-  });
-  return watch;
 }
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
@@ -232,7 +212,12 @@ export async function composeIngress(
   });
 
   const { pseudonyms } = compliance;
-  const admission = await openAdmission(connections, stores, { hub, pseudonyms, follow, events: telemetry });
+  const { recovery, ...admission } = await openAdmission(connections, stores, {
+    hub,
+    pseudonyms,
+    follow,
+    events: telemetry,
+  });
   const sales = await openSales(connections, stores, webhooks, metrics, options.stripeApiUrl);
   const stopping = new AbortController();
 
@@ -269,8 +254,15 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
+  const replayFailed = openReplay({
+    ...{ ...connections, ...stores, recovery, pseudonyms },
+    countReplay: (outcome) => {
+      metrics.replays.inc({ outcome });
+    },
+  });
   const adminApp = createAdminApp({
     ...common,
+    replayFailed,
     http: config.http,
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,

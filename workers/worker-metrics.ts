@@ -1,3 +1,4 @@
+import type { RequestEnvelope } from '../shared/contracts/jobs.ts';
 import type { BreakerState } from '../shared/domain/routing/breaker.ts';
 import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
@@ -11,18 +12,19 @@ const STATE_NUMBER: Readonly<Record<BreakerState, number>> = { closed: 0, half_o
 
 /** Turns a worker's events into the figures of `/metrics`. */
 export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, clock: Clock): void {
-  const secondsSince = (time: number) => Math.max(0, clock.now() - time) / 1000;
+  const secondsSince = ({ replayedAt, acceptedAt }: Pick<RequestEnvelope, 'replayedAt' | 'acceptedAt'>) =>
+    Math.max(0, clock.now() - (replayedAt ?? acceptedAt)) / 1000;
 
   events.on('request.claimed', ({ envelope }) => {
-    metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+    metrics.queueWait.observe({ tier: envelope.tier }, secondsSince(envelope));
   });
   events.on('answer.first_text', ({ envelope }) => {
-    metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope.acceptedAt));
+    metrics.firstToken.observe({ tier: envelope.tier }, secondsSince(envelope));
   });
   events.on('request.finished', ({ envelope }, { finishReason, usage, error, unbilled }) => {
-    const { tier, acceptedAt } = envelope;
+    const { tier } = envelope;
     metrics.requests.inc({ tier, outcome: error?.code ?? finishReason });
-    metrics.duration.observe({ tier }, secondsSince(acceptedAt));
+    metrics.duration.observe({ tier }, secondsSince(envelope));
     metrics.tokens.inc({ tier, kind: 'prompt' }, usage.promptTokens);
     metrics.tokens.inc({ tier, kind: 'completion' }, usage.completionTokens);
     if (unbilled !== undefined) metrics.unbilled.inc({ reason: unbilled.reason }, unbilled.promptTokens);

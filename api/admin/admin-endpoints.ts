@@ -14,6 +14,8 @@ import { providersEndpoints } from './providers/providers-endpoints.ts';
 import type { ProvidersDeps } from './providers/providers-endpoints.ts';
 import { queuesEndpoints } from './queues/queues-endpoints.ts';
 import type { QueuesDeps } from './queues/queues-endpoints.ts';
+import { requestsEndpoints } from './requests/requests-endpoints.ts';
+import type { RequestsDeps } from './requests/requests-endpoints.ts';
 import { settlementEndpoints } from './settlement/settlement-endpoints.ts';
 import type { SettlementDeps } from './settlement/settlement-endpoints.ts';
 import { tenantsEndpoints } from './tenants/tenants-endpoints.ts';
@@ -31,6 +33,7 @@ export const ADMIN_ENDPOINTS = {
   ...tiersEndpoints,
   ...breakersEndpoints,
   ...queuesEndpoints,
+  ...requestsEndpoints,
   ...settlementEndpoints,
   ...adminAuditEndpoints,
   ...credentialsEndpoints,
@@ -45,6 +48,7 @@ export type AdminEndpointDeps = TenantsDeps &
   TiersDeps &
   BreakersDeps &
   QueuesDeps &
+  RequestsDeps &
   SettlementDeps &
   AdminAuditLogDeps &
   CredentialsDeps;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import type { Request } from 'express';
 
-import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** docs/spec/contract.md section 3. */
@@ -27,7 +27,7 @@ function hash(...parts: readonly string[]): string {
  * OpenAI-compatible one are one family, so a call may join from any of them.
  */
 export function idempotencyOf(
-  { tenantId, mode }: Principal,
+  { tenantId, mode }: Space,
   family: string,
   key: string,
   body: object,

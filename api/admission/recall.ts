@@ -1,13 +1,21 @@
+import { openRecovery } from '../../shared/admission/open-recovery.ts';
+import type { OpenRecoveryDeps, Recovery } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { createKeepIntent } from './keep-intent.ts';
+import type { KeepIntent } from './keep-intent.ts';
 
 /**
  * Brings back what Redis has let go or lost and MongoDB keeps, answers and requests that have not ended: readers have one
@@ -20,7 +28,7 @@ export interface Recall {
   byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
 }
 
-export interface RecallDeps {
+interface RecallDeps {
   answers: Pick<AnswerRepository, 'find' | 'findNamed'>;
   cache: Pick<AnswerCache, 'isNamed' | 'restore'>;
   intents: Pick<RequestIntents, 'find' | 'findNamed'>;
@@ -30,7 +38,7 @@ export interface RecallDeps {
   log: Logger;
 }
 
-export function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
+function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
   /** With MongoDB away what Redis knows has to do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
@@ -81,4 +89,21 @@ export function createRecall({ answers, cache, intents, recover, retentionMs, cl
       else if (intent !== undefined) await bringBack(intent);
     },
   };
+}
+
+interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
+  retentionMs: number;
+}
+
+/** Puts together what MongoDB keeps of requests beside Redis, and what brings it back. */
+export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent; recovery: Recovery } {
+  const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
+  const intents = createRequestIntents(mongo);
+  const recovery = openRecovery({ ...deps, limit: inTime });
+  const recall = createRecall({
+    ...{ intents, recover: recovery.recover, retentionMs, clock, log },
+    answers: createAnswerRepository(mongo),
+    cache: createAnswerCache(redis, keyspace),
+  });
+  return { recall, keepIntent: createKeepIntent({ intents, clock, log }), recovery };
 }

@@ -73,6 +73,8 @@ export interface Endpoint<Deps = never> extends Operation {
 
 /** An endpoint that takes the administrator's token, below `/admin/v1`. */
 export interface AdminEndpoint<Deps = never> extends Operation {
+  /** Its success is given again to the same `Idempotency-Key`. */
+  isRemembered?: boolean;
   handle: Handle<RawAdminCall, Deps>;
 }
 
@@ -135,7 +137,9 @@ export function defineAdminEndpoint<
   Deps = unknown,
   Query = undefined,
   Body = undefined,
->(definition: Definition<Path, Query, Body, Status, RawAdminCall, Deps>): AdminEndpoint<Deps> {
+>(
+  definition: Definition<Path, Query, Body, Status, RawAdminCall, Deps> & Pick<AdminEndpoint, 'isRemembered'>,
+): AdminEndpoint<Deps> {
   return { ...definition, handle: reading<Path, Query, Body, Status, RawAdminCall, Deps>(definition) };
 }
 

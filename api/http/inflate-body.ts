@@ -1,5 +1,4 @@
-import { brotliDecompress, gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
-import { promisify } from 'node:util';
+import { createBrotliDecompress, createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
 
 import type { Request } from 'express';
 
@@ -56,8 +55,9 @@ const SMALL_SENT_BYTES = 64 * 1024;
 
 /** Each part that comes out costs a turn of the event loop. */
 const CHUNK_BYTES = 256 * 1024;
+const SMALL_CHUNK_BYTES = 32 * 1024;
 
-const slowly = { gzip: promisify(gunzip), deflate: promisify(inflate), br: promisify(brotliDecompress) } as const;
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 
 function isTooLarge(fault: unknown): boolean {
   return fault instanceof Error && 'code' in fault && fault.code === 'ERR_BUFFER_TOO_LARGE';
@@ -66,6 +66,37 @@ function isTooLarge(fault: unknown): boolean {
 function unreadable(cause: unknown): ServiceError {
   const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
   return new ServiceError('invalid_request', sentence, { cause });
+}
+
+/**
+ * Gives a buffer's memory back at once: some 64 MiB of them may wait for a garbage collection, as they hardly weigh on the
+ * heap. One that shares its memory with others stays.
+ */
+export function release(bytes: Buffer): void {
+  if (bytes.buffer instanceof ArrayBuffer && bytes.length === bytes.buffer.byteLength) bytes.buffer.transfer(0);
+}
+
+/** Decompresses in another thread. Undefined: there is more than `most`. */
+function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, chunkSize: number) {
+  const decoder = DECODERS[encoding]({ chunkSize });
+  return new Promise<Buffer | undefined>((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let length = 0;
+    decoder.on('data', (part: Buffer) => {
+      parts.push(part);
+      length += part.length;
+      if (length > most) decoder.destroy();
+    });
+    decoder.on('error', (fault) => {
+      reject(unreadable(fault));
+    });
+    decoder.on('close', () => {
+      resolve(length > most ? undefined : Buffer.concat(parts, length));
+      // The decoder writes to none that it has filled.
+      parts.forEach(release);
+    });
+    decoder.end(body);
+  });
 }
 
 /** Undefined: it is large. */
@@ -82,26 +113,21 @@ export function inflateSmall(body: Buffer, encoding: 'gzip' | 'deflate'): Buffer
 /** The same in another thread: brotli fills its window, of 16 MiB perhaps, before it gives out anything. */
 export async function inflateSmallBrotli(body: Buffer): Promise<Buffer | undefined> {
   if (body.length > SMALL_SENT_BYTES) return undefined;
-  try {
-    return await slowly.br(body, { maxOutputLength: SMALL_BROTLI_BYTES });
-  } catch (fault) {
-    if (isTooLarge(fault)) return undefined;
-    throw unreadable(fault);
-  }
+  return inflate(body, 'br', SMALL_BROTLI_BYTES, SMALL_CHUNK_BYTES);
 }
 
-/** Decompresses in another thread. Throws a ServiceError on a body that grows too large or is not what it says. */
+/**
+ * Decompresses in another thread; whoever has read the bytes releases them. Throws a ServiceError on a body that grows too
+ * large or is not what it says.
+ */
 export async function inflateLarge(
   body: Buffer,
   encoding: 'gzip' | 'deflate' | 'br',
   limit: BodyLimit,
 ): Promise<Buffer> {
   const most = Math.min(limit.bytes, GROWTH_FREE_BYTES + GROWTH_MAX * body.length);
-  try {
-    return await slowly[encoding](body, { maxOutputLength: most, chunkSize: CHUNK_BYTES });
-  } catch (fault) {
-    if (!isTooLarge(fault)) throw unreadable(fault);
-    assertGrowth(body.length, most + 1, limit);
-    throw limit.fault();
-  }
+  const inflated = await inflate(body, encoding, most, CHUNK_BYTES);
+  if (inflated !== undefined) return inflated;
+  assertGrowth(body.length, most + 1, limit);
+  throw limit.fault();
 }

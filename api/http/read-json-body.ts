@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli } from './inflate-body.ts';
+import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli, release } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
 import type { BodyTurns } from './body-turns.ts';
@@ -110,7 +110,13 @@ async function readJson(req: Request, tenantId: string, rules: BodyRules, deps: 
     }
     return await deps.large.inTurn(tenantId, async () => {
       if (req.socket.destroyed) throw new ServiceError('invalid_request', 'The connection ended.');
-      return parseBody(encoding === undefined ? sent : await inflateLarge(sent, encoding, limit), rules);
+      if (encoding === undefined) return parseBody(sent, rules);
+      const inflated = await inflateLarge(sent, encoding, limit);
+      try {
+        return await parseBody(inflated, rules);
+      } finally {
+        release(inflated);
+      }
     });
   } finally {
     share.close();

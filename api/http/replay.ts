@@ -60,7 +60,10 @@ function beforeAnswer(res: Response, settle: (body: unknown) => Promise<void>): 
  * has created, by the id that both derive (`idForNew`). It goes behind the body's reader, and in front
  * of a handler that answers with `res.json`.
  */
-export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: string) => RequestHandler {
+export function createReplay(
+  { idempotency, clock, log }: ReplayDeps,
+  spaceOf: (res: Response) => Space = principalOf,
+): (family: string) => RequestHandler {
   async function claim(space: Space, wanted: IdempotencyClaim): Promise<ClaimVerdict> {
     const until = clock.now() + WAIT_MS;
     for (;;) {
@@ -121,11 +124,11 @@ export function createReplay({ idempotency, clock, log }: ReplayDeps): (family: 
       next();
       return;
     }
-    const principal = principalOf(res);
-    const { tenantId } = principal;
+    const space = spaceOf(res);
+    const { tenantId } = space;
     const request = { path: req.path, body: req.body as unknown };
-    const wanted = { ...idempotencyOf(principal, family, key, request), owner: contextOf(res).requestId };
-    const verdict = await claim(principal, wanted);
+    const wanted = { ...idempotencyOf(space, family, key, request), owner: contextOf(res).requestId };
+    const verdict = await claim(space, wanted);
     if (verdict.kind !== 'mine') await contextOf(res).undo?.();
     switch (verdict.kind) {
       case 'mine':

@@ -147,10 +147,12 @@ export function serveAdminEndpoints<Deps>(
   endpoints: Readonly<Record<string, AdminEndpoint<Deps>>>,
   deps: Deps,
   audit: RecordChanges,
+  replay: Guards['replay'],
 ): Router {
   const readers = createBodyReaders(createBodyDeps(createBodyBudget()));
-  return route(endpoints, ({ method, body, handle }) => [
+  return route(endpoints, ({ method, path, body, isRemembered, handle }) => [
     ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
+    ...(isRemembered === true ? [replay(familyOf({ path }))] : []),
     async (req, res) => {
       const { requestId } = contextOf(res);
       const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });

@@ -7,6 +7,8 @@ import { createPrincipalRepository } from '../infra/mongo/tenants/principal-repo
 import type { RedisClient } from '../infra/redis/connection.ts';
 import type { Keyspace } from '../infra/redis/keyspace.ts';
 import { createLineStore } from '../infra/redis/requests/line-store.ts';
+import { createReplayStore } from '../infra/redis/requests/replay-store.ts';
+import type { ReplayStore } from '../infra/redis/requests/replay-store.ts';
 import { createRequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { TimeLimit } from '../infra/redis/timing.ts';
@@ -27,17 +29,25 @@ export interface OpenRecoveryDeps extends Pick<
   log: Logger;
 }
 
+export interface Recovery {
+  recover: RecoverRequest;
+  presence: RequestPresence;
+  admit: ReturnType<typeof createAdmission>;
+  replays: ReplayStore;
+}
+
 /** Puts together what brings lost requests back; the ingress and the workers both do. */
-export function openRecovery(deps: OpenRecoveryDeps): { recover: RecoverRequest; presence: RequestPresence } {
+export function openRecovery(deps: OpenRecoveryDeps): Recovery {
   const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);
   const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
+  const replays = createReplayStore(redis, keyspace, deps);
   const recover = createRecoverRequest({
-    ...{ presence, admit, clock, log },
+    ...{ presence, admit, replays, clock, log },
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     answers: createAnswerRepository(mongo),
     ledger: createLedgerRepository(mongo),
     principals: createPrincipalRepository(mongo),
   });
-  return { recover, presence };
+  return { recover, presence, admit, replays };
 }

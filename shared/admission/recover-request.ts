@@ -12,6 +12,7 @@ import type { AnswerRepository } from '../infra/mongo/requests/answer-repository
 import type { RequestIntent } from '../infra/mongo/requests/request-intents.ts';
 import type { PrincipalRepository } from '../infra/mongo/tenants/principal-repository.ts';
 import type { LineStore } from '../infra/redis/requests/line-store.ts';
+import type { ReplayStore } from '../infra/redis/requests/replay-store.ts';
 import type { RequestPresence } from '../infra/redis/requests/request-presence.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { createAdmission } from './admission.ts';
@@ -33,6 +34,7 @@ export interface RecoverRequestDeps {
   /** Its `takeBack` does nothing: an admission without an answer is looked at again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
+  replays: Pick<ReplayStore, 'requeue'>;
   answers: Pick<AnswerRepository, 'find' | 'keep'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
@@ -42,6 +44,8 @@ export interface RecoverRequestDeps {
 
 /** The request was accepted, so only what no waiting changes ends it. */
 const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
+/** For a request that was run before, when nobody knows how often it was handed out: its next deliveries are above it. */
+export const FENCE_UNKNOWN = 2;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
@@ -50,13 +54,16 @@ const WAIT_MAX_MS = 60_000;
  * an id, so it is charged once whatever had become of it. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
-  const { presence, admit, line, answers, ledger, principals, clock, log } = deps;
+  const { presence, admit, line, replays, answers, ledger, principals, clock, log } = deps;
 
   /** Readers find the end as that of any request whose answer is kept. */
-  async function end({ requestId, tenantId, mode, tier, acceptedAt, request }: RequestEnvelope, last: Terminal) {
+  async function end(envelope: RequestEnvelope, last: Terminal) {
+    const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
+    const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
     await answers.keep({
       ...{ requestId, tenantId, mode },
+      ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
       fields: {
         ...{
           tenant: tenantId,
@@ -69,19 +76,21 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
         ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
-      expiresAt: acceptedAt + KEPT_MS,
+      expiresAt: ownMs === undefined ? acceptedAt + KEPT_MS : clock.now() + ownMs,
     });
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }
 
-  async function enqueue(shard: number, envelope: RequestEnvelope): Promise<Recovery> {
+  async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
     const { requestId, tenantId, endpoint } = envelope;
-    await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+    // Whoever ran it when it failed may still be there.
+    if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
+    else await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
     return { kind: 'open' };
   }
 
-  async function admitAgain(envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
+  async function admitAgain(intent: RequestIntent, envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
     const { requestId, endpoint, stream, retentionMs, tier, kept } = envelope;
     const outcome = await admit({
       ...{ requestId, principal, endpoint, stream, retentionMs },
@@ -97,7 +106,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     // As it was accepted: time of acceptance and settings of that moment.
     if (outcome.kind === 'admitted') {
       await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
-      return enqueue(principal.shard, envelope);
+      return enqueue(intent, envelope);
     }
     if (outcome.kind === 'joined') {
       // Its key stands for a later request meanwhile.
@@ -114,22 +123,27 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     return { kind: 'ended' };
   }
 
-  async function isKnown({ tenantId, requestId }: RequestIntent): Promise<boolean> {
+  /** `since`: an end before that is the one after which it was run again. */
+  async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
     const anywhere = { tenantId, mode: 'any' } as const;
-    if ((await answers.find(anywhere, requestId, clock.now())) !== undefined) return true;
+    const answer = await answers.find(anywhere, requestId, clock.now());
+    if (answer !== undefined && Number(answer.fields['finishedAt']) >= since) return true;
     return (await ledger.settledAt(anywhere, requestId)) !== undefined;
   }
 
   return async (intent) => {
     const { requestId, tenantId, shard } = intent;
     const [found] = await presence.look(shard, [requestId]);
-    if (found === 'open' || found === 'ended') return { kind: found };
-    if (await isKnown(intent)) return { kind: 'ended' };
+    if (found === 'open') return { kind: found };
+    if (found === 'ended' || found === 'failed') return { kind: 'ended' };
     try {
       const envelope = parseEnvelope(intent.envelopeJson);
-      if (found === 'bodiless') return await enqueue(shard, envelope);
+      // What is admitted again has failed no longer; what is not has.
+      const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
+      if (await isKnown(intent, since)) return { kind: 'ended' };
+      if (found === 'bodiless') return await enqueue(intent, envelope);
       const principal = await principals.findByKey(tenantId, envelope.keyId);
-      if (principal !== undefined) return await admitAgain(envelope, principal);
+      if (principal !== undefined) return await admitAgain(intent, envelope, principal);
       await end(envelope, LOST);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;

@@ -31,6 +31,8 @@ export interface RequestEnvelope {
   stream: boolean;
   /** Milliseconds since the epoch. */
   acceptedAt: number;
+  /** When it was run again after it had failed; how long it takes counts from then. */
+  replayedAt?: number;
   /** How long Redis keeps the answer after the end; milliseconds. 0: nothing of the conversation is kept anywhere. */
   retentionMs: number;
   /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */

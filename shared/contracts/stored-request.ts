@@ -51,6 +51,7 @@ const storedEnvelope = Joi.object({
   tier: Joi.valid(...TIERS).required(),
   stream: flag,
   acceptedAt: count,
+  replayedAt: Joi.number(),
   retentionMs: count,
   kept: Joi.object({
     storedMs: Joi.number(),

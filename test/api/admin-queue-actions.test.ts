@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Worker } from 'bullmq';
 import request from 'supertest';
 
+import type { ReplayCall } from '../../api/admin/requests/replay-failed.ts';
+import { skip } from '../../api/admin/requests/replay-request.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { ADMIN_TOKEN, errorOf } from '../support/admin.ts';
@@ -10,7 +12,17 @@ import { useAdmin } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const READER = 'reader-0123456789abcdef0123456789abcdef';
+const replays: ReplayCall[] = [];
+/** Of which a replay runs. */
+const replayable = new Set<string>();
+const outcomeOf = (id: string) => (replayable.has(id) ? { kind: 'replayed' as const } : skip('not_replayable'));
 const admin = useAdmin({
+  replayFailed(call) {
+    replays.push(call);
+    const ids = call.filter.requestIds ?? [...replayable];
+    const requests = ids.map((requestId) => ({ requestId, failed: undefined, outcome: outcomeOf(requestId) }));
+    return Promise.resolve({ matched: ids.length, requests, next: undefined });
+  },
   adminTokens: [
     { name: 'admin', role: 'write', token: ADMIN_TOKEN },
     { name: 'grafana', role: 'read', token: READER },
@@ -84,20 +96,38 @@ describe('an operator on the board', () => {
     expect(await admin.compliance.queue.getJobState(id)).toBe('waiting');
   });
 
-  it('does not run a failed chat request again: its caller has been answered', async () => {
-    const id = newId('req');
-    await lane().add('chat', { tenantId: TENANT }, { jobId: id });
-    await failJob(lane(), id);
-    for (const path of [`queues/${LANE}/${id}/retry`, `queues/${LANE}/retry/failed`]) {
-      const response = await act(path);
-      expect(response.status).toBe(409);
-      expect(errorOf(response)).toMatchObject({ code: 'conflict', message: expect.stringContaining('has ended') });
-    }
-    expect(await lane().getJobState(id)).toBe('failed');
+  it('replays a failed chat request, or all of its shard, and BullMQ never runs its job again', async () => {
+    const [one, other] = [newId('req'), newId('req')];
+    await lane().add('chat', { tenantId: TENANT }, { jobId: one });
+    await failJob(lane(), one);
+    replayable.add(one);
+
+    const replayed = await act(`queues/${LANE}/${one}/retry`);
+    const refused = await act(`queues/${LANE}/${other}/retry`);
+    const all = await act(`queues/${LANE}/retry/failed`);
+
+    expect([replayed.status, refused.status, all.status]).toEqual([204, 409, 204]);
+    expect(errorOf(refused)).toMatchObject({ code: 'conflict', message: expect.stringContaining('has ended') });
+    expect(replays.map(({ filter }) => filter)).toEqual([{ requestIds: [one] }, { requestIds: [other] }, { shard: 1 }]);
+    expect(await lane().getJobState(one)).toBe('failed');
+    expect(await auditLog()).toEqual(
+      expect.arrayContaining(
+        [
+          { path: `/admin/queues/api/queues/${LANE}/${one}/retry`, status: 204 },
+          { path: `/admin/queues/api/queues/${LANE}/${other}/retry`, status: 409 },
+          { path: `/admin/queues/api/queues/${LANE}/retry/failed`, status: 204 },
+        ].map((line) => expect.objectContaining({ actor: 'admin', ...line })),
+      ),
+    );
   });
 
   it('changes nothing with a token that may only read, and sees a board without buttons', async () => {
-    for (const path of [`queues/${LANE}/pause`, 'queues/pause', 'queues/compliance/retry/failed']) {
+    for (const path of [
+      `queues/${LANE}/pause`,
+      'queues/pause',
+      'queues/compliance/retry/failed',
+      `queues/${LANE}/retry/failed`,
+    ]) {
       const response = await act(path, READER);
       expect(response.status).toBe(403);
       expect(errorOf(response)['code']).toBe('endpoint_not_allowed');

@@ -158,6 +158,27 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect(callsOf(id)).toBe(0);
   }, 40_000);
 
+  it.each([
+    ['a minute', 60],
+    ['a week', 7 * 86_400],
+  ])('and is ended is kept for %s where its tenant wants that, and found by its entity', async (_, seconds) => {
+    const tenant = await service.startTenant({ tenant: { retention_seconds: seconds } });
+    const rollBack = await remember();
+    const asked = chatOf('Later', { entity_id: 'ent_1', metadata: { note: 'theirs' } });
+    const id = String((await postChat(service.app, tenant.key, asked).set(...ASYNC)).body.id);
+    await rollBack();
+    await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { balanceMicro: 0 } });
+
+    expect((await get(tenant, id)).body.status).toBe('failed');
+
+    const row = await service.models.answers.findById(id).lean();
+    const keptSeconds = (Number(row?.expiresAt) - Date.now()) / 1_000;
+    expect(keptSeconds).toBeLessThanOrEqual(seconds);
+    expect(keptSeconds).toBeGreaterThan(seconds - 30);
+    expect(row?.entityId).toBe('ent_1');
+  });
+
   it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
     await startWorker();
     const tenant = await service.startTenant();

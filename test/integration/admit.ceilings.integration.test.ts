@@ -136,6 +136,25 @@ describe('the line of a queue', () => {
   });
 });
 
+describe('a place of its share that a tenant was promised', () => {
+  it('stays promised where the whole line is full', async () => {
+    const [flood, other] = [await lab.key(), await lab.key()];
+    const promises = lab.keys.promises('share', flood.principal.tenantId);
+    const { refused } = await fill(() => flood.admit({ body: BODY }));
+    expect(refused.verdict).toBe('lane_share');
+    const [promise = ''] = await lab.redis.zrange(promises, '0', '-1');
+    await lab.redis.zadd(promises, 'XX', refused.now, promise);
+    for (let index = 0; index < LANE_LIMIT / 2; index += 1) await other.admit({ body: BODY });
+
+    expect((await flood.admit({ body: BODY })).verdict).toBe('lane');
+    const last = await lab.redis.zrange(lab.keys.line('interactive'), '-1', '-1');
+    await lab.redis.zrem(lab.keys.line('interactive'), ...last);
+    await lab.redis.del(lab.keys.promises('interactive', 'all'));
+
+    expect((await flood.admit({ body: BODY })).verdict).toBe('admitted');
+  });
+});
+
 describe('the allowance of test keys', () => {
   it('is a bound, not a hint, for a hundred keys at once', async () => {
     const allowance = 1_000;

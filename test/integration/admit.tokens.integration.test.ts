@@ -110,6 +110,17 @@ describe('the tokens of a minute', () => {
     expect(await key.admit()).toMatchObject({ verdict: 'admitted', tokens: 20 });
   });
 
+  it('are never less than none, whatever is given back that was not counted here', async () => {
+    const key = await lab.key();
+    for (const requestId of ['req_early_1', 'req_early_2']) await key.admit({ requestId });
+    await lab.redis.del(lab.keys.keyUse(key.principal.keyId));
+    await key.admit();
+
+    for (const requestId of ['req_early_1', 'req_early_2']) await lab.store.void(requestId, key.principal);
+
+    expect((await lab.store.count('req_look', key.principal, false)).tokens).toBeGreaterThanOrEqual(0);
+  });
+
   it('leave the window in thousands as well as one by one', async () => {
     const key = await lab.key();
     await Promise.all(Array.from({ length: 1_200 }, () => key.admit()));

@@ -101,6 +101,37 @@ describe('the requests of a minute', () => {
   });
 });
 
+describe('what is kept of the last minute', () => {
+  it('goes by itself when the key is used no more', async () => {
+    const key = await lab.key();
+    await key.admitWith({ chatRpm: 9, dailyRequests: 9 });
+
+    const { keyId } = key.principal;
+    const { keyRpm, throttle, keyUse, daily } = lab.keys;
+    for (const name of [keyRpm(keyId), throttle('chat', keyId), keyUse(keyId), daily(keyId)])
+      expect(await lab.redis.pttl(name)).toBeGreaterThan(2 * MINUTE_MS);
+  });
+
+  it('is trimmed once a minute, and lives on while the key is used', async () => {
+    const key = await lab.key();
+    const { keyId } = key.principal;
+    const log = lab.keys.keyRpm(keyId);
+    for (let count = 0; count < 3; count += 1) await key.admit();
+    await key.pass(MINUTE_MS);
+    expect(await key.admit()).toMatchObject({ requests: 1 });
+    expect(await lab.redis.zcard(log)).toBe(4);
+
+    // As if it had been trimmed a minute ago, and not since.
+    await lab.redis.hset(lab.keys.keyUse(keyId), log, Date.now() - 2 * MINUTE_MS, 'kept', Date.now() - 2 * MINUTE_MS);
+    for (const name of [log, lab.keys.keyUse(keyId)]) await lab.redis.pexpire(name, 2 * MINUTE_MS);
+    await key.admit();
+
+    expect(await lab.redis.zcard(log)).toBe(2);
+    for (const name of [log, lab.keys.keyUse(keyId)])
+      expect(await lab.redis.pttl(name)).toBeGreaterThan(2.5 * MINUTE_MS);
+  });
+});
+
 describe('the throttles of the two endpoints', () => {
   it('are apart from each other and from the key’s rpm', async () => {
     const key = await lab.key();

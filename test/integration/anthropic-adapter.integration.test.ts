@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
 import type { ProviderCall, ProviderEvent } from '../../workers/providers/provider.ts';
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
+import { useScriptedServer } from '../support/scripted-server.ts';
 
 const MEGABYTE = 1024 * 1024;
 const named = (event: { type: string; [field: string]: unknown }) =>
@@ -39,16 +36,7 @@ const HI: ProviderEvent[] = [
 ];
 
 describe('the Messages API', () => {
-  let http: HttpClient;
-  let server: ScriptedServer;
-  beforeEach(async () => {
-    server = await startScriptedServer();
-    http = createHttpClient();
-  });
-  afterEach(async () => {
-    await http.close();
-    await server.close();
-  });
+  const { server, http } = useScriptedServer();
 
   const answers = (body: string, status = 200, headers: Record<string, string> = {}) => {
     server.answer((res) => res.writeHead(status, headers).end(body));

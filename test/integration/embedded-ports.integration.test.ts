@@ -89,6 +89,11 @@ describe('a free port', () => {
     rmSync(folder, { recursive: true });
   });
 
+  it('is found where nothing can be reserved, too', async () => {
+    const notAFolder = join(import.meta.dirname, 'embedded-ports.integration.test.ts', 'ports');
+    expect(await freePort(notAFolder)).toBeGreaterThan(0);
+  });
+
   it('lies below the ports of outgoing connections, which would take it', async () => {
     const range = existsSync(RANGE) ? readFileSync(RANGE, 'utf8') : '32768';
     const port = await freePort();

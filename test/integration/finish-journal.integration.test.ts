@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
+import { LOST } from '../../shared/contracts/events.ts';
+import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -60,6 +63,48 @@ it('brings the charge again where even the record was lost', async () => {
   await endings.replay();
 
   expect(await settlements()).toEqual([request.requestId]);
+});
+
+it.each([
+  ['the record', () => lab.snapshot().then((all) => lab.redis.unlink(...Object.keys(all)))],
+  ['the end', () => lab.redis.hset(lab.keys.record(request.requestId), 'state', 'running')],
+] as const)('charges nothing for what its caller was told was not accepted, although %s was lost', async (_, lose) => {
+  await lab.admissions.disown(request.requestId, request.principal, LOST);
+  await finish();
+  await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
+  await lose();
+
+  await endings.replay();
+
+  expect(await settlements()).toEqual([]);
+  expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
+});
+
+it('leaves what has ended when its caller is told that nothing was accepted: its answer is found by its id', async () => {
+  await finish();
+  const before = await lab.snapshot();
+
+  expect(await lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('done');
+
+  expect(await lab.snapshot()).toEqual(before);
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  expect(await records.find(request.principal, request.requestId)).toMatchObject({
+    status: 'completed',
+    isGone: false,
+  });
+  expect(await settlements()).toEqual([request.requestId]);
+});
+
+it('takes nothing of the allowance of a test key whose caller was told that nothing was accepted', async () => {
+  const principal = await lab.tenant(0, { mode: 'test' });
+  const unheard = await lab.admit({ principal });
+  await lab.run(unheard, 1);
+  await lab.admissions.disown(unheard.requestId, principal, LOST);
+
+  await endings.finish(unheard.ref(1), 0, endingOf(unheard, 'Hello', { prompt: 10, completion: 5 }));
+
+  const allowance = lab.keys.testAllowance(principal.tenantId, dayOf(Date.now()));
+  expect(Number(await lab.redis.get(allowance))).toBe(0);
 });
 
 it('changes nothing where nothing was lost', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
+import type { RedisQueueBackend } from 'bullmq';
 
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatBackend } from '../../shared/infra/queue/chat-backend.ts';
@@ -23,12 +24,18 @@ afterEach(async () => {
 /** Takes up to eight at once and runs nothing by itself. */
 function takingWorker() {
   const backend = createChatBackend({ jobs: lab.jobs, places: () => 8, lockMs: LOCK_MS, onError: () => undefined });
+  const made: RedisQueueBackend[] = [];
   const worker = new Worker<ChatJob, unknown, string>(
     ...(['interactive', null, { connection: lab.redis, prefix: lab.keys.tag, autorun: false }] as const),
-    backend.factory,
+    (...args) => {
+      const queueBackend = backend.factory(...args);
+      made.push(queueBackend);
+      return queueBackend;
+    },
   );
   workers.push(worker);
-  return { worker, backend };
+  const queueBackend = () => made[0] ?? backend.factory('interactive', { connection: lab.redis });
+  return { worker, backend, queueBackend };
 }
 
 it('puts all jobs of a call back whose answer was lost, and which was sent again', async () => {
@@ -141,5 +148,37 @@ describe('a worker that takes several', () => {
     expect(await lab.queue.getJobCounts('active')).toEqual({ active: 1 });
     await next.moveToCompleted(undefined, 'next', false);
     expect(await lab.queue.getJobCounts('active')).toEqual({ active: 0 });
+  });
+
+  it('finds what came after a call that brought fewer jobs, however it comes to wait for the marker', async () => {
+    const [first = ''] = await lab.queueUpSome(1);
+    const { worker, queueBackend } = takingWorker();
+    expect((await worker.getNextJob('one', { block: false })).id).toBe(first);
+    const [second = ''] = await lab.queueUpSome(1);
+
+    expect(await queueBackend().waitForJob(1)).toEqual({ member: '0', score: 0 });
+
+    expect((await worker.getNextJob('other', { block: false })).id).toBe(second);
+  });
+
+  it('waits for no marker while it has jobs of its last call', async () => {
+    const [, second] = await lab.queueUpSome(2);
+    const { worker, queueBackend } = takingWorker();
+    await worker.getNextJob('one', { block: false });
+    await lab.redis.del(lab.keys.marker('interactive'));
+
+    expect(await queueBackend().waitForJob(1)).toEqual({ member: '0', score: 0 });
+
+    expect((await worker.getNextJob('other', { block: false })).id).toBe(second);
+  });
+
+  it('does not take the end of a kept job for an empty queue', async () => {
+    await lab.queueUpSome(2);
+    const { worker } = takingWorker();
+    const kept = await worker.getNextJob('kept', { block: false });
+    const failed = await worker.getNextJob('failed', { block: false });
+
+    expect(await kept.moveToCompleted({ tier: 'mobius' }, 'kept', true)).toBeUndefined();
+    expect(await failed.moveToFailed(new Error('timeout'), 'failed', true)).toBeUndefined();
   });
 });

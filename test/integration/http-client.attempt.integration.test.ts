@@ -1,30 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { Provider } from '../../shared/domain/routing/routing.ts';
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { runProviderCall } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 import type { ProviderCallResult } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
 import { attemptOf } from '../support/attempt.ts';
 import { waitFor } from '../support/chat.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
+import { useScriptedServer } from '../support/scripted-server.ts';
 
 const text = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
 
 describe('the connection of a provider call', () => {
-  let http: HttpClient;
-  let server: ScriptedServer;
-  beforeEach(async () => {
-    server = await startScriptedServer();
-    http = createHttpClient();
-  });
-  afterEach(async () => {
-    await http.close();
-    await server.close();
-  });
+  const { server, http } = useScriptedServer();
 
   function run(more: Partial<Provider> = {}): Promise<ProviderCallResult> {
     const provider: Provider = {

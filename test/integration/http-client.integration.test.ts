@@ -1,16 +1,13 @@
 import type { ServerResponse } from 'node:http';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
 import { ProviderError } from '../../workers/providers/provider.ts';
 import type { ProviderCall, ProviderEvent } from '../../workers/providers/provider.ts';
 import { waitFor } from '../support/chat.ts';
 import { callOf, providerOf, readEvents } from '../support/provider-call.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
+import { useScriptedServer } from '../support/scripted-server.ts';
 import { listenersOf } from '../support/signals.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -26,8 +23,7 @@ const COMPLETE = JSON.stringify({
 const END: ProviderEvent = { kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } };
 
 describe('a call of a provider over HTTP', () => {
-  let http: HttpClient;
-  let server: ScriptedServer;
+  const { server, http } = useScriptedServer();
   const rejections: unknown[] = [];
   const remember = (reason: unknown) => rejections.push(reason);
   beforeAll(() => {
@@ -36,14 +32,6 @@ describe('a call of a provider over HTTP', () => {
   afterAll(() => {
     process.off('unhandledRejection', remember);
     expect(rejections).toEqual([]);
-  });
-  beforeEach(async () => {
-    server = await startScriptedServer();
-    http = createHttpClient();
-  });
-  afterEach(async () => {
-    await http.close();
-    await server.close();
   });
 
   const streams = (...parts: string[]) => {

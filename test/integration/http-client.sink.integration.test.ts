@@ -1,15 +1,12 @@
 import type { ServerResponse } from 'node:http';
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
 import type { ProviderCall, ProviderEvent, ProviderSink } from '../../workers/providers/provider.ts';
 import { waitFor } from '../support/chat.ts';
 import { callOf, providerOf } from '../support/provider-call.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
+import { useScriptedServer } from '../support/scripted-server.ts';
 import { listenersOf } from '../support/signals.ts';
 
 const textEvent = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
@@ -17,16 +14,7 @@ const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [D
 const COMPLETE = JSON.stringify({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] });
 
 describe('a call of a provider', () => {
-  let http: HttpClient;
-  let server: ScriptedServer;
-  beforeEach(async () => {
-    server = await startScriptedServer();
-    http = createHttpClient();
-  });
-  afterEach(async () => {
-    await http.close();
-    await server.close();
-  });
+  const { server, http } = useScriptedServer();
 
   const generate = (sink: ProviderSink, more: Partial<ProviderCall> = {}) =>
     createAdapters(http).openai.generate(providerOf('openai', `${server.url}/v1`), callOf(more), sink);

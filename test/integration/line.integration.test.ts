@@ -185,7 +185,7 @@ describe('turns', () => {
     expect(order.slice(0, 4).filter((id) => id.startsWith('b'))).toHaveLength(2);
   });
 
-  it('go by what was taken in the end: answers longer than their estimates delay the tenant’s next turns', async () => {
+  it('go by what the tenant owes: it delays its next turns, and those that have a place keep it', async () => {
     const [short, long] = [await lab.key(), await lab.key()];
     await queueUp(short, 'a', 2);
     await queueUp(long, 'b', 2);

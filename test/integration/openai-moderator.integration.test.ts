@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http';
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { createHttpClient } from '../../shared/infra/http/http-client.ts';
-import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { createOpenAiModerator } from '../../workers/moderation/openai-moderator.ts';
 import type { OpenAiModeratorOptions } from '../../workers/moderation/openai-moderator.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
+import { useScriptedServer } from '../support/scripted-server.ts';
 import { listenersOf } from '../support/signals.ts';
 
 /** The answer that OpenAI documents, with one category. */
@@ -24,16 +21,7 @@ const answerOf = (...scores: number[]) =>
   });
 
 describe('a moderation endpoint', () => {
-  let http: HttpClient;
-  let server: ScriptedServer;
-  beforeEach(async () => {
-    server = await startScriptedServer();
-    http = createHttpClient();
-  });
-  afterEach(async () => {
-    await http.close();
-    await server.close();
-  });
+  const { server, http } = useScriptedServer();
 
   const open = (more: Partial<OpenAiModeratorOptions> = {}) =>
     createOpenAiModerator(http, { baseUrl: `${server.url}/v1/`, timeoutMs: 2_000, ...more });

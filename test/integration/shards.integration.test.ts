@@ -1,7 +1,12 @@
 import { expect, it } from '@jest/globals';
 
-import { waitFor } from '../support/chat.ts';
+import { composeIngress } from '../../api/compose.ts';
+import { loadConfig } from '../../shared/config/load-config.ts';
+import { createCloser } from '../../shared/lifecycle/closer.ts';
+import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { answersAll, tenantsByShard } from '../support/shards.ts';
+import { mongoUri, redisUrl } from '../support/stores.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 const service = useService({ env: { QUEUE_SHARDS: '4' }, workers: 0 });
@@ -27,4 +32,32 @@ it('new tenants go to the shards that were added, and those from before stay', a
   const rows = await service.models.tenants.find({ _id: { $in: made.map(({ tenantId }) => tenantId) } }).lean();
   expect(rows.map(({ shard }) => shard).sort()).toEqual([1, 1, 2, 2, 3, 3]);
   expect(await service.models.tenants.countDocuments({ shard: 0 })).toBe(all.length);
+});
+
+it('an ingress with the old number of shards and one with the new one serve the same tenants', async () => {
+  const namespace = /^\{(.*)-0\}$/.exec(service.keyspace.shard(0).tag)?.[1] ?? '';
+  const closer = createCloser((step, error) => {
+    service.log.error(`Closing ${step} failed.`, { error });
+  });
+  const config = loadConfig(
+    {
+      REDIS_URL: redisUrl(),
+      MONGODB_URI: mongoUri(namespace),
+      ADMIN_TOKEN: 'an-administrator-token-of-tests-0123456789',
+      CREDENTIALS_KEY: Buffer.alloc(32, 7).toString('base64'),
+      QUEUE_SHARDS: '1',
+    },
+    'api',
+  );
+  const { app: old } = await composeIngress(config, service.log, closer, { namespace });
+  const tenants = await tenantsByShard(service, 4);
+
+  const answers = await Promise.all(tenants.map(({ key }) => postChat(old, key, chatOf('Hi'))));
+  const found = await Promise.all(
+    tenants.map(({ key }, index) => apiOf(service, key)('get', `/chat/${String(answers[index]?.body.id)}`)),
+  );
+
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(found.map(({ body }) => String(body.status))).toEqual(Array(4).fill('completed'));
+  await closer.close();
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { openMoveTenant } from '../../api/admin/tenants/open-move-tenant.ts';
 import type { MoveTenant, MoveTenantDeps } from '../../api/admin/tenants/move-tenant.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import { createBatchRepository } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import { createKeyRepository } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import { createTenantMoves } from '../../shared/infra/mongo/tenants/tenant-moves.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
@@ -11,6 +12,7 @@ import { createAcceptanceClock } from '../../shared/infra/redis/requests/request
 import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags.ts';
 import { createMoveMarks } from '../../shared/infra/redis/tenants/move-marks.ts';
 import { createTenantState } from '../../shared/infra/redis/tenants/tenant-state.ts';
+import { newId } from '../../shared/lifecycle/ids.ts';
 import { chatOf, postChat, waitFor } from '../support/chat.ts';
 import { kindsOn, moveWhenIdle, shardOf } from '../support/move-lab.ts';
 import type { TestTenant } from '../support/service.ts';
@@ -215,4 +217,19 @@ it('serves tenants of two moves in a row from the shard where they are', async (
   const found = await apiOf(service, tenant.key)('get', `/chat/${requestId}`);
 
   expect(found.body).toMatchObject({ status: 'completed' });
+});
+
+it('a batch that was begun before a move, and stored after it, runs on the shard of its tenant', async () => {
+  const { tenantId, keyId } = await service.startTenant();
+  const from = await shardOf(service, tenantId);
+  await moveWhenIdle(service, tenantId, 1 - from);
+  const now = Date.now();
+
+  await createBatchRepository(service.mongo).insert({
+    ...{ _id: newId('batch'), tenantId, keyId, mode: 'live', shard: from, status: 'validating', waitingFor: null },
+    ...{ total: 0, completed: 0, failed: 0, createdAt: now, expiresAt: now + 60_000, removeAt: new Date(now + 60_000) },
+  });
+
+  const row = await service.models.batches.findOne({ tenantId }).lean();
+  expect(row).toMatchObject({ shard: 1 - from, openShard: 1 - from });
 });

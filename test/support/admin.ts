@@ -19,6 +19,7 @@ import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.
 import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import { createProviderRepository } from '../../shared/infra/mongo/routing/provider-repository.ts';
+import { createIdempotencyRepository } from '../../shared/infra/mongo/requests/idempotency-repository.ts';
 import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../../shared/infra/mongo/routing/tier-repository.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
@@ -127,6 +128,9 @@ export async function startAdmin(overrides: Partial<AdminDeps> = {}): Promise<Te
     providerRules: { allowHttp: false },
     refusals: { note: () => undefined },
     keyPrefix: 'svc',
+    idempotency: createIdempotencyRepository(mongo),
+    // Replays need workers: test/api/admin-replay.test.ts.
+    replayFailed: () => Promise.resolve({ matched: 0, requests: [], next: undefined }),
     prices: createPriceRepository(mongo, { currency: 'usd', pricePerMillion: null, packages: [] }),
     providers: createProviderRepository(mongo, createCredentialCipher(CREDENTIALS_KEY)),
     tiers: createTierRepository(mongo),

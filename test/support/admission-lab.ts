@@ -8,6 +8,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
+import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
 const SHARD = 2;
@@ -43,26 +44,6 @@ export interface AdmissionLab {
   close(): Promise<void>;
 }
 
-function principalOf(more: Partial<Principal>): Principal {
-  return {
-    keyId: newId('key'),
-    tenantId: newId('ten'),
-    shard: SHARD,
-    mode: 'live',
-    scopes: ['*'],
-    keyStatus: 'active',
-    tenantStatus: 'active',
-    limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000 },
-    ceilings: { rpm: null, tpm: null, inFlight: null },
-    weight: 1,
-    monthlyTokenBudget: null,
-    testDailyTokens: 1_000_000,
-    defaultModel: 'mobius',
-    onDisconnect: 'cancel',
-    ...more,
-  };
-}
-
 async function moveScores(redis: RedisClient, log: string, ms: number): Promise<void> {
   const members = await redis.zrange(log, '0', '-1');
   await Promise.all(members.map((member) => redis.zincrby(log, -ms, member)));
@@ -94,13 +75,19 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
   await redis.hset(hash, 'w', entries);
 }
 
-export async function openAdmissionLab(): Promise<AdmissionLab> {
+interface LabOptions {
+  url?: string;
+  queueLimit?: number;
+}
+
+/** Without `url` in the Redis that all tests share. */
+export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOptions = {}): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
-  const redis = await openTestRedis('producer');
+  const redis = await openTestRedis('producer', url);
   const store = createAdmissionStore(redis, keyspace, {
-    queueLimit: LANE_LIMIT,
+    queueLimit,
     requestTimeoutMs: 600_000,
     retentionMs: 60_000,
   });
@@ -154,7 +141,7 @@ export async function openAdmissionLab(): Promise<AdmissionLab> {
     keys,
     store,
     async key(more = {}, balanceTokens = 1_000_000) {
-      const key = labKey(principalOf(more));
+      const key = labKey(principalOf({ shard: SHARD, ...more }));
       await key.publish({ balanceMicro: balanceTokens * RATE });
       return key;
     },

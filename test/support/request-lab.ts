@@ -44,6 +44,7 @@ export interface AdmitOptions {
   promptTokens?: number;
   maxTokens?: number;
   timeoutMs?: number;
+  retentionMs?: number;
   /** Leaves the body out, as an ingress that died in between. */
   withoutBody?: boolean;
   entityHash?: string;
@@ -230,6 +231,7 @@ export async function openRequestLab(): Promise<RequestLab> {
           metadataJson: undefined,
           onDisconnect: principal.onDisconnect,
           idempotency: options.idempotency,
+          retentionMs: options.retentionMs ?? RETENTION_MS,
           entityHash: options.entityHash,
         },
         Date.now(),

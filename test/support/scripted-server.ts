@@ -1,6 +1,13 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+import { afterEach, beforeEach } from '@jest/globals';
+
+import { createHttpClient } from '../../shared/infra/http/http-client.ts';
+import type { HttpClient } from '../../shared/infra/http/http-client.ts';
+import { lazily } from './lazily.ts';
+import type { Started } from './lazily.ts';
+
 /** An HTTP server that answers as a test tells it, for what no well-behaved provider would send. */
 export interface ScriptedServer {
   url: string;
@@ -62,4 +69,19 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** A server of its own for each test, and the client that calls it. Stands at the top of a `describe`. */
+export function useScriptedServer(): { server: ScriptedServer; http: HttpClient } {
+  const server: Started<ScriptedServer> = { value: undefined };
+  const http: Started<HttpClient> = { value: undefined };
+  beforeEach(async () => {
+    server.value = await startScriptedServer();
+    http.value = createHttpClient();
+  });
+  afterEach(async () => {
+    await http.value?.close();
+    await server.value?.close();
+  });
+  return { server: lazily(server, 'server'), http: lazily(http, 'client') };
 }

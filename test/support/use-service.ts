@@ -4,25 +4,14 @@
  */
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 
+import { lazily } from './lazily.ts';
+import type { Started } from './lazily.ts';
 import { startAdmin } from './admin.ts';
 import type { TestAdmin } from './admin.ts';
 import { startService } from './service.ts';
 import type { ServiceOptions, TenantOptions, TestService, TestTenant } from './service.ts';
 import { apiOf } from './tenant-api.ts';
 import type { CallApi } from './tenant-api.ts';
-
-interface Started<T extends object> {
-  value: T | undefined;
-}
-
-/** Stands for what a hook makes later. */
-function lazily<T extends object>(started: Started<T>, name: string): T {
-  const read = (): T => {
-    if (started.value !== undefined) return started.value;
-    throw new Error(`The ${name} is there only once the hooks have run: use it inside of a test.`);
-  };
-  return new Proxy<Partial<T>>({}, { get: (_empty, property) => Reflect.get(read(), property) as unknown }) as T;
-}
 
 /** Runs from before the first test to after the last one. */
 export function useStarted<T extends { close(): Promise<unknown> }>(name: string, start: () => Promise<T>): T {

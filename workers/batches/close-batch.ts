@@ -64,6 +64,8 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
   async function finish(batch: OpenBatch, status: BatchStatus): Promise<boolean> {
     const { tenantId, _id: batchId, total, status: from } = batch.row;
     const counts = await work.count(tenantId, batchId);
+    // A line that was given up may be tried once more.
+    batch.counts = counts;
     if (counts.completed + counts.failed < total) return false;
     await work.finish(tenantId, batchId, from, { ...counts, status, endedAt: clock.now() });
     return true;

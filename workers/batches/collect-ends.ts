@@ -7,9 +7,10 @@ import type {
   LineEnd,
   WaitingLine,
 } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
-import { answeredAt, endOf, isPassing, nextRetry } from './line-retry.ts';
+import { answeredAt, nextRetry } from './line-retry.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -51,15 +52,17 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   }
 
   function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
-    if (end.terminal === undefined || !isPassing(end)) return undefined;
+    if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
     const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
     const isOwnFault =
       answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
     return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
   }
 
-  function toEnd({ line, answer }: EndedTry): LineEnd {
-    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer };
+  function toEnd({ line, answer, end }: EndedTry): LineEnd {
+    const code = outageOf(end);
+    const outage = code === undefined ? undefined : { code, at: clock.now() };
+    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer, outage };
   }
 
   async function endAll(batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
@@ -86,7 +89,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     const { shard } = batch.row;
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
     for (const { answer, end } of tries) {
-      if (end.terminal !== undefined) watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, isPassing(end));
+      if (end.terminal !== undefined)
+        watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
     }
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];

@@ -1,27 +1,9 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
-import { decodeEntry } from '../../shared/contracts/events.ts';
-import type { Terminal } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
-import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
-
-/** What comes back without the caller: a provider, the moderation backend, time. */
-const PASSING: ReadonlySet<ErrorCode> = new Set(['model_unavailable', 'timeout']);
 
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
-
-/** How the stream of a line's request ended, and whether it had text. */
-export function endOf({ entries }: Pick<EndedAnswer, 'entries'>): { terminal: Terminal | undefined; hasText: boolean } {
-  const stream = entries.map(({ lastSeq, payload }) => decodeEntry(lastSeq, payload));
-  return { terminal: stream.at(-1)?.terminal, hasText: stream.some(({ deltas }) => deltas.length > 0) };
-}
-
-/** Whether a try says nothing about its line: it has no text, so no charge either, and failed for a passing reason. */
-export function isPassing({ terminal, hasText }: ReturnType<typeof endOf>): boolean {
-  return !hasText && terminal?.error !== undefined && PASSING.has(terminal.error.code);
-}
 
 /** When the latest call began that a provider answered; undefined: none did. */
 export function answeredAt(trace: RequestTrace | undefined): number | undefined {

@@ -1,8 +1,10 @@
 import { decodeEntry } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
+import { parseEnvelope } from '../../shared/contracts/stored-request.ts';
 import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';
 import type { AnswerRow } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { RequestIntentRow } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { EntityRow } from '../../shared/infra/mongo/entities/entity-repository.ts';
 import type { BatchLineRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 
@@ -46,6 +48,19 @@ function answerLine({ _id, entityId, fields, entries }: AnswerRow): object {
     accepted_at: seconds(Number(acceptedAt)),
     metadata: metadata === undefined || metadata === '' ? null : (JSON.parse(metadata) as object),
     ...contentOf(entries),
+  };
+}
+
+function failedLine({ _id, entityId, envelopeJson, acceptedAt, failedAt = 0, failedCode }: RequestIntentRow): object {
+  const { tier: model, request } = parseEnvelope(envelopeJson);
+  return {
+    request_id: _id,
+    entity_id: entityId ?? null,
+    model,
+    accepted_at: seconds(acceptedAt),
+    failed_at: seconds(failedAt),
+    error_code: failedCode,
+    ...only(request, ['messages', 'subject', 'grade', 'metadataJson']),
   };
 }
 
@@ -133,6 +148,7 @@ export function exportFiles(rows: ExportRows, whole: boolean): ExportFile[] {
     ),
     file('messages', rows.entities, messageLines),
     file('answers', rows.answers, answerLine),
+    file('failed_requests', rows.failedRequests, failedLine),
     file('batch_lines', rows.batchLines, batchLine),
     file('idempotency_records', rows.idempotency, (row) =>
       only(row, ['status', 'bodyJson', 'location', 'entityId', 'claimedAt']),

@@ -1,10 +1,15 @@
+import { createConcludeIntent } from '../../shared/admission/conclude-intent.ts';
+import type { ConcludeIntent } from '../../shared/admission/conclude-intent.ts';
 import { openRecovery } from '../../shared/admission/open-recovery.ts';
 import type { OpenRecoveryDeps } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import { createFailedIntents } from '../../shared/infra/mongo/requests/failed-intents.ts';
 import { createRequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { DueIntent, RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { RequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
@@ -12,6 +17,7 @@ interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
   presence: RequestPresence;
   recover: RecoverRequest;
+  conclude: ConcludeIntent;
   clock: Clock;
   log: Logger;
 }
@@ -22,14 +28,16 @@ const BATCHES_MAX = 10;
 /** For a request that runs or waits. */
 const LOOK_AGAIN_MS = 10_000;
 
-/** One round over a shard: brings back requests that Redis has lost, and forgets the intents of those that have ended. */
-function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLostDeps) {
+/**
+ * One round over a shard: brings back requests that Redis has lost, and concludes the intents of those that have ended.
+ */
+function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps) {
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
       if (intent === undefined) return;
       const recovery = await recover(intent);
-      if (recovery.kind === 'ended') await intents.forget([requestId]);
+      if (recovery.kind === 'ended') await conclude(intent);
       else {
         const waitMs = recovery.kind === 'later' ? recovery.waitMs : LOOK_AGAIN_MS;
         await intents.postpone([requestId], clock.now() + waitMs);
@@ -56,7 +64,7 @@ function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLo
       clock.now() + LOOK_AGAIN_MS,
     );
     for (const [index, one] of due.entries())
-      if (found[index] === 'missing' || found[index] === 'bodiless') await recoverOne(one);
+      if (found[index] !== 'ended' && found[index] !== 'open') await recoverOne(one);
     return due.length;
   }
 
@@ -74,7 +82,14 @@ function createRecoverLost({ intents, presence, recover, clock, log }: RecoverLo
 }
 
 export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<void> {
-  const { mongo, clock, log } = deps;
+  const { mongo, redis, keyspace, clock, log } = deps;
   const recovery = openRecovery({ ...deps, limit: unlimited });
-  return createRecoverLost({ ...recovery, intents: createRequestIntents(mongo), clock, log });
+  const intents = createRequestIntents(mongo);
+  const conclude = createConcludeIntent({
+    ...{ intents, clock },
+    failed: createFailedIntents(mongo),
+    answers: createAnswerRepository(mongo),
+    cache: createAnswerCache(redis, keyspace),
+  });
+  return createRecoverLost({ ...recovery, intents, conclude, clock, log });
 }

@@ -66,12 +66,12 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
   async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
-    const { requestId, state, tenantId, keyId, queue, fence, sent } = overdue;
+    const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs } = overdue;
     log.warn('A request without a body is ended.', { requestId, tenantId });
     if (state === 'accepted') {
       await admissions.void(requestId, { shard, tenantId, keyId }, LOST);
     } else {
-      const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs } as const;
+      const ending = { status: 'failed', deltas: [], terminal: LOST, costMicro: 0, retentionMs: ownMs } as const;
       await requests.finish({ shard, requestId, tenantId, keyId, queue, fence }, sent, ending);
     }
     await inflight.forget(shard, requestId);

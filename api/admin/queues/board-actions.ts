@@ -1,10 +1,14 @@
 import { Router } from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 
+import { ERRORS } from '../../../shared/errors/codes.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { contextOf } from '../../http/request-context.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import type { RecordChanges } from '../../http/serve-endpoints.ts';
+import type { FailedFilter } from '../../../shared/infra/mongo/requests/failed-intents.ts';
+import type { ReplayFailed, ReplayReport } from '../requests/replay-failed.ts';
+import { SKIP_REASONS } from '../requests/replay-request.ts';
 
 /** What an operator may do on the board. The rest of what Bull Board can (add, edit, empty, delete) stays refused. */
 const ACTIONS = [
@@ -33,20 +37,55 @@ const assertMayWrite: RequestHandler = (_req, res, next) => {
   }
 };
 
+/** Why nothing runs again. */
+function notReplayed({ requests }: Pick<ReplayReport, 'requests'>): ServiceError {
+  const outcome = requests[0]?.outcome;
+  const reason = outcome?.kind === 'skipped' ? SKIP_REASONS[outcome.reason] : 'No failed request can be replayed.';
+  return new ServiceError('conflict', `A job of a request that has ended is not run again. ${reason}`);
+}
+
+/** Of a replay by its button. */
+const PAGE = 500;
+const PAGES_MAX = 10;
+
+export interface GuardBoardDeps {
+  audit: RecordChanges;
+  /** The shard of a queue of chat requests; undefined: it has others. */
+  shardOf: (queueName: string) => number | undefined;
+  replayFailed: ReplayFailed;
+}
+
 /**
  * Lets through what reads, and the actions of `ACTIONS` for those who may write, each with its line in the audit log. A
- * chat request has been answered when its job has failed, so such a job is never run again.
+ * chat request has been answered when its job has failed: BullMQ never runs such a job again, the request is replayed.
  */
-export function guardBoard(audit: RecordChanges, isLane: (queueName: string) => boolean): Router {
-  const assertRetriable: RequestHandler = (req, _res, next) => {
-    const { queueName } = req.params;
-    if (typeof queueName !== 'string' || !isLane(queueName)) next();
-    else {
-      throw new ServiceError(
-        'conflict',
-        'The request of this job has ended and its caller was told so; a failed chat request is not run again from the board.',
-      );
+export function guardBoard({ audit, shardOf, replayFailed }: GuardBoardDeps): Router {
+  /** All that failed in the queue's shard, or the one request. */
+  async function replayAll(filter: FailedFilter): Promise<Pick<ReplayReport, 'requests'>> {
+    const requests: ReplayReport['requests'] = [];
+    let after: ReplayReport['next'];
+    for (let page = 0; page < PAGES_MAX; page += 1) {
+      const report = await replayFailed({ filter, after, limit: PAGE, isDryRun: false });
+      requests.push(...report.requests);
+      after = report.next;
+      if (after === undefined) break;
     }
+    return { requests };
+  }
+
+  const replay: RequestHandler = async (req: Request, res: Response, next) => {
+    const { queueName, jobId } = req.params;
+    const shard = typeof queueName === 'string' ? shardOf(queueName) : undefined;
+    if (shard === undefined) {
+      next();
+      return;
+    }
+    const conclude = await audit.begin(req, res, undefined);
+    const report = await replayAll(typeof jobId === 'string' ? { requestIds: [jobId] } : { shard });
+    const isReplayed = report.requests.some(({ outcome }) => outcome.kind === 'replayed');
+    await conclude({ status: isReplayed ? 204 : ERRORS.conflict.status });
+    if (!isReplayed) throw notReplayed(report);
+    res.status(204).end();
   };
   const record: RequestHandler = async (req: Request, res: Response, next) => {
     const conclude = await audit.begin(req, res, undefined);
@@ -55,7 +94,7 @@ export function guardBoard(audit: RecordChanges, isLane: (queueName: string) => 
   };
   const router = Router();
   router.put(ACTIONS, assertMayWrite, record);
-  router.put(RETRIES, assertMayWrite, assertRetriable, record);
+  router.put(RETRIES, assertMayWrite, replay, record);
   router.use(readOnly);
   return router;
 }

@@ -7,10 +7,11 @@ import type { AdminRole } from '../../../shared/config/secret-settings.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import { contextOf } from '../../http/request-context.ts';
-import type { RecordChanges } from '../../http/serve-endpoints.ts';
 import { guardBoard } from './board-actions.ts';
+import type { GuardBoardDeps } from './board-actions.ts';
 import { createBoardHistory } from './board-history.ts';
 import type { BoardQueues } from './board-queues.ts';
+import { shardOfQueue } from './queues-endpoints.ts';
 import type { BullQueue } from './queues-endpoints.ts';
 import { RedactedQueue } from './redacted-queue.ts';
 import type { QueueWatch } from './redacted-queue.ts';
@@ -54,7 +55,8 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 
 interface Board {
   app: Express;
-  laneNames: Set<string>;
+  /** The queues of chat requests by name, with their shards. */
+  laneShards: Map<string, number>;
   /** Shows the queues of shards that were added. */
   show(lanes: readonly BullQueue[]): void;
 }
@@ -64,9 +66,8 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   const serverAdapter = new ExpressAdapter();
   serverAdapter.setBasePath(BOARD_PATH);
   const readOnlyMode = role === 'read';
-  const others = background.map(
-    (queue) => new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: !readOnlyMode }),
-  );
+  const rights = { readOnlyMode, allowRetries: !readOnlyMode };
+  const others = background.map((queue) => new RedactedQueue(queue, watch, rights));
   const places = new Map(others.map((queue) => [queue.getName(), queue.place]));
   const board = createBullBoard({
     queues: others,
@@ -84,16 +85,16 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
   const shown = new Map<BullQueue, RedactedQueue>();
-  const laneNames = new Set<string>();
+  const laneShards = new Map<string, number>();
   return {
     app,
-    laneNames,
+    laneShards,
     show(lanes) {
       if (lanes.every((queue) => shown.has(queue))) return;
       for (const queue of lanes) {
-        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { readOnlyMode, allowRetries: false });
+        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false });
         shown.set(queue, lane);
-        laneNames.add(lane.getName());
+        laneShards.set(lane.getName(), shardOfQueue(queue) ?? 0);
         places.set(lane.getName(), lane.place);
       }
       // In this order, which adding to what is there would not give.
@@ -107,7 +108,11 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
  * Bull Board, to be mounted at `/admin/queues` behind the token: redacted, and read-only but for the actions of
  * board-actions.ts (docs/spec/contract.md section 8).
  */
-export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit: RecordChanges): Router {
+export function createQueuesBoard(
+  queues: BoardQueues,
+  watch: QueueWatch,
+  { audit, replayFailed }: Pick<GuardBoardDeps, 'audit' | 'replayFailed'>,
+): Router {
   const reading = createBoard(queues.background, watch, 'read');
   const writing = createBoard(queues.background, watch, 'write');
   const showLanes: RequestHandler = async (_req, _res, next) => {
@@ -124,7 +129,7 @@ export function createQueuesBoard(queues: BoardQueues, watch: QueueWatch, audit:
     setPolicy,
     checkQuery,
     showLanes,
-    guardBoard(audit, (name) => writing.laneNames.has(name)),
+    guardBoard({ audit, replayFailed, shardOf: (name) => writing.laneShards.get(name) }),
     serve,
   );
   return router;

@@ -86,7 +86,11 @@ export class RedactedQueue extends BullMQAdapter {
   readonly place: QueuePlace;
   readonly #watch: QueueWatch;
 
-  constructor(queue: BullQueue, watch: QueueWatch, rights: { readOnlyMode: boolean; allowRetries: boolean }) {
+  constructor(
+    queue: BullQueue,
+    watch: QueueWatch,
+    rights: { readOnlyMode: boolean; allowRetries: boolean; allowCompletedRetries?: boolean },
+  ) {
     // Queues of different shards share a name; the prefix tells them apart.
     const shard = shardOfQueue(queue);
     super(queue, { ...rights, ...(shard === undefined ? {} : { prefix: `shard-${shard}.`, delimiter: '.' }) });

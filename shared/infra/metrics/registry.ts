@@ -92,6 +92,12 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       labelNames: ['plane', 'code'],
       registers,
     }),
+    replays: new Counter({
+      name: 'parley_replays_total',
+      help: 'Failed requests that were to be replayed, by outcome: replayed, or why not.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     notFound: new Counter({
       name: 'parley_not_found_total',
       help: 'Calls that were answered 404, by plane (public, admin).',

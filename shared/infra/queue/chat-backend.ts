@@ -32,6 +32,8 @@ export interface ChatBackendDeps {
 
 /** Of the jobs that wait at once, so that other workers get their part; more of them would hardly save calls. */
 const TAKE_MAX = 8;
+/** BullMQ's sign that a job waits. */
+const MARKER = { member: '0', score: 0 };
 /** BullMQ asks for the next job at once unless it is paused, closed, or has fewer places by now. */
 const LEFT_MS = 500;
 
@@ -113,6 +115,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
       const moveToCompleted = backend.moveToCompleted.bind(backend);
       const moveToFailed = backend.moveToFailed.bind(backend);
       const extendLocks = backend.extendLocks.bind(backend);
+      const waitForJob = backend.waitForJob.bind(backend);
 
       backend.moveToActive = async (token, workerName) => {
         const found = await next(token);
@@ -122,20 +125,28 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         return theirs;
       };
 
-      // The worker asks for the next job by itself, so that each token is one job.
+      // Whoever waits for the marker knows of nothing that was found before.
+      backend.waitForJob = (timeout) => {
+        isEmpty = false;
+        return left.length > 0 ? Promise.resolve(MARKER) : waitForJob(timeout);
+      };
+
+      // The worker asks for the next job by itself, so that each token is one job. It must not hear of a result either: it
+      // would take one without a job for an empty queue.
       backend.moveToCompleted = async (job, value, keep, token) => {
-        const ended = handed.get(token)?.isEnded === true;
-        const outcome = ended
-          ? { result: undefined, finishedOn: Date.now() }
-          : await moveToCompleted(job, value, keep, lockOf(token), false);
+        const isEnded = handed.get(token)?.isEnded === true;
+        const finishedOn = isEnded
+          ? Date.now()
+          : (await moveToCompleted(job, value, keep, lockOf(token), false)).finishedOn;
         handed.delete(token);
-        return outcome;
+        return { result: undefined, finishedOn };
       };
 
       backend.moveToFailed = async (job, reason, keep, token, _fetchNext, fields) => {
         const lock = lockOf(token);
         handed.delete(token);
-        return moveToFailed(job, reason, keep, lock, false, fields);
+        const { finishedOn } = await moveToFailed(job, reason, keep, lock, false, fields);
+        return { result: undefined, finishedOn };
       };
 
       backend.extendLocks = async (ids, tokens, duration) => {

@@ -23,7 +23,7 @@ function source(name: string): string {
  * Scripts that bring something new: a full Redis refuses them, whole, before their first command. All others may take
  * what they need, because they end requests, move them on or only read: that is how a full Redis gets room again.
  */
-const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'restore-answer', 'bring-key']);
+const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'bring-key']);
 
 /** The first line of a script, which tells Redis how to treat it when its memory is used up. */
 function firstLine(name: string): string {

@@ -17,8 +17,11 @@ const TIMES = 3;
 const CLIENTS = TIMES * (PLACES + LINE);
 /** Tenants are made so many at a time. */
 const AT_ONCE = 15;
-/** Of all who came back after the time they were told: chance may bring more of them at a time than a tenth of the line. */
-const LET_IN_MIN = 0.9;
+/**
+ * Of all who came back after the time they were told. Promises follow the pace at which requests leave, and who is let
+ * in beside them is not counted off, so that the line stays at its upper limit and some find it full.
+ */
+const LET_IN_MIN = 0.8;
 const THROUGHPUT_MIN = 0.85;
 /** Callers come one after the other: before a request has ended nobody knows how long the others take. */
 const COMING_MS = 15_000;

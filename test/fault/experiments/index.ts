@@ -27,6 +27,7 @@ import { authenticationFlood } from './e23-authentication-flood.ts';
 import { readers } from './e24-readers.ts';
 import { honestQueue } from './e26-honest-queue.ts';
 import { tenantsTakeTurns } from './e25-tenants-take-turns.ts';
+import { outageReplayed } from './e27-replay.ts';
 import { overload } from './e28-overload.ts';
 import { cutAndResumed } from './r1-cut-and-resumed.ts';
 import { oneIdempotencyKey } from './r2-one-idempotency-key.ts';
@@ -68,6 +69,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   readers,
   tenantsTakeTurns,
   honestQueue,
+  outageReplayed,
   overload,
   cutAndResumed,
   oneIdempotencyKey,

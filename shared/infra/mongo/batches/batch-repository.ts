@@ -7,6 +7,7 @@ import type { KeyMode } from '../../../contracts/space.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
+import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
@@ -67,13 +68,16 @@ export interface BatchLineRow extends RowOfSpace {
   requestId: string;
   entityId?: string;
   state: 'waiting' | 'completed' | 'failed';
-  /** Its ChatRequest as JSON, until it has ended. */
+  /** Its ChatRequest as JSON, until it has ended; with `failedAt` until its batch has. */
   requestJson?: string;
   /** How it ended, where it did not run. */
   error?: ErrorDetail;
   /** How it ended, where it ran. */
   fields?: EndedAnswer['fields'];
   entries?: EndedAnswer['entries'];
+  /** It was given up in an outage, and may be tried once more while its batch runs. */
+  failedAt?: number;
+  failedCode?: OutageCode;
   /** While it waits: its tries so far that have failed by their provider. */
   retry?: LineRetry;
   removeAt: Date;
@@ -124,6 +128,8 @@ const batchLineSchema = new Schema<BatchLineRow>(
     entityId: text,
     state: required,
     requestJson: text,
+    failedAt: number,
+    failedCode: text,
     error: { type: Schema.Types.Mixed },
     fields: { type: Schema.Types.Mixed },
     retry: { type: { _id: false, tries: count, faults: count, failedAt: count, dueAt: count }, default: undefined },
@@ -133,6 +139,7 @@ const batchLineSchema = new Schema<BatchLineRow>(
   options,
 )
   .index({ batchId: 1, index: 1 })
+  .index({ failedAt: 1 }, { sparse: true })
   .index({ tenantId: 1, entityId: 1 })
   .index({ removeAt: 1 }, { expireAfterSeconds: 0 });
 

@@ -2,13 +2,15 @@ import type { Connection } from 'mongoose';
 
 import type { BatchStatus } from '../../../contracts/batches.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';
 import type { BatchLineRow, BatchRow } from './batch-repository.ts';
 
 /** How a line ended: with what became of its request, or without one. */
 export type LineEnd = Pick<WaitingLine, 'index' | 'requestId'> & { status: 'completed' | 'failed' } & (
-    { answer: Pick<EndedAnswer, 'fields' | 'entries'> } | { error: ErrorDetail }
+    | { answer: Pick<EndedAnswer, 'fields' | 'entries'>; outage?: { code: OutageCode; at: number } | undefined }
+    | { error: ErrorDetail }
   );
 
 /** What is known of a line while it waits; its request may be of megabytes, and many lines wait at a time. */
@@ -64,10 +66,14 @@ interface BatchEnd {
 
 function toUpdate(tenantId: string, batchId: string, { index, requestId, status, ...end }: LineEnd) {
   const result = 'answer' in end ? { fields: end.answer.fields, entries: end.answer.entries } : { error: end.error };
+  const outage = 'answer' in end ? end.outage : undefined;
+  const failure = outage === undefined ? {} : { failedAt: outage.at, failedCode: outage.code };
+  const unneeded =
+    outage === undefined ? { requestJson: 1 as const, failedAt: 1 as const, failedCode: 1 as const } : {};
   return {
     updateOne: {
       filter: { _id: batchLineId(batchId, index), tenantId, requestId, state: 'waiting' as const },
-      update: { $set: { state: status, ...result }, $unset: { requestJson: 1 as const, retry: 1 as const } },
+      update: { $set: { state: status, ...result, ...failure }, $unset: { ...unneeded, retry: 1 as const } },
     },
   };
 }
@@ -145,6 +151,11 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
     },
 
     async told(tenantId, batchId) {
+      // No line of it is tried once more.
+      await batchLines.updateMany(
+        { tenantId, batchId, failedAt: { $exists: true } },
+        { $unset: { requestJson: 1, failedAt: 1, failedCode: 1 } },
+      );
       await batches.updateOne({ _id: batchId, tenantId }, { $unset: { openShard: 1 } });
     },
 

@@ -51,7 +51,10 @@ function withoutContent(
       customId: isNamed ? hideName(customId, entityId, pseudonym) : customId,
       ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
     },
-    $unset: { requestJson: 1 as const, fields: 1 as const, entries: 1 as const },
+    $unset: {
+      ...{ requestJson: 1 as const, fields: 1 as const, entries: 1 as const },
+      ...{ failedAt: 1 as const, failedCode: 1 as const },
+    },
   };
 }
 

@@ -19,6 +19,8 @@ import { entityModel } from '../entities/entity-repository.ts';
 import type { EntityRow } from '../entities/entity-repository.ts';
 import { answerModel } from '../requests/answer-repository.ts';
 import type { AnswerRow } from '../requests/answer-repository.ts';
+import { requestIntentModel } from '../requests/request-intents.ts';
+import type { RequestIntentRow } from '../requests/request-intents.ts';
 import { idempotencyModel } from '../requests/idempotency-repository.ts';
 import type { IdempotencyRow } from '../requests/idempotency-repository.ts';
 import { inSpace } from '../spaces.ts';
@@ -51,6 +53,8 @@ export interface ExportRows {
   /** Without tombstones. */
   entities(): AsyncIterable<EntityRow>;
   answers(): AsyncIterable<AnswerRow>;
+  /** Those that may be run again. */
+  failedRequests(): AsyncIterable<RequestIntentRow>;
   batchLines(): AsyncIterable<BatchLineRow>;
   idempotency(): AsyncIterable<IdempotencyRow>;
   webhookEvents(): AsyncIterable<WebhookEventRow>;
@@ -100,6 +104,7 @@ export function createExportRows(connection: Connection, subject: ExportSubject)
     },
     entities: () => read(entityModel(connection), { ...ofEntity, deletedAt: { $exists: false } }),
     answers: () => read(answerModel(connection), ofEntity),
+    failedRequests: () => read(requestIntentModel(connection), { ...ofEntity, failedAt: { $exists: true } }),
     batchLines: () => read(batchLineModel(connection), ofEntity),
     idempotency: () => read(idempotencyModel(connection), ofEntity),
     webhookEvents: () => read(webhookEventModel(connection), ofEntity),

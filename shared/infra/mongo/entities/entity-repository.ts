@@ -98,6 +98,8 @@ export interface EntityRepository {
   remove(space: Space, entityId: string, moment: Moment): Promise<boolean>;
   /** Oldest first; undefined: unknown. */
   history(space: Space, entityId: string): Promise<StoredMessage[] | undefined>;
+  /** Place in the order of acceptance up to which requests store nothing any more; 0: nothing was deleted. */
+  forgottenSeq(space: Space, entityId: string): Promise<number>;
   /** False: unknown. */
   removeHistory(space: Space, entityId: string, moment: Pick<Moment, 'seq'>): Promise<boolean>;
 }
@@ -200,6 +202,11 @@ export function createEntityRepository(connection: Connection): EntityRepository
     async history(space, entityId) {
       const row = await entities.findOne({ ...inSpace(space), entityId, ...LIVE }, { messages: 1 }).lean();
       return row?.messages;
+    },
+
+    async forgottenSeq(space, entityId) {
+      const row = await entities.findOne({ ...inSpace(space), entityId }, { forgottenSeq: 1 }).lean();
+      return row?.forgottenSeq ?? 0;
     },
 
     async removeHistory(space, entityId, { seq }) {

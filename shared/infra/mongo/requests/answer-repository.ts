@@ -45,6 +45,8 @@ export interface AnswerRepository {
   keep(answer: KeptAnswer): Promise<void>;
   /** Undefined: unknown, or its time is over. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<KeptAnswer | undefined>;
+  /** Takes away the end that a request had then, for one that is run again. Safe to repeat. */
+  remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
   /** The one under an Idempotency-Key. */
   findNamed(space: Space, name: string, now: number): Promise<KeptAnswer | undefined>;
 }
@@ -90,6 +92,10 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
     async find(space, requestId, now) {
       const row = await answers.findOne({ ...inSpace(space), _id: requestId, ...alive(now) }).lean();
       return row === null ? undefined : toAnswer(row);
+    },
+
+    async remove(space, requestId, finishedAt) {
+      await answers.deleteOne({ ...inSpace(space), _id: requestId, 'fields.finishedAt': String(finishedAt) });
     },
 
     async findNamed(space, name, now) {

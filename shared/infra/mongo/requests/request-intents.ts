@@ -4,7 +4,8 @@ import type { Connection } from 'mongoose';
 import type { RequestEnvelope } from '../../../contracts/jobs.ts';
 import { KEPT_MS } from '../../../contracts/kept-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
-import { collection, count, options, required, text } from '../collection.ts';
+import type { OutageCode } from '../../../domain/requests/outage.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { groupWrites } from '../group-writes.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
@@ -19,8 +20,13 @@ export interface RequestIntentRow extends RowOfSpace {
   /** The body as it waits in Redis. */
   envelopeJson: string;
   acceptedAt: number;
-  /** When somebody looks whether Redis still has the request. */
-  lookAt: number;
+  /** When somebody looks whether Redis still has the request; absent once it has failed. */
+  lookAt?: number;
+  /** It failed in an outage, without text, and may be run again. */
+  failedAt?: number;
+  failedCode?: OutageCode;
+  /** How often it has been run again. */
+  replays?: number;
   /** MongoDB deletes it then. */
   expiresAt: Date;
 }
@@ -35,13 +41,17 @@ const intentSchema = new Schema<RequestIntentRow>(
     shard: count,
     envelopeJson: required,
     acceptedAt: count,
-    lookAt: count,
+    lookAt: number,
+    failedAt: number,
+    failedCode: text,
+    replays: number,
     expiresAt: { type: Date, required: true },
   },
   options,
 )
   .index({ tenantId: 1, idempotencyName: 1 })
   .index({ shard: 1, lookAt: 1 })
+  .index({ failedAt: 1 }, { sparse: true })
   .index({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 
 export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
@@ -61,6 +71,8 @@ export interface RequestIntent {
   tenantId: string;
   shard: number;
   envelopeJson: string;
+  /** How often it has been run again after it had failed. */
+  replays: number;
 }
 
 export interface DueIntent {
@@ -68,10 +80,14 @@ export interface DueIntent {
   tenantId: string;
 }
 
-/** Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. */
+/**
+ * Requests that were accepted asynchronously or under an Idempotency-Key, from acceptance to their end. Those that fail
+ * in an outage stay for the rest of their day: failed-intents.ts.
+ */
 export interface RequestIntents {
   /** Safe to repeat. False: the request is too large to be kept here. */
   keep(shard: number, envelope: RequestEnvelope, now: number): Promise<boolean>;
+  /** One that has not failed. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
   /** The latest one under an Idempotency-Key. */
   findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
@@ -84,9 +100,12 @@ export interface RequestIntents {
 /** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
 function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | undefined {
   if (row === null || row.expiresAt.getTime() <= now) return undefined;
-  const { _id: requestId, tenantId, shard, envelopeJson } = row;
-  return { requestId, tenantId, shard, envelopeJson };
+  const { _id: requestId, tenantId, shard, envelopeJson, replays = 0 } = row;
+  return { requestId, tenantId, shard, envelopeJson, replays };
 }
+
+/** Whoever looks a failed request up, or repeats its key, does not have it run again. */
+const OPEN = { failedAt: null } as const;
 
 export function createRequestIntents(connection: Connection): RequestIntents {
   const intents = requestIntentModel(connection);
@@ -116,11 +135,11 @@ export function createRequestIntents(connection: Connection): RequestIntents {
     },
 
     find: async (space, requestId, now) =>
-      toIntent(await intents.findOne({ ...inSpace(space), _id: requestId }).lean(), now),
+      toIntent(await intents.findOne({ ...inSpace(space), _id: requestId, ...OPEN }).lean(), now),
 
     async findNamed(space, name, now) {
       const row = await intents
-        .findOne({ ...inSpace(space), idempotencyName: name })
+        .findOne({ ...inSpace(space), idempotencyName: name, ...OPEN })
         .sort({ acceptedAt: -1 })
         .lean();
       return toIntent(row, now);

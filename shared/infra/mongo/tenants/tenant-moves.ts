@@ -45,7 +45,8 @@ export function createTenantMoves(connection: Connection): TenantMoves {
     async openTasks(tenantId) {
       const [open, kept, asked] = await Promise.all([
         batches.countDocuments({ tenantId, openShard: { $exists: true } }),
-        intents.countDocuments({ tenantId }),
+        // Those that have failed stay for a day, and are taken along.
+        intents.countDocuments({ tenantId, failedAt: null }),
         jobs.countDocuments({ tenantId, status: { $in: ['queued', 'in_progress'] } }),
       ]);
       return { batches: open, intents: kept, jobs: asked };

@@ -47,6 +47,8 @@ export interface AdmissionRequest extends AdmissionTerms {
   onDisconnect: 'cancel' | 'finish';
   /** `name`: a hash over tenant, mode, route family and the caller's key; `fingerprint`: a hash over the body. */
   idempotency: IdempotencyName | undefined;
+  /** How long Redis keeps its end; the service's own time unless told otherwise. Milliseconds. */
+  retentionMs?: number;
   /** Of a line: admitted only while `leaderId` leads the shard's batches and the batch is not being ended; else `void`. */
   batch?: { batchId: string; leaderId: string };
 }
@@ -230,6 +232,7 @@ export function createAdmissionStore(
           job.data,
           job.opts,
           entityHash === undefined ? 0 : 1,
+          request.retentionMs === undefined || request.retentionMs === settings.retentionMs ? '' : request.retentionMs,
         ],
       );
       return toAdmission(reply);

@@ -19,6 +19,8 @@ export interface Overdue {
   remainingMs: number;
   /** The request's body is there, so it can still be run. */
   hasBody: boolean;
+  /** How long its end is kept; undefined: the service's own time. Milliseconds. */
+  retentionMs: number | undefined;
   /** BullMQ still has the job and will hand it out. */
   jobPending: boolean;
 }
@@ -38,9 +40,9 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     const values = await client.hmget(
       keys.record(requestId),
-      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane'],
+      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane', 'keep'],
     );
-    const [state, tenantId, keyId, fence, sent, deadline, queueName] = values;
+    const [state, tenantId, keyId, fence, sent, deadline, queueName, keep] = values;
     // Written by admit.lua, for batches only.
     const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
     const jobPrefix = `${keys.tag}:${queue}`;
@@ -60,6 +62,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,
+      retentionMs: keep === null || keep === undefined ? undefined : Number(keep),
       jobPending: exists === 1 && completed === null && failed === null,
     };
   }

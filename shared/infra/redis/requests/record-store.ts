@@ -1,5 +1,6 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import { KEPT_MS } from '../../../contracts/kept-answer.ts';
 import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
@@ -157,13 +158,13 @@ export function createRecordStore(
       await inTime(Promise.all([client.unlink(keys.stream(requestId)), client.unlink(keys.answer(requestId))]));
     },
     async cancel(principal, requestId) {
-      const endMs = principal.retentionSeconds === 0 ? 0 : retentionMs;
-      const { cancelled } = keyspace.shard(principal.shard);
+      const { retentionSeconds = Infinity, mode } = principal;
+      const { cancelled, ended } = keyspace.shard(principal.shard);
       const found = await cancel(
-        [...acceptedKeys(keyspace, requestId, principal), cancelled],
+        [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
         [
-          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED), endMs],
-          BILLED[principal.mode],
+          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED)],
+          ...[Math.min(retentionMs, retentionSeconds * 1000), BILLED[mode], KEPT_MS],
         ],
       );
       return found !== '';

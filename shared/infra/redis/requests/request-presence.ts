@@ -2,8 +2,8 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { TimeLimit } from '../timing.ts';
 
-/** `open`: it has not ended; `bodiless`: accepted, and Redis has not what is to be run; `missing`: Redis knows nothing of it. */
-type Presence = 'open' | 'ended' | 'bodiless' | 'missing';
+/** `open`: it has not ended; `failed`: it has, with an error; `bodiless`: accepted, and Redis has not what is to be run; `missing`: Redis knows nothing of it. */
+type Presence = 'open' | 'ended' | 'failed' | 'bodiless' | 'missing';
 
 /** Looks whether Redis still has requests, for whoever brings the others back. */
 export interface RequestPresence {
@@ -15,12 +15,13 @@ export interface RequestPresence {
 export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit): RequestPresence {
   async function lookAt(shard: number, requestId: string): Promise<Presence> {
     const keys = keyspace.shard(shard);
-    const [state, body] = await Promise.all([
-      client.hget(keys.record(requestId), 'state'),
+    const [values, body] = await Promise.all([
+      client.hmget(keys.record(requestId), 'state', 'status'),
       client.exists(keys.body(requestId)),
     ]);
+    const [state = null, status] = values;
     if (state === null) return (await client.exists(keys.ended(requestId))) === 1 ? 'ended' : 'missing';
-    if (state !== 'accepted' && state !== 'running') return 'ended';
+    if (state !== 'accepted' && state !== 'running') return status === 'failed' ? 'failed' : 'ended';
     return state === 'accepted' && body === 0 ? 'bodiless' : 'open';
   }
 

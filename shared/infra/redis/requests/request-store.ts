@@ -49,6 +49,9 @@ export interface RequestStoreSettings {
   hasReconnectedRecently?: () => boolean;
 }
 
+/** finish.lua says these of a request that it has ended. */
+const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+
 /** A rollback takes back claim and text; another one meanwhile is one more. */
 const REPAIRS_MAX = 5;
 
@@ -60,7 +63,10 @@ export function createRequestStore(
   const claim = defineScript(client, 'claim', ['window', 'account', 'claiming']);
   const append = createCommonAppend(client, keyspace);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
-  const finish = defineScript(client, 'finish', ['window', 'account', 'use', 'pace', 'emit', 'forget', 'keep-nothing']);
+  const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
+  const finish = defineScript(client, 'finish', parts);
+  /** Ends that nobody pays for: with the record Redis forgets that, too. */
+  const unheard = new WeakSet<Ending>();
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -75,11 +81,12 @@ export function createRequestStore(
     { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
     requestId: string,
   ) {
-    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life');
+    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life', 'keep');
     const [tenantId = '', keyId = '', queueName, life] = values.map((value) => value ?? '');
+    const keep = values[4];
     // Written by admit.lua, for batches only.
     const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
-    return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(life) };
+    return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(keep ?? life) };
   }
 
   /** Claims again, by its own name, what Redis has come back without; another attempt may have been quicker. */
@@ -138,13 +145,11 @@ export function createRequestStore(
         keys.pending(ref.tenantId),
         keys.outbox,
         keys.keyUse(ref.keyId),
-        keys.keyUse(ref.keyId),
         keys.meanCompletion(ref.keyId),
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
         keys.notices,
         keys.open(ref.tenantId),
-        keys.account(ref.tenantId),
         keys.line(ref.queue),
         keys.waiting(ref.queue),
         keys.job(ref.queue, ref.requestId),
@@ -243,16 +248,22 @@ export function createRequestStore(
       return { outcome: settings.hasReconnectedRecently?.() === true ? 'ok' : 'cancelled', held };
     },
 
-    finish: async (...ending) => (await endWhole(...ending)) === 'finished',
+    async finish(ref, sentSeq, ending) {
+      const outcome = await endWhole(ref, sentSeq, ending);
+      if (outcome === 'unheard') unheard.add(ending);
+      return ENDED.has(outcome);
+    },
 
     async replayFinish(ref, sentSeq, ending) {
       const { record, outbox } = keyspace.shard(ref.shard);
       const state = await client.hget(record(ref.requestId), 'state');
       if (state === 'done') return 'known';
-      const outcome = await endWhole(ref, sentSeq, ending);
-      if (outcome === 'finished') return 'replayed';
+      const { settlement, ...rest } = ending;
+      const isDue = settlement !== undefined && !unheard.has(ending);
+      const outcome = await endWhole(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
+      if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
-      if (ending.settlement !== undefined) await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+      if (isDue) await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
       return 'replayed';
     },
   };

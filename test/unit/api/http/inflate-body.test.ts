@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { inflateLarge, inflateSmall, inflateSmallBrotli } from '../../../../api/http/inflate-body.ts';
+import { inflateLarge, inflateSmall, inflateSmallBrotli, release } from '../../../../api/http/inflate-body.ts';
 import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
 
@@ -39,6 +39,32 @@ describe('a compressed body', () => {
     await expect(inflateLarge(bomb, 'br', LIMIT)).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('1100 times'),
+    });
+  });
+
+  it('that is refused leaves nothing for a garbage collection to find', async () => {
+    const bomb = brotliCompressSync(Buffer.alloc(20 * 1024 * 1024 - 1_024, ' '));
+    let most = 0;
+    for (let count = 0; count < 10; count += 1) {
+      const { arrayBuffers: before } = process.memoryUsage();
+      await inflateLarge(bomb, 'br', LIMIT).catch(() => undefined);
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }
+    // The part that it was at; it had grown to more than 2 MiB.
+    expect(most).toBeLessThan(1024 * 1024);
+  });
+
+  it('gives its memory back once it has been read, but none that it shares', () => {
+    const [own, shared] = [Buffer.concat([Buffer.alloc(100_000)]), Buffer.from('shared')];
+    release(own);
+    release(shared);
+    expect([own.length, shared.toString()]).toEqual([0, 'shared']);
+  });
+
+  it.each(['gzip', 'deflate', 'br'] as const)('that breaks off is refused: %s', async (encoding) => {
+    const half = COMPRESS[encoding](bodyOf('E'));
+    await expect(inflateLarge(half.subarray(0, half.length / 2), encoding, LIMIT)).rejects.toMatchObject({
+      code: 'invalid_request',
     });
   });
 

@@ -1,19 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { encodeEntry } from '../../../../shared/contracts/events.ts';
-import type { Terminal } from '../../../../shared/contracts/events.ts';
-import type { ErrorCode } from '../../../../shared/errors/codes.ts';
 import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
-import { answeredAt, endOf, isPassing, nextRetry } from '../../../../workers/batches/line-retry.ts';
+import { answeredAt, nextRetry } from '../../../../workers/batches/line-retry.ts';
 
 const NOW = 1_700_000_000_000;
-const usage = { promptTokens: 0, completionTokens: 0 };
-
-function entriesOf(deltas: string[], code?: ErrorCode) {
-  const error = code === undefined ? {} : { error: { code, message: 'It failed.' } };
-  const terminal: Terminal = { finishReason: code === undefined ? 'stop' : 'error', usage, ...error };
-  return { entries: [{ lastSeq: deltas.length + 1, payload: encodeEntry(deltas, terminal) }] };
-}
 
 /** What becomes of a line whose every try fails, until it is given up or has been tried so often. */
 function triesOf(isOwnFault: (number: number) => boolean, most = 100): LineRetry[] {
@@ -25,21 +15,6 @@ function triesOf(isOwnFault: (number: number) => boolean, most = 100): LineRetry
   }
   return tries;
 }
-
-describe('a try that says nothing about its line', () => {
-  it.each<ErrorCode>(['model_unavailable', 'timeout'])('failed without text with %s', (code) => {
-    expect(isPassing(endOf(entriesOf([], code)))).toBe(true);
-  });
-
-  it.each<[string, string[], ErrorCode | undefined]>([
-    ['succeeded', ['Hi'], undefined],
-    ['has text, which is charged', ['Hi'], 'model_unavailable'],
-    ['was refused for what it says', [], 'content_policy_violation'],
-    ['met a bug', [], 'internal_error'],
-  ])('is none that %s', (_what, deltas, code) => {
-    expect(isPassing(endOf(entriesOf(deltas, code)))).toBe(false);
-  });
-});
 
 describe('the tries of a line', () => {
   it('end with the fifth that is its own fault', () => {

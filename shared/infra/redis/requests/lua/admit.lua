@@ -20,7 +20,7 @@
 --       26 weight of the tenant's turns, 27 its requests and 28 tokens a minute and 29 requests in flight at most
 --          (-1 none), 30 its requests in line at most,
 --       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options,
---       36 whether it is an entity's (1)
+--       36 whether it is an entity's (1), 37 how long its end is kept in ms ('' the service's own time)
 -- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
 -- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
 -- mark of a batch that is being ended (a line)
@@ -112,7 +112,7 @@ end
 
 local month = ARGV[12]
 local account = redis.call('HMGET', KEYS[4], 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 'open', 'duration',
-  'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month)
+  'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, 'ht:' .. month, 's:' .. lane, 'weight')
 local use = to_use(account[1], account[2], account[3], now)
 local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])
 
@@ -216,18 +216,22 @@ if billed then
 end
 
 local lane_limit = tonumber(ARGV[13])
+local own_due, lane_due
 if not is_batch and open >= share then
   local own = open - taken_of(KEYS[11], KEYS[12], open)
-  if own >= share and not is_expected(KEYS[19], KEYS[19], own, share, now) then
+  own_due = own >= share and due_promise(KEYS[19], own, share, now)
+  if own >= share and not own_due then
     return reply_counted('lane_share', promise_place(KEYS[19], KEYS[19], KEYS[4], 'own', id, now))
   end
 end
 if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
 local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[18], now) or 0
-if not is_batch and waiting + kept >= lane_limit
-  and not is_expected(KEYS[17], KEYS[18], waiting, lane_limit, now) then
-  return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
+if not is_batch and waiting + kept >= lane_limit then
+  lane_due = due_promise(KEYS[17], waiting, lane_limit, now)
+  if not lane_due then return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now)) end
 end
+use_promise(KEYS[19], KEYS[19], own_due)
+use_promise(KEYS[17], KEYS[18], lane_due)
 
 -- All is well: from here on it is written.
 local function add(fields, name, value)
@@ -256,7 +260,7 @@ local is_key_due = is_due(key_values[4], 'kept')
 redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_key_due then redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS) end
 
-local start, is_first = start_tag(first, number_of(account[4]), now)
+local start, is_first, follows = start_tag(first, number_of(account[4]), now)
 -- Where nobody waits there is nobody to be fair to: nothing is owed any more.
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(account[5]))
 local charged = math.max(1, work)
@@ -266,6 +270,12 @@ local tenant_fields = {
   'w', use.entries, 'r', int(use.requests), 't', int(use.tokens), 'f:' .. lane,
   tag_text(start + charged / tonumber(ARGV[26])), 'o:' .. lane, int(work - charged),
 }
+-- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count.
+if not follows then
+  add(tenant_fields, 'c:' .. lane, int(now))
+  add(tenant_fields, 's:' .. lane, 0)
+end
+if account[15] ~= ARGV[26] then add(tenant_fields, 'weight', ARGV[26]) end
 if billed then
   add(tenant_fields, 'held', int(held + micro))
   add(tenant_fields, 'ht:' .. month, int(number_of(account[13]) + reserve))
@@ -274,7 +284,7 @@ else
 end
 if not is_batch then
   add(tenant_fields, 'open', int(open + 1))
-  redis.call('ZADD', KEYS[11], turn, id)
+  redis.call('ZADD', KEYS[11], int(seq), id)
 end
 redis.call('HSET', KEYS[4], unpack(tenant_fields))
 
@@ -292,6 +302,8 @@ if ARGV[11] ~= '' then add(record, 'limit', ARGV[11]) end
 if allowance_key then add(record, 'allowance', allowance_key) end
 if ARGV[20] ~= '' then add(record, 'metadata', ARGV[20]) end
 if is_batch then add(record, 'lane', lane) end
+if follows and number_of(account[14]) ~= 0 then add(record, 'shift', account[14]) end
+if ARGV[37] ~= '' then add(record, 'keep', ARGV[37]) end
 if idempotency_key then
   add(record, 'idempotency', idempotency_key)
   redis.call('SET', idempotency_key, id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)

@@ -12,12 +12,13 @@ end
 
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag.
+-- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag. Returns the tag, whether
+-- nobody waits, and whether it follows that last one directly.
 local function start_tag(first, finish, now)
-  if not first[2] then return now * CLOCK_TOKENS, true end
+  if not first[2] then return now * CLOCK_TOKENS, true, false end
   local now_served = math.floor(tonumber(first[2]))
-  if finish <= now_served then return now_served, false end
-  return finish % 1 == 0 and finish + 0.25 or finish, false
+  if finish <= now_served then return now_served, false, false end
+  return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
 -- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is
@@ -56,7 +57,7 @@ local function job_of(line, id)
   return string.sub(line, 1, -#'prioritized' - 1) .. id
 end
 
--- How many of a tenant's open requests workers have: tags rise within a tenant, so these are the first ones.
+-- How many of a tenant's open requests workers have: they go in the order of acceptance, so these are the first ones.
 local function taken_of(open, line, count)
   local low, high = 0, count
   while low < high do
@@ -65,4 +66,50 @@ local function taken_of(open, line, count)
     if redis.call('ZSCORE', line, id) then high = middle else low = middle + 1 end
   end
   return low
+end
+
+-- Every so many ends of a tenant so many of its next requests are put where they belong: workers take about one for each
+-- end, and up to eight at once.
+local ENDS = 4
+local MOVED = 8
+-- Where a correction goes beyond those that follow they are moved, too, but no more than so many.
+local MOVED_MAX = 96
+-- Tokens by which a place may be off: that does not add up.
+local NEAR = TURN_TOKENS / 4
+
+-- Puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
+-- been shifted then. None passes one that was accepted before it.
+local function move_waiting(open, line, records, row)
+  if row.shift == 0 or row.ends % ENDS > 0 or redis.call('ZCARD', line) == 0 then return end
+  local newest = redis.call('ZRANGE', open, -1, -1)[1]
+  if not newest or not redis.call('ZSCORE', line, newest) then return end
+  local first = taken_of(open, line, redis.call('ZCARD', open))
+  local tags, after
+  for _, most in ipairs({ MOVED, MOVED_MAX }) do
+    local ids = redis.call('ZRANGE', open, first, first + most)
+    if #ids == 0 then return end
+    local places = redis.call('ZMSCORE', line, unpack(ids))
+    tags, after = {}, tonumber(places[most + 1])
+    for index = 1, math.min(most, #ids) do
+      local place = tonumber(places[index])
+      local values = place and redis.call('HMGET', records .. ids[index], 'turn', 'shift', 'acceptedAt')
+      if values and values[1] and number_of(values[3]) >= row.since then
+        local off = row.shift - number_of(values[2])
+        if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
+        tags[#tags + 1] = { id = ids[index], place = place, tag = values[1] + off }
+      end
+    end
+    if not after or #tags == 0 or tags[#tags].tag < after then break end
+  end
+  local moves = {}
+  for index = #tags, 1, -1 do
+    local one = tags[index]
+    if after and one.tag >= after then one.tag = after - 0.25 end
+    after = one.tag
+    if one.tag ~= one.place then
+      moves[#moves + 1] = tag_text(one.tag)
+      moves[#moves + 1] = one.id
+    end
+  end
+  if #moves > 0 then redis.call('ZADD', line, 'XX', unpack(moves)) end
 end

@@ -17,15 +17,18 @@ local function kept_places(slots, now)
   return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
 end
 
--- Takes one of the tenant's promises that has come true; who comes late finds room for a tenth beyond the limit.
-local function is_expected(promises, slots, waiting, limit, now)
-  if waiting >= limit + math.max(1, math.floor(limit / 10)) then return false end
+-- One of the tenant's promises that has come true; who comes late finds room for a tenth beyond the limit.
+local function due_promise(promises, waiting, limit, now)
+  if waiting >= limit + math.max(1, math.floor(limit / 10)) then return nil end
   redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
-  local due = redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
-  if not due then return false end
+  return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
+end
+
+-- Only who gets in has used a promise up.
+local function use_promise(promises, slots, due)
+  if not due then return end
   redis.call('ZREM', promises, due)
   redis.call('ZREM', slots, due)
-  return true
 end
 
 -- Milliseconds until the caller should come back; `statistics` has the pace of `whose` requests, see pace.lua.

@@ -63,14 +63,16 @@ local function wait_for_use(use, kind, most, now)
   return (WINDOW_SECONDS + 1) * 1000
 end
 
--- The entries with more tokens in the second of a time; nil where that has been dropped.
+-- The entries with more tokens in the second of a time, and how many more these are: what an earlier version has
+-- admitted is in no entry, and none has less than nothing. Nil where that second has been dropped.
 local function with_more(entries, time, more)
   local second = second_of(time)
   for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
     local found, requests, tokens = struct.unpack(ENTRY, entries, at)
     if found == second then
-      return string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests, math.max(0, tokens + more))
-        .. string.sub(entries, at + ENTRY_BYTES)
+      local new = math.max(0, tokens + more)
+      return string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests, new)
+        .. string.sub(entries, at + ENTRY_BYTES), new - tokens
     end
     if found < second then return nil end
   end
@@ -80,21 +82,50 @@ end
 local function correct_tokens(use, accepted_at, more)
   if more == 0 then return end
   local values = redis.call('HMGET', use, 'w', 't')
-  local entries = values[1] and with_more(values[1], accepted_at, more)
-  if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + more)) end
+  local entries, added = with_more(values[1] or '', accepted_at, more)
+  if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + added)) end
 end
 
--- Once it is known what a request has taken: its second of the tenant's tokens has the true figure, and the difference is
--- owed by the tenant's next turn. What has been given a place keeps it.
-local function correct_use(use, lane, accepted_at, estimate, tokens)
-  local more = tokens - estimate
-  if more == 0 then return end
-  local values = redis.call('HMGET', use, 'f:' .. lane, 'o:' .. lane, 'w', 't')
-  if not values[1] then return end
-  local owed, entries = int(number_of(values[2]) + more), with_more(values[3] or '', accepted_at, more)
-  if entries then
-    redis.call('HSET', use, 'o:' .. lane, owed, 'w', entries, 't', int(number_of(values[4]) + more))
-  else
-    redis.call('HSET', use, 'o:' .. lane, owed)
+-- The fields of a use with more tokens: in the second of their request, and where that has left the minute as of now, if
+-- it took more than its estimate: else long answers would pass by the ceiling.
+local function fields_with(entries, requests, tokens, accepted_at, more, now)
+  if second_of(accepted_at) >= second_of(now) - WINDOW_SECONDS then
+    local changed, added = with_more(entries or '', accepted_at, more)
+    return changed and { 'w', changed, 't', int(number_of(tokens) + added) } or {}
   end
+  if more <= 0 then return {} end
+  local use = to_use(entries, requests, tokens, now)
+  count_use(use, 0, more)
+  return { 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens) }
+end
+
+-- Once it is known what a request has taken, the tenant's tokens have the true figure. Where it has ended, all that follows
+-- it directly begins so much later; requests before the tenant's present row of turns have nothing to do with that. What
+-- never ran, and lines of batches, are credited to or owed by the next turn. Returns the row that was corrected.
+local function correct_use(use, lane, accepted_at, more, now, has_ended)
+  if more == 0 and not has_ended then return nil end
+  local values = redis.call('HMGET', use, 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight',
+    'ends:own')
+  if not values[4] then return nil end
+  local fields = more == 0 and {} or fields_with(values[1], values[2], values[3], accepted_at, more, now)
+  local function set(name, value)
+    fields[#fields + 1] = name .. ':' .. lane
+    fields[#fields + 1] = value
+  end
+  local row
+  if not has_ended or lane == 'batch' then
+    set('o', int(number_of(values[5]) + more))
+  elseif values[7] and accepted_at >= tonumber(values[7]) then
+    local weight = tonumber(values[8]) or 1
+    row = {
+      since = tonumber(values[7]), shift = number_of(values[6]) + more / weight, weight = weight,
+      ends = number_of(values[9]),
+    }
+    if more ~= 0 then
+      set('f', string.format('%.2f', number_of(values[4]) + more / weight))
+      set('s', string.format('%.2f', row.shift))
+    end
+  end
+  if #fields > 0 then redis.call('HSET', use, unpack(fields)) end
+  return row
 end

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
-import { chatOf, postChat, waitFor } from '../support/chat.ts';
+import { chatOf, expectUncharged, postChat, waitFor } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
@@ -10,6 +10,7 @@ import { useService } from '../support/use-service.ts';
 
 /** docs/architecture/facts.md section 3: with Redis away, 503 within 2 s; and what this machine takes beside it. */
 const LIMIT_MS = 2_500;
+const CREDITS = 1_000;
 
 async function timed(call: request.Test): Promise<{ response: request.Response; tookMs: number }> {
   const start = performance.now();
@@ -76,4 +77,37 @@ describe('with MongoDB away', () => {
       code: 'invalid_api_key',
     });
   });
+
+  it.each(['cut', 'stall'] as const)(
+    '(%s) an asynchronous request is refused and costs nothing',
+    async (how) => {
+      const tenant = await service.startTenant({ credits: CREDITS });
+      expect((await postChat(service.app, tenant.key, '{}')).status).toBe(400);
+      service.provider.reset();
+      mongo[how]();
+
+      const response = await postChat(service.app, tenant.key, chatOf('Later')).set('Prefer', 'respond-async');
+
+      expect(refusalOf(response)).toMatchObject({ status: 503, code: 'model_unavailable' });
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+      mongo.restore();
+      await expectUncharged(service, tenant.tenantId, CREDITS);
+      expect(service.provider.stats().calls).toBe(0);
+    },
+    30_000,
+  );
+
+  it.each(['cut', 'stall'] as const)(
+    '(%s) whoever waits under an Idempotency-Key has the answer',
+    async (how) => {
+      const tenant = await service.startTenant();
+      expect((await postChat(service.app, tenant.key, chatOf('Hi'))).status).toBe(200);
+      mongo[how]();
+
+      const response = await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', 'order-1');
+
+      expect(response.status).toBe(200);
+    },
+    30_000,
+  );
 });

@@ -1,0 +1,125 @@
+import type { ConcludeIntent } from '../../../shared/admission/conclude-intent.ts';
+import type { FailedLine, FailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
+import type { FailedFilter, FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
+import type { RequestPresence } from '../../../shared/infra/redis/requests/request-presence.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { skip } from './replay-request.ts';
+import type { ReplayLine } from './replay-line.ts';
+import type { ReplayOutcome, ReplayRequest } from './replay-request.ts';
+
+type FailedRequest = FailedIntent | FailedLine;
+
+/** Where a page ends: lines of batches come behind all others. */
+export type FailedPosition = Pick<FailedRequest, 'kind' | 'acceptedAt' | 'failedAt' | 'requestId'>;
+
+export interface ReplayCall {
+  filter: FailedFilter;
+  after: FailedPosition | undefined;
+  limit: number;
+  isDryRun: boolean;
+}
+
+/** What became of a request; `failed` is undefined for an id that is none of a failed request. */
+export interface ReplayedOne {
+  requestId: string;
+  failed: FailedRequest | undefined;
+  outcome: ReplayOutcome | { kind: 'matched' };
+}
+
+export interface ReplayReport {
+  /** How many requests the filter finds, on all pages. */
+  matched: number;
+  requests: ReplayedOne[];
+  /** Undefined: this was the last page. */
+  next: FailedPosition | undefined;
+}
+
+export type ReplayFailed = (call: ReplayCall) => Promise<ReplayReport>;
+
+export interface ReplayFailedDeps {
+  failed: Pick<FailedIntents, 'list' | 'count' | 'open'>;
+  presence: Pick<RequestPresence, 'look'>;
+  conclude: ConcludeIntent;
+  lines: Pick<FailedLines, 'list' | 'count'>;
+  replay: ReplayRequest;
+  replayLine: ReplayLine;
+  /** Counts by `replayed`, or by why not. */
+  countReplay: (outcome: string) => void;
+  clock: Clock;
+}
+
+/** Tenants at once; requests of one go in the order of their acceptance. */
+const TENANTS_AT_ONCE = 8;
+
+export function createReplayFailed(deps: ReplayFailedDeps): ReplayFailed {
+  const { failed, lines, presence, conclude, replay, replayLine, countReplay, clock } = deps;
+
+  /** The sweep tells some seconds after a failure that there was one; who asks for it by its id need not wait. */
+  async function concludeEnded(requestIds: readonly string[]): Promise<void> {
+    for (const intent of await failed.open(requestIds, clock.now())) {
+      const [found] = await presence.look(intent.shard, [intent.requestId]);
+      if (found === 'failed') await conclude(intent);
+    }
+  }
+
+  /** In the order of acceptance, then lines in that of their failures. */
+  async function list(
+    filter: FailedFilter,
+    after: FailedPosition | undefined,
+    limit: number,
+    now: number,
+  ): Promise<FailedRequest[]> {
+    const isLine = after?.kind === 'batch';
+    const found = isLine ? [] : await failed.list(filter, { after, limit }, now);
+    if (found.length === limit) return found;
+    const more = await lines.list(filter, { after: isLine ? after : undefined, limit: limit - found.length });
+    return [...found, ...more];
+  }
+
+  async function replayAll(found: readonly FailedRequest[]): Promise<ReplayedOne[]> {
+    const outcomes = new Map<string, ReplayOutcome>();
+    const tenants = [...Map.groupBy(found, ({ tenantId }) => tenantId).values()];
+    async function work(): Promise<void> {
+      for (let own = tenants.shift(); own !== undefined; own = tenants.shift()) {
+        for (const one of own) {
+          const outcome = await (one.kind === 'batch' ? replayLine(one) : replay(one));
+          countReplay(outcome.kind === 'skipped' ? outcome.reason : outcome.kind);
+          outcomes.set(one.requestId, outcome);
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work));
+    return found.map((one) => ({
+      requestId: one.requestId,
+      failed: one,
+      outcome: outcomes.get(one.requestId) ?? skip('not_replayable'),
+    }));
+  }
+
+  function unknownOf({ requestIds = [] }: FailedFilter, found: readonly FailedRequest[]): ReplayedOne[] {
+    const known = new Set(found.map(({ requestId }) => requestId));
+    return requestIds
+      .filter((requestId) => !known.has(requestId))
+      .map((requestId) => ({ requestId, failed: undefined, outcome: skip('not_replayable') }));
+  }
+
+  return async ({ filter, after, limit, isDryRun }) => {
+    if (filter.requestIds !== undefined) await concludeEnded(filter.requestIds);
+    const now = clock.now();
+    const [requests, linesFound, more] = await Promise.all([
+      failed.count(filter, now),
+      lines.count(filter),
+      list(filter, after, limit + 1, now),
+    ]);
+    const page = more.slice(0, limit);
+    const done = isDryRun
+      ? page.map((one) => ({ requestId: one.requestId, failed: one, outcome: { kind: 'matched' } as const }))
+      : await replayAll(page);
+    const isLast = more.length <= limit;
+    return {
+      matched: requests + linesFound,
+      requests: isLast && after === undefined ? [...done, ...unknownOf(filter, page)] : done,
+      next: isLast ? undefined : page.at(-1),
+    };
+  };
+}

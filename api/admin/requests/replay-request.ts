@@ -1,0 +1,211 @@
+import type { createAdmission } from '../../../shared/admission/admission.ts';
+import { FENCE_UNKNOWN } from '../../../shared/admission/recover-request.ts';
+import type { Refusal } from '../../../shared/admission/refusals.ts';
+import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
+import { KEPT_MS } from '../../../shared/contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../../shared/contracts/kept-answer.ts';
+import { parseEnvelope, UnreadableError } from '../../../shared/contracts/stored-request.ts';
+import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import { seqAt } from '../../../shared/domain/requests/acceptance-order.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { ErasureRepository } from '../../../shared/infra/mongo/compliance/erasure-repository.ts';
+import type { EntityRepository } from '../../../shared/infra/mongo/entities/entity-repository.ts';
+import type { AnswerRepository } from '../../../shared/infra/mongo/requests/answer-repository.ts';
+import type { FailedIntent, FailedIntents } from '../../../shared/infra/mongo/requests/failed-intents.ts';
+import type { PrincipalRepository } from '../../../shared/infra/mongo/tenants/principal-repository.ts';
+import type { RecordStore } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { ReplayStore } from '../../../shared/infra/redis/requests/replay-store.ts';
+import type { AnswerCache } from '../../../shared/infra/redis/requests/stored-answers.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { keepsNothing } from '../../admission/retention.ts';
+
+/** Why a request is not run again. */
+export const SKIP_REASONS = {
+  account_suspended: 'The account is suspended.',
+  budget_exceeded: 'The monthly token budget is used up.',
+  entity_deleted: 'Its entity, or the entity’s history, has been deleted since.',
+  idempotency_key_reused: 'Its `Idempotency-Key` stands for a later request.',
+  insufficient_credits: 'The credits are used up or held.',
+  key_expired: 'Its API key has expired.',
+  key_revoked: 'Its API key is revoked or gone.',
+  limit_reached: 'A limit or the queue has no room now; replay it later.',
+  not_replayable: 'It is unknown, has not failed in an outage, has text, has been replayed, or its day is over.',
+  nothing_is_kept: 'The tenant keeps nothing of its conversations (`retention_seconds` is 0).',
+} as const;
+export type SkipReason = keyof typeof SKIP_REASONS;
+
+export type ReplayOutcome = { kind: 'replayed' } | { kind: 'skipped'; reason: SkipReason; retryAfterMs: number };
+
+const REASON_OF: Partial<Record<Refusal, SkipReason>> = {
+  revoked: 'key_revoked',
+  suspended: 'account_suspended',
+  credits: 'insufficient_credits',
+  credits_in_flight: 'insufficient_credits',
+  budget: 'budget_exceeded',
+  budget_in_flight: 'budget_exceeded',
+};
+
+export interface ReplayRequestDeps {
+  failed: Pick<FailedIntents, 'take' | 'giveBack'>;
+  /** Its `takeBack` does nothing: the sweep looks after an admission without an answer. */
+  admit: ReturnType<typeof createAdmission>;
+  replays: ReplayStore;
+  answers: Pick<AnswerRepository, 'findNamed' | 'remove'>;
+  cache: Pick<AnswerCache, 'read' | 'restore'>;
+  ledger: Pick<LedgerRepository, 'settledAt'>;
+  principals: Pick<PrincipalRepository, 'findByKey'>;
+  entities: Pick<EntityRepository, 'forgottenSeq'>;
+  erasures: Pick<ErasureRepository, 'latest'>;
+  pseudonyms: Pick<Pseudonyms, 'of'>;
+  records: Pick<RecordStore, 'cancel'>;
+  clock: Clock;
+  log: Logger;
+}
+
+const REPLAYED: ReplayOutcome = { kind: 'replayed' };
+export const skip = (reason: SkipReason, retryAfterMs = 0): ReplayOutcome => ({
+  kind: 'skipped',
+  reason,
+  retryAfterMs,
+});
+
+/** Why nothing of this key runs now. */
+export function refusalOf(principal: Principal | undefined, now: number): SkipReason | undefined {
+  if (principal?.keyStatus !== 'active') return 'key_revoked';
+  if ((principal.expiresAt ?? Infinity) <= now) return 'key_expired';
+  if (principal.tenantStatus === 'suspended') return 'account_suspended';
+  return keepsNothing(principal) ? 'nothing_is_kept' : undefined;
+}
+
+/** A look-up may put the old end back between two steps. */
+const TRIES_MAX = 3;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+/** The limits on requests have counted it when it was accepted; tokens, credits and places are taken anew. */
+function withoutRequestLimits(principal: Principal): Principal {
+  const { limits, ceilings } = principal;
+  return {
+    ...principal,
+    limits: { ...limits, rpm: UNLIMITED, chatRpm: UNLIMITED, streamRpm: UNLIMITED, dailyRequests: 0 },
+    ceilings: { ...ceilings, rpm: null },
+  };
+}
+
+/** The answer is kept for a day from its end, not from an acceptance that may be hours ago. */
+function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): RequestEnvelope {
+  const { kept } = envelope;
+  const again = kept?.redisOnly === true ? kept : { ...kept, storedMs: kept?.storedMs ?? KEPT_MS };
+  // Later than its failure by the clock of Redis, too.
+  return { ...envelope, kept: again, replayedAt: Math.max(now, failedAt + 1) };
+}
+
+export type ReplayRequest = (failed: FailedIntent) => Promise<ReplayOutcome>;
+
+/**
+ * Runs a failed request again under its own id. Whoever takes its intent runs it, so of many at once one does; until it is
+ * in line it is a failed request for everybody, whatever dies on the way. Throws where a store does not answer: the
+ * sweep then finds whether it is in line or has failed.
+ */
+export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
+  const { failed: intents, admit, replays, answers, cache, ledger, principals, entities, erasures } = deps;
+  const { pseudonyms, records, clock, log } = deps;
+
+  async function isErased({ tenantId, mode, acceptedAt, request }: RequestEnvelope): Promise<boolean> {
+    const { entityId } = request;
+    const space = { tenantId, mode };
+    const [erased, forgotten] = await Promise.all([
+      erasures.latest(space, entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId)),
+      entityId === undefined ? 0 : entities.forgottenSeq(space, entityId),
+    ]);
+    return seqAt(acceptedAt) <= Math.max(erased, forgotten);
+  }
+
+  async function whyNot(envelope: RequestEnvelope, principal: Principal | undefined): Promise<SkipReason | undefined> {
+    const { tenantId, mode, requestId, kept } = envelope;
+    const now = clock.now();
+    const refused = refusalOf(principal, now);
+    if (refused !== undefined) return refused;
+    if (await isErased(envelope)) return 'entity_deleted';
+    const name = kept?.idempotency?.name;
+    if (name !== undefined && (await answers.findNamed({ tenantId, mode }, name, now)) !== undefined)
+      return 'idempotency_key_reused';
+    const charged = await ledger.settledAt({ tenantId, mode: 'any' }, requestId);
+    return charged === undefined ? undefined : 'not_replayable';
+  }
+
+  function admitAgain(envelope: RequestEnvelope, principal: Principal) {
+    const { requestId, endpoint, stream, retentionMs, tier, kept } = envelope;
+    return admit({
+      ...{ requestId, endpoint, stream, retentionMs, kept: {} },
+      principal: withoutRequestLimits(principal),
+      request: { ...envelope.request, model: tier },
+      // Whoever waited has been told; the answer is looked up, or asked for under its key.
+      channel: '',
+      idempotency: kept?.idempotency,
+      onDisconnect: 'finish',
+      // In line only behind the fence of its last attempt.
+      isEnqueuedAtOnce: false,
+    });
+  }
+
+  /** As if it had not been asked for. MongoDB still has the answer, unless only Redis had it. */
+  async function putBack(failed: FailedIntent, ended: EndedAnswer | undefined): Promise<void> {
+    const ttlMs = Math.max(1, failed.expiresAt - clock.now());
+    if (ended !== undefined) await cache.restore(failed.shard, ended, { ttlMs, namedMs: ttlMs });
+    await intents.giveBack(failed);
+  }
+
+  async function putIntoLine(
+    { shard, failedAt }: FailedIntent,
+    envelope: RequestEnvelope,
+    principal: Principal,
+    fence: number,
+  ): Promise<ReplayOutcome> {
+    const { requestId, tenantId, mode } = envelope;
+    await replays.requeue(shard, envelope, fence);
+    // That of the failure; the next one may be there already.
+    await answers.remove({ tenantId, mode }, requestId, failedAt);
+    // A deletion that began in between may have looked for open requests before this one was.
+    if (!(await isErased(envelope))) return REPLAYED;
+    await records.cancel({ ...principal, shard }, requestId);
+    return skip('entity_deleted');
+  }
+
+  async function run(failed: FailedIntent, envelope: RequestEnvelope, principal: Principal): Promise<ReplayOutcome> {
+    const { shard, requestId } = failed;
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const ended = await cache.read(shard, requestId);
+      const reopened = await replays.reopen(shard, envelope);
+      if (reopened.kind === 'unchanged') break;
+      const outcome = await admitAgain(envelope, principal);
+      if (outcome.kind === 'admitted') return putIntoLine(failed, envelope, principal, reopened.fence ?? FENCE_UNKNOWN);
+      if (outcome.kind === 'refused' && outcome.verdict === 'void') continue;
+      await putBack(failed, ended);
+      if (outcome.kind === 'joined') return skip('idempotency_key_reused');
+      return skip(REASON_OF[outcome.verdict] ?? 'limit_reached', outcome.figures.retryAfterMs);
+    }
+    // It runs, or has ended otherwise: the sweep tells its intent.
+    return skip('not_replayable');
+  }
+
+  return async (failed) => {
+    const { requestId, tenantId } = failed;
+    try {
+      const envelope = parseEnvelope(failed.envelopeJson);
+      const principal = await principals.findByKey(tenantId, envelope.keyId);
+      const reason = await whyNot(envelope, principal);
+      if (principal === undefined || reason !== undefined) return skip(reason ?? 'key_revoked');
+      const now = clock.now();
+      const again = toReplayed(envelope, failed.failedAt, now);
+      if (!(await intents.take(failed, JSON.stringify(again), now))) return skip('not_replayable');
+      // Its tenant may have been moved since.
+      return await run({ ...failed, shard: principal.shard }, again, principal);
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      log.error('A failed request cannot be read.', { requestId, tenantId, error });
+      return skip('not_replayable');
+    }
+  };
+}

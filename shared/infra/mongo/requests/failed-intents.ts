@@ -1,0 +1,146 @@
+import type { Connection, QueryFilter } from 'mongoose';
+
+import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import type { KeyMode } from '../../../contracts/space.ts';
+import type { OutageCode } from '../../../domain/requests/outage.ts';
+import { requestIntentModel } from './request-intents.ts';
+import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
+
+/** How a request was sent that may be run again: asynchronously, under an Idempotency-Key, or as the line of a batch. */
+export const REPLAY_KINDS = ['async', 'keyed', 'batch'] as const;
+export type ReplayKind = (typeof REPLAY_KINDS)[number];
+
+/** A request that failed in an outage, without text and without a charge. */
+export interface FailedIntent extends RequestIntent {
+  mode: KeyMode;
+  kind: Exclude<ReplayKind, 'batch'>;
+  /** Milliseconds since the epoch, as the other times here. */
+  acceptedAt: number;
+  failedAt: number;
+  code: OutageCode;
+  expiresAt: number;
+}
+
+/** Which of them; what is absent does not matter. Times are those of the failures. */
+export interface FailedFilter {
+  requestIds?: readonly string[];
+  shard?: number;
+  tenantId?: string;
+  code?: OutageCode;
+  kind?: ReplayKind;
+  from?: number;
+  before?: number;
+}
+
+/** Where a page ends. */
+type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
+
+export interface FailedIntents {
+  /** Keeps the intent of a request that has failed, at most until `keptUntil`. Safe to repeat. */
+  keepFailed(requestId: string, failure: { at: number; code: OutageCode; keptUntil?: number }): Promise<void>;
+  /** In the order of acceptance, from behind `after`. */
+  list(
+    filter: FailedFilter,
+    page: { after: FailedPosition | undefined; limit: number },
+    now: number,
+  ): Promise<FailedIntent[]>;
+  /** Requests with these ids that have not failed, or of which that is not known yet. */
+  open(requestIds: readonly string[], now: number): Promise<RequestIntent[]>;
+  count(filter: FailedFilter, now: number): Promise<number>;
+  /**
+   * Makes it an open request again, of which the sweep looks after that it runs. False: somebody else has, or it is gone.
+   */
+  take(failed: FailedIntent, envelopeJson: string, now: number): Promise<boolean>;
+  /** Makes it a failed one again, as it was: it could not be accepted. */
+  giveBack(failed: FailedIntent): Promise<void>;
+}
+
+/** By then whoever has taken it has put it into line, or has died; the sweep voids what is not in line after 10 s. */
+const LOOK_MS = 5_000;
+
+function toFailed(row: RequestIntentRow): FailedIntent {
+  const { _id: requestId, tenantId, mode = 'live', shard, envelopeJson, replays = 0, expiresAt } = row;
+  return {
+    ...{ requestId, tenantId, mode, shard, envelopeJson, replays },
+    kind: row.idempotencyName === undefined ? 'async' : 'keyed',
+    acceptedAt: row.acceptedAt,
+    // The filter asks for rows that have both.
+    failedAt: row.failedAt ?? 0,
+    code: row.failedCode ?? 'model_unavailable',
+    expiresAt: expiresAt.getTime(),
+  };
+}
+
+function toQuery({ requestIds, shard, tenantId, code, kind, from = 0, before }: FailedFilter, now: number) {
+  return {
+    failedAt: { $gte: from, ...(before === undefined ? {} : { $lt: before }) },
+    expiresAt: { $gt: new Date(now) },
+    ...(requestIds === undefined ? {} : { _id: { $in: [...requestIds] } }),
+    ...(shard === undefined ? {} : { shard }),
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(code === undefined ? {} : { failedCode: code }),
+    ...(kind === undefined ? {} : { idempotencyName: { $exists: kind === 'keyed' } }),
+    // Lines of batches have no intents: failed-lines.ts.
+    ...(kind === 'batch' ? { _id: { $in: [] } } : {}),
+  } satisfies QueryFilter<RequestIntentRow>;
+}
+
+function isAfter({ acceptedAt, requestId }: FailedPosition) {
+  return { $or: [{ acceptedAt: { $gt: acceptedAt } }, { acceptedAt, _id: { $gt: requestId } }] };
+}
+
+/** Requests that may be run again (docs/spec/contract.md section 8, Replay). */
+export function createFailedIntents(connection: Connection): FailedIntents {
+  const intents = requestIntentModel(connection);
+  return {
+    async keepFailed(requestId, { at, code, keptUntil }) {
+      await intents.updateOne(
+        { _id: requestId },
+        {
+          $set: { failedAt: at, failedCode: code },
+          $unset: { lookAt: 1 },
+          ...(keptUntil === undefined ? {} : { $min: { expiresAt: new Date(keptUntil) } }),
+        },
+      );
+    },
+
+    async list(filter, { after, limit }, now) {
+      const query = after === undefined ? toQuery(filter, now) : { $and: [toQuery(filter, now), isAfter(after)] };
+      const rows = await intents.find(query).sort({ acceptedAt: 1, _id: 1 }).limit(limit).lean();
+      return rows.map(toFailed);
+    },
+
+    async open(requestIds, now) {
+      const rows = await intents
+        .find({ _id: { $in: [...requestIds] }, failedAt: null, expiresAt: { $gt: new Date(now) } })
+        .lean();
+      return rows.map(({ _id: requestId, tenantId, shard, envelopeJson, replays = 0 }) => ({
+        ...{ requestId, tenantId, shard, envelopeJson, replays },
+      }));
+    },
+
+    count: (filter, now) => intents.countDocuments(toQuery(filter, now)),
+
+    async take({ requestId, failedAt }, envelopeJson, now) {
+      const { modifiedCount } = await intents.updateOne(
+        { _id: requestId, failedAt },
+        {
+          $set: { envelopeJson, lookAt: now + LOOK_MS, expiresAt: new Date(now + KEPT_MS) },
+          $unset: { failedAt: 1, failedCode: 1 },
+          $inc: { replays: 1 },
+        },
+      );
+      return modifiedCount === 1;
+    },
+
+    async giveBack({ requestId, envelopeJson, failedAt, code, replays, expiresAt }) {
+      await intents.updateOne(
+        { _id: requestId, failedAt: null },
+        {
+          $set: { envelopeJson, failedAt, failedCode: code, replays, expiresAt: new Date(expiresAt) },
+          $unset: { lookAt: 1 },
+        },
+      );
+    },
+  };
+}

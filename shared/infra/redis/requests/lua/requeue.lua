@@ -1,0 +1,39 @@
+-- Puts a request into line that was admitted again after it had failed: as it was accepted, and with the fence of its last
+-- attempt. So whoever had it then is refused, whatever Redis comes back without, and the next delivery has a higher number.
+-- The limits on requests have counted it when it was accepted. Safe to repeat.
+-- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue, 7 requests of its key, 8 account, and what the
+--      tenant's requests take together
+-- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options,
+--      7 when it was accepted, 8 its place in the order of acceptance, 9 fence
+-- Returns the state that was found: nothing is done but for 'accepted'.
+-- Takes one request out of the second of a time.
+local function uncount_request(use, time)
+  local values = redis.call('HMGET', use, 'w', 'r')
+  local entries, second = values[1] or '', second_of(time)
+  for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
+    local found, requests, tokens = struct.unpack(ENTRY, entries, at)
+    if found == second and requests > 0 then
+      entries = string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests - 1, tokens)
+        .. string.sub(entries, at + ENTRY_BYTES)
+      redis.call('HSET', use, 'w', entries, 'r', int(number_of(values[2]) - 1))
+    end
+    if found <= second then return end
+  end
+end
+
+local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
+if values[1] ~= 'accepted' then return values[1] or 'missing' end
+if redis.call('EXISTS', KEYS[2]) == 1 then return values[1] end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+redis.call('HSET', KEYS[1], 'acceptedAt', ARGV[7], 'seq', ARGV[8], 'fence', ARGV[9])
+-- In the windows of tokens it weighs its estimate: they would look for it where it was accepted first.
+redis.call('HDEL', KEYS[1], 'estimate')
+add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], {
+  name = ARGV[4], data = ARGV[5], opts = ARGV[6], timestamp = values[3],
+  tag = values[2] or tag_text(tonumber(values[3]) * CLOCK_TOKENS),
+})
+-- What BullMQ counts the deliveries of a job by.
+redis.call('HSET', KEYS[3], 'ats', ARGV[9])
+redis.call('ZREM', KEYS[7], ARGV[1])
+uncount_request(KEYS[8], number_of(values[3]))
+return values[1]

@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { startRedis } from '../../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../../scripts/embedded/redis.ts';
+import { openAdmissionLab } from '../../support/admission-lab.ts';
+import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
+
+const BODY = '{}';
+
+type Principal = NonNullable<Parameters<AdmissionLab['key']>[0]>;
+const limitsWith = (more: Partial<NonNullable<Principal['limits']>>) => ({
+  limits: { rpm: 10_000, tpm: 10_000_000, dailyRequests: 0, chatRpm: 10_000, streamRpm: 10_000, ...more },
+});
+
+/** A Redis of its own, so that nobody else's commands are counted (docs/decisions/0063). */
+describe('an admission runs in Redis no more than', () => {
+  let dataDir: string;
+  let server: EmbeddedRedis;
+  let lab: AdmissionLab;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-admission-'));
+    server = await startRedis({ dataDir, log: () => undefined });
+    lab = await openAdmissionLab({ url: server.url });
+  });
+  afterAll(async () => {
+    await lab.close();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  /** The commands inside the script. */
+  async function commandsOf(act: () => Promise<unknown>): Promise<number> {
+    await lab.redis.config('RESETSTAT');
+    await act();
+    const stats = (await lab.redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
+    return [...stats]
+      .filter(([, name = '']) => !['evalsha', 'config|resetstat', 'info'].includes(name))
+      .reduce((sum, [, , calls]) => sum + Number(calls), 0);
+  }
+
+  const emptyLine = () => lab.redis.del(lab.keys.line('interactive'));
+
+  const CASES: [most: number, what: string, more: Principal, asked: Parameters<LabKey['admit']>[0]][] = [
+    [17, 'of an ordinary key', {}, {}],
+    [17, 'of a tenant with ceilings', { ceilings: { rpm: 1_000, tpm: 1_000_000, inFlight: 1_000 } }, {}],
+    [19, 'with a tighter throttle', limitsWith({ chatRpm: 9_000 }), {}],
+    [19, 'with a daily limit', limitsWith({ dailyRequests: 9_000 }), {}],
+    [18, 'under an Idempotency-Key', {}, { idempotency: { name: 'a name', fingerprint: 'a print' } }],
+    [20, 'of a test key', { mode: 'test' }, {}],
+  ];
+  it.each(CASES)('%d commands: %s', async (most, _what, more, asked) => {
+    const key = await lab.key(more);
+    // The first one of a key gives its windows their time to live.
+    await key.admit({ body: BODY });
+    await emptyLine();
+
+    expect(await commandsOf(() => key.admit({ body: BODY, ...asked }))).toBeLessThanOrEqual(most);
+  });
+
+  it('19 commands where others wait', async () => {
+    const key = await lab.key();
+    await key.admit({ body: BODY });
+    expect(await commandsOf(() => key.admit({ body: BODY }))).toBeLessThanOrEqual(19);
+    await emptyLine();
+  });
+
+  it('10 commands for a refusal', async () => {
+    const key = await lab.key(limitsWith({ rpm: 1 }));
+    await key.admit({ body: BODY });
+    await emptyLine();
+    expect(await commandsOf(() => key.admit({ body: BODY }))).toBeLessThanOrEqual(10);
+  });
+});

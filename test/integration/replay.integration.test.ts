@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
+import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
+import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+/** Second, requests and tokens of an entry. */
+const ENTRY_BYTES = 14;
+const TOKENS_AT = 8;
+const TOKENS_BYTES = 6;
+
+const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as const;
+
+let lab: RequestLab;
+let replays: ReplayStore;
+beforeAll(async () => {
+  lab = await openRequestLab();
+  const settings = { requestTimeoutMs: REQUEST_TIMEOUT_MS, limit: unlimited };
+  replays = createReplayStore(lab.redis, lab.keyspace, settings);
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+/** A request whose first attempt has ended it without text. */
+async function failedRequest(): Promise<LabRequest> {
+  const request = await lab.admit();
+  const claimed = await lab.run(request, 1);
+  const { owner } = claimed;
+  // Its provider was asked: its prompt stays in the window.
+  const ending = { ...FAILED, unbilledTokens: 7 };
+  expect(await lab.requests.finish({ ...request.ref(1), owner }, 0, ending)).toBe(true);
+  return request;
+}
+
+/** Admits it again under its id; its body follows. */
+async function admitAgain({ requestId, principal }: LabRequest): Promise<void> {
+  const admission = await lab.admissions.admit(
+    {
+      ...{ requestId, principal, ...TERMS, channel: '', onDisconnect: 'finish', idempotency: undefined },
+      rates: { promptMicro: 1, completionMicro: 1 },
+      ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
+    },
+    Date.now(),
+  );
+  expect(admission.verdict).toBe('admitted');
+}
+
+/** The sum of a window of tokens, and what its seconds add up to (use.lua). */
+async function tokensOf(key: string): Promise<{ sum: number; counted: number }> {
+  const entries = (await lab.redis.hgetBuffer(key, 'w')) ?? Buffer.alloc(0);
+  let counted = 0;
+  for (let at = 0; at < entries.length; at += ENTRY_BYTES) counted += entries.readUIntBE(at + TOKENS_AT, TOKENS_BYTES);
+  return { sum: Number(await lab.redis.hget(key, 't')), counted };
+}
+
+describe('a failed request that is run again', () => {
+  it('keeps its time and its place in the order, and a late end of its first attempt is refused', async () => {
+    const request = await failedRequest();
+    const { requestId, envelope } = request;
+    const late = { ...request.ref(1), owner: 'first' };
+    const reopened = await replays.reopen(SHARD, envelope);
+    const between = await lab.requests.finish(late, 0, endingOf(request, 'late', { prompt: 1, completion: 1 }));
+    await admitAgain(request);
+
+    const states = [
+      await replays.requeue(SHARD, envelope, 1),
+      // The answer was lost.
+      await replays.requeue(SHARD, envelope, 1),
+    ];
+    const before = await lab.requests.finish(late, 0, endingOf(request, 'late', { prompt: 1, completion: 1 }));
+    const [acceptedAt, seq] = await lab.redis.hmget(lab.keys.record(requestId), 'acceptedAt', 'seq');
+    const again = await lab.run(request, 2);
+    const during = await lab.requests.finish(late, 0, endingOf(request, 'late', { prompt: 1, completion: 1 }));
+    const own = { ...request.ref(2), owner: again.owner };
+    const finished = await lab.requests.finish(own, 0, endingOf(request, 'new', { prompt: 1, completion: 1 }));
+
+    expect(reopened).toEqual({ kind: 'open', fence: 1 });
+    expect([between, before, during, finished]).toEqual([false, false, false, true]);
+    expect(states).toEqual(['accepted', 'accepted']);
+    expect([Number(acceptedAt), Number(seq)]).toEqual([envelope.acceptedAt, envelope.acceptedAt * 1000]);
+    expect(await lab.redis.hget(lab.keys.job('interactive', requestId), 'ats')).toBe('1');
+    const { pendingMicro, heldMicro } = await lab.figures(request.principal);
+    expect([pendingMicro > 0, heldMicro]).toEqual([true, 0]);
+  });
+
+  it('takes nothing of the requests a minute, and leaves the windows of tokens whole', async () => {
+    const request = await failedRequest();
+    const { keyId, tenantId } = request.principal;
+    const requests = async () => [
+      await lab.redis.zscore(lab.keys.keyRpm(keyId), request.requestId),
+      Number(await lab.redis.hget(lab.keys.account(tenantId), 'r')),
+    ];
+    await lab.redis.zrem(lab.keys.keyRpm(keyId), request.requestId);
+    const before = await requests();
+
+    await replays.reopen(SHARD, request.envelope);
+    await admitAgain(request);
+    await replays.requeue(SHARD, request.envelope, 1);
+    const after = await requests();
+    const again = await lab.run(request, 2);
+    const own = { ...request.ref(2), owner: again.owner };
+    await lab.requests.finish(own, 0, endingOf(request, 'new', { prompt: 1, completion: 1 }));
+
+    expect(after).toEqual(before);
+    for (const key of [lab.keys.keyUse(keyId), lab.keys.account(tenantId)]) {
+      const { sum, counted } = await tokensOf(key);
+      expect(sum).toBe(counted);
+    }
+  });
+
+  it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {
+    const running = await lab.admit();
+    await lab.run(running, 1);
+    const done = await lab.admit();
+    const claimed = await lab.run(done, 1);
+    const own = { ...done.ref(1), owner: claimed.owner };
+    await lab.requests.append(own, 1, ['Hi']);
+    await lab.requests.finish(own, 1, { ...FAILED });
+    const failed = await failedRequest();
+    const before = await lab.snapshot();
+
+    const kinds = [
+      await replays.reopen(SHARD, running.envelope),
+      await replays.reopen(SHARD, done.envelope),
+      await replays.reopen(SHARD, { ...failed.envelope, tenantId: 'ten_other' }),
+    ].map(({ kind }) => kind);
+
+    expect(kinds).toEqual(['unchanged', 'unchanged', 'unchanged']);
+    expect(await lab.snapshot()).toEqual(before);
+  });
+});

@@ -1,0 +1,13 @@
+/** What a hook makes, once it has. */
+export interface Started<T extends object> {
+  value: T | undefined;
+}
+
+/** Stands for what a hook makes later. */
+export function lazily<T extends object>(started: Started<T>, name: string): T {
+  const read = (): T => {
+    if (started.value !== undefined) return started.value;
+    throw new Error(`The ${name} is there only once the hooks have run: use it inside of a test.`);
+  };
+  return new Proxy<Partial<T>>({}, { get: (_empty, property) => Reflect.get(read(), property) as unknown }) as T;
+}
