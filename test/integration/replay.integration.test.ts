@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, needs, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 /** Second, requests and tokens of an entry. */
@@ -93,7 +93,6 @@ describe('a failed request that is run again', () => {
       await lab.redis.zscore(lab.keys.keyRpm(keyId), request.requestId),
       Number(await lab.redis.hget(lab.keys.account(tenantId), 'r')),
     ];
-    await lab.redis.zrem(lab.keys.keyRpm(keyId), request.requestId);
     const before = await requests();
 
     await replays.reopen(SHARD, request.envelope);
@@ -109,6 +108,35 @@ describe('a failed request that is run again', () => {
       const { sum, counted } = await tokensOf(key);
       expect(sum).toBe(counted);
     }
+  });
+
+  it('weighs no more in the windows of tokens as its answer grows', async () => {
+    const request = await failedRequest();
+    const { keyId } = request.principal;
+    await replays.reopen(SHARD, request.envelope);
+    await admitAgain(request);
+    await replays.requeue(SHARD, request.envelope, 1);
+    const before = await tokensOf(lab.keys.keyUse(keyId));
+
+    const again = await lab.run(request, 2);
+    await lab.requests.renew({ ...request.ref(2), owner: again.owner }, needs(300));
+
+    expect(await tokensOf(lab.keys.keyUse(keyId))).toEqual(before);
+  });
+
+  it('leaves no log of requests behind that lives for ever', async () => {
+    const request = await failedRequest();
+    const { principal } = request;
+    const log = lab.keys.keyRpm(principal.keyId);
+    // As three minutes later.
+    await lab.redis.del(log, lab.keys.keyUse(principal.keyId));
+    await replays.reopen(SHARD, request.envelope);
+    await admitAgain(request);
+    await replays.requeue(SHARD, request.envelope, 1);
+
+    await lab.admit({ principal });
+
+    expect(await lab.redis.pttl(log)).toBeGreaterThan(0);
   });
 
   it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {
