@@ -28,6 +28,9 @@ local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
+-- The limit of an operator who runs a request again (replay-request.ts): its refusal is counted nowhere, and requeue.lua
+-- takes back what its admission has counted.
+local UNLIMITED = 9007199254740991
 -- At the ceiling of requests in flight so many of the oldest are looked at, in case some have left without a word.
 local LOOK_AT = 20
 
@@ -117,7 +120,7 @@ local use = to_use(account[1], account[2], account[3], now)
 local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])
 
 local function reply_counted(name, retry_ms)
-  if not is_batch then
+  if not is_batch and rpm_limit < UNLIMITED then
     log_request(KEYS[2], id, now)
     requests = requests + 1
     count_use(use, 1, 0)
