@@ -37,7 +37,7 @@ import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
 import { createApp } from './app.ts';
 import { createAuthenticate } from './http/authenticate.ts';
-import { createRefusalWatch } from './http/refusal-watch.ts';
+import { openRefusalWatch } from './http/refusal-watch.ts';
 import { createIngressEvents } from './ingress-events.ts';
 import { openConnections, openStores } from './open-stores.ts';
 import type { Connections, Stores } from './open-stores.ts';
@@ -104,18 +104,10 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     routing.stop();
   });
   const { recall, keepIntent, recovery } = openRecall({
-    mongo,
-    redis,
-    keyspace,
+    ...connections,
+    ...{ accountStore, routing, pseudonyms, requestTimeoutMs, retentionMs },
     store: admissionStore,
-    accountStore,
-    routing,
-    pseudonyms,
-    requestTimeoutMs,
     isFull: memory.isFull,
-    retentionMs,
-    clock,
-    log,
   });
   const enqueue = createEnqueue({
     clock,
@@ -173,27 +165,6 @@ async function openSales(
     log,
   });
   return { payment: opened.payment, paymentRoute };
-}
-
-const REFUSALS_TOLD_MS = 60_000;
-
-/** Refused callers, counted at once and logged once a minute. */
-function openRefusalWatch({ refusals, notFound }: IngressMetrics, { closer, log }: Connections) {
-  const watch = createRefusalWatch({
-    log,
-    count: (plane, code) => {
-      refusals.inc({ plane, code });
-    },
-    countNotFound: (plane) => {
-      notFound.inc({ plane });
-    },
-  });
-  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
-  closer.defer('refusals', () => {
-    clearInterval(timer);
-    watch.flush();
-  });
-  return watch;
 }
 
 /** Opens everything the ingress uses; each thing opened is closed by `closer`, in reverse. */
@@ -275,15 +246,9 @@ export async function composeIngress(
     relayTimes: options.relayTimes ?? {},
   });
 
-  const replayFailed = openReplay({
-    ...{ ...connections, ...stores, recovery, pseudonyms },
-    countReplay: (outcome) => {
-      metrics.replays.inc({ outcome });
-    },
-  });
   const adminApp = createAdminApp({
     ...common,
-    replayFailed,
+    replayFailed: openReplay({ ...connections, ...stores, recovery, pseudonyms, metrics }),
     http: config.http,
     adminTokens: config.adminTokens,
     metricsAccess: config.metrics,

@@ -1,5 +1,7 @@
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { IngressMetrics } from '../../shared/infra/metrics/registry.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
 
 /** What a caller is refused for who is not known, or who asks for more than it may. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -77,4 +79,28 @@ export function createRefusalWatch({ count, countNotFound, log }: RefusalWatchDe
       lost = new Map();
     },
   };
+}
+
+const REFUSALS_TOLD_MS = 60_000;
+
+/** Refused callers, counted at once and logged once a minute. */
+export function openRefusalWatch(
+  { refusals, notFound }: Pick<IngressMetrics, 'refusals' | 'notFound'>,
+  { closer, log }: { closer: Closer; log: Logger },
+) {
+  const watch = createRefusalWatch({
+    log,
+    count: (plane, code) => {
+      refusals.inc({ plane, code });
+    },
+    countNotFound: (plane) => {
+      notFound.inc({ plane });
+    },
+  });
+  const timer = setInterval(watch.flush, REFUSALS_TOLD_MS);
+  closer.defer('refusals', () => {
+    clearInterval(timer);
+    watch.flush();
+  });
+  return watch;
 }

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createCancelChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
-import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { createLease, createOpenLeases } from '../../workers/pipeline/lease/lease.ts';
 import type { OpenLeases } from '../../workers/pipeline/lease/lease.ts';
 import { Stopped } from '../../workers/pipeline/stage.ts';
@@ -59,47 +57,6 @@ it('stops a running request at once, long before its next renewal, and no other'
   expect(performance.now() - startedAt).toBeLessThan(2_500);
   expect(other.lease.signal.aborted).toBe(false);
   for (const { lease } of [cancelled, other]) lease.release();
-});
-
-describe('a request that is cancelled in line', () => {
-  const records = () => createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
-  const livesMs = (key: string) => lab.redis.pttl(key);
-
-  it.each([
-    ['its tenant’s shorter time', { retentionMs: 5_000 }, 5_000],
-    ['the time of an answer that is kept for longer', { retentionMs: 86_400_000 }, 86_400_000],
-    ['the service’s own time', {}, RETENTION_MS],
-  ])('is kept for %s', async (_, options, keptMs) => {
-    const { requestId, principal } = await lab.admit(options);
-
-    await records().cancel(principal, requestId);
-
-    for (const key of [lab.keys.record(requestId), lab.keys.stream(requestId)]) {
-      expect(await livesMs(key)).toBeLessThanOrEqual(keptMs);
-      expect(await livesMs(key)).toBeGreaterThan(keptMs - 5_000);
-    }
-  });
-
-  it('is not taken for lost once its short time is over', async () => {
-    const { requestId, principal } = await lab.admit({ retentionMs: 5_000 });
-    await records().cancel(principal, requestId);
-    await lab.redis.del(lab.keys.record(requestId));
-
-    const presence = createRequestPresence(lab.redis, lab.keyspace, unlimited);
-
-    expect(await presence.look(SHARD, [requestId])).toEqual(['ended']);
-  });
-
-  it('leaves nothing but a tombstone where its tenant keeps nothing', async () => {
-    const { requestId, principal } = await lab.admit({ retentionMs: 0 });
-
-    await records().cancel({ ...principal, retentionSeconds: 0 }, requestId);
-
-    expect(await lab.redis.hmget(lab.keys.record(requestId), 'gone', 'metadata')).toEqual(['1', null]);
-    expect(await lab.redis.exists(lab.keys.body(requestId))).toBe(0);
-    // For a reader who is there; its ingress deletes it sooner.
-    expect(await livesMs(lab.keys.stream(requestId))).toBeLessThanOrEqual(60_000);
-  });
 });
 
 it('asks nothing of a lease that was released, and keeps that of a later attempt', async () => {

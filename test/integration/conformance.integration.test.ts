@@ -98,7 +98,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   [
     'a request ends once',
-    "if values[1] == 'done' then return 'finished' end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
+    "if values[1] == 'done' then return ended end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
     '',
   ],
   ['an end gives the hold back', "'held', -held,", "'held', 0,"],

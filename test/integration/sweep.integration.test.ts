@@ -10,9 +10,6 @@ import { sweepOf } from '../support/sweep.ts';
 import { needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
 
-/** Whoever reads when nothing is kept, see keep-nothing.lua. */
-const READING_MS = 60_000;
-
 let lab: RequestLab;
 let queues: ChatQueues;
 let sweep: Sweep;
@@ -154,22 +151,6 @@ describe('an admission', () => {
 });
 
 describe('a running request', () => {
-  it.each([
-    ['its tenant’s time', 5_000],
-    ['no longer than whoever reads it needs', 0],
-  ])('that has no body any more leaves its text for %s', async (_, retentionMs) => {
-    const request = await abandoned({ text: 'Hello', retentionMs });
-    await lab.redis.del(lab.keys.body(request.requestId));
-
-    await sweep.sweepShard(SHARD);
-
-    expect(await stateOf(request)).toBe('done');
-    const names = [lab.keys.stream(request.requestId), lab.keys.answer(request.requestId)];
-    const livesMs = Math.max(...(await Promise.all(names.map((name) => lab.redis.pttl(name)))));
-    expect(livesMs).toBeLessThanOrEqual(retentionMs === 0 ? READING_MS : retentionMs);
-    expect(await lab.redis.hget(lab.keys.record(request.requestId), 'gone')).toBe(retentionMs === 0 ? '1' : null);
-  });
-
   it('is left alone while its worker renews the lease', async () => {
     const request = await abandoned();
     await lab.requests.renew(request.ref(1), needs(0));

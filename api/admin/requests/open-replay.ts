@@ -1,6 +1,7 @@
 import { createConcludeIntent } from '../../../shared/admission/conclude-intent.ts';
 import type { Recovery } from '../../../shared/admission/open-recovery.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
+import type { IngressMetrics } from '../../../shared/infra/metrics/registry.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { createFailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
 import { createErasureRepository } from '../../../shared/infra/mongo/compliance/erasure-repository.ts';
@@ -28,15 +29,14 @@ export interface OpenReplayDeps {
   recovery: Recovery;
   records: Pick<RecordStore, 'cancel'>;
   pseudonyms: Pick<Pseudonyms, 'of'>;
-  /** Counts by `replayed`, or by why not. */
-  countReplay: (outcome: string) => void;
+  metrics: Pick<IngressMetrics, 'replays'>;
   clock: Clock;
   log: Logger;
 }
 
 /** Puts together what runs failed requests again. */
 export function openReplay(deps: OpenReplayDeps): ReplayFailed {
-  const { mongo, redis, keyspace, recovery, records, pseudonyms, countReplay, clock, log } = deps;
+  const { mongo, redis, keyspace, recovery, records, pseudonyms, metrics, clock, log } = deps;
   const failed = createFailedIntents(mongo);
   const answers = createAnswerRepository(mongo);
   const cache = createAnswerCache(redis, keyspace);
@@ -51,7 +51,10 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
     erasures: createErasureRepository(mongo),
   });
   return createReplayFailed({
-    ...{ failed, lines, replay, countReplay, clock },
+    ...{ failed, lines, replay, clock },
+    countReplay: (outcome) => {
+      metrics.replays.inc({ outcome });
+    },
     replayLine: createReplayLine({ lines, principals, clock }),
     presence: recovery.presence,
     conclude: createConcludeIntent({ intents: createRequestIntents(mongo), failed, answers, cache, clock }),

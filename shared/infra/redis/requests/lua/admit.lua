@@ -276,7 +276,7 @@ local tenant_fields = {
 -- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count.
 if not follows then
   add(tenant_fields, 'c:' .. lane, int(now))
-  add(tenant_fields, 's:' .. lane, 0)
+  add(tenant_fields, 's:' .. lane, '0')
 end
 if account[15] ~= ARGV[26] then add(tenant_fields, 'weight', ARGV[26]) end
 if billed then

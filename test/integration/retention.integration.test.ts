@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
+import { openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { RequestLab } from '../support/request-lab.ts';
+import { sweepOf } from '../support/sweep.ts';
+
+/** Whoever reads when nothing is kept, see keep-nothing.lua. */
+const READING_MS = 60_000;
+
+let lab: RequestLab;
+beforeAll(async () => {
+  lab = await openRequestLab();
+});
+afterAll(async () => {
+  await lab.close();
+});
+
+describe('a request that is cancelled in line', () => {
+  const records = () => createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  const livesMs = (key: string) => lab.redis.pttl(key);
+
+  it.each([
+    ['its tenant’s shorter time', { retentionMs: 5_000 }, 5_000],
+    ['the time of an answer that is kept for longer', { retentionMs: 86_400_000 }, 86_400_000],
+    ['the service’s own time', {}, RETENTION_MS],
+  ])('is kept for %s', async (_, options, keptMs) => {
+    const { requestId, principal } = await lab.admit(options);
+
+    await records().cancel(principal, requestId);
+
+    for (const key of [lab.keys.record(requestId), lab.keys.stream(requestId)]) {
+      expect(await livesMs(key)).toBeLessThanOrEqual(keptMs);
+      expect(await livesMs(key)).toBeGreaterThan(keptMs - 5_000);
+    }
+  });
+
+  it('is not taken for lost once its short time is over', async () => {
+    const { requestId, principal } = await lab.admit({ retentionMs: 5_000 });
+    await records().cancel(principal, requestId);
+    await lab.redis.del(lab.keys.record(requestId));
+
+    const presence = createRequestPresence(lab.redis, lab.keyspace, unlimited);
+
+    expect(await presence.look(SHARD, [requestId])).toEqual(['ended']);
+  });
+
+  it('leaves nothing but a tombstone where its tenant keeps nothing', async () => {
+    const { requestId, principal } = await lab.admit({ retentionMs: 0 });
+
+    await records().cancel({ ...principal, retentionSeconds: 0 }, requestId);
+
+    expect(await lab.redis.hmget(lab.keys.record(requestId), 'gone', 'metadata')).toEqual(['1', null]);
+    expect(await lab.redis.exists(lab.keys.body(requestId))).toBe(0);
+    // For a reader who is there; its ingress deletes it sooner.
+    expect(await livesMs(lab.keys.stream(requestId))).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe('a running request that has no body any more', () => {
+  it.each([
+    ['its tenant’s time', 5_000],
+    ['no longer than whoever reads it needs', 0],
+  ])('leaves its text for %s', async (_, retentionMs) => {
+    const request = await lab.admit({ retentionMs });
+    await lab.run(request, 1);
+    await lab.requests.append(request.ref(1), 1, ['Hello']);
+    await lab.redis.del(lab.keys.body(request.requestId));
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, request.requestId);
+
+    const nothing = {
+      hasReconnectedRecently: () => false,
+      isExhausted: () => false,
+      runPipeline: () => Promise.resolve(),
+    };
+    await sweepOf(lab, 'process', nothing).sweepShard(SHARD);
+
+    const [state, gone] = await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'gone');
+    expect([state, gone]).toEqual(['done', retentionMs === 0 ? '1' : null]);
+    const names = [lab.keys.stream(request.requestId), lab.keys.answer(request.requestId)];
+    const livesMs = Math.max(...(await Promise.all(names.map((name) => lab.redis.pttl(name)))));
+    expect(livesMs).toBeLessThanOrEqual(retentionMs === 0 ? READING_MS : retentionMs);
+  });
+});
