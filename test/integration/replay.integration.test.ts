@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { AdmissionRequest } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { endingOf, FAILED, needs, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, needs, openRequestLab } from '../support/request-lab.ts';
+import { REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 /** Second, requests and tokens of an entry. */
@@ -35,16 +38,15 @@ async function failedRequest(): Promise<LabRequest> {
   return request;
 }
 
+const callOf = ({ requestId, principal }: LabRequest): AdmissionRequest => ({
+  ...{ requestId, principal, ...TERMS, channel: '', onDisconnect: 'finish', idempotency: undefined },
+  rates: { promptMicro: 1, completionMicro: 1 },
+  ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
+});
+
 /** Admits it again under its id; its body follows. */
-async function admitAgain({ requestId, principal }: LabRequest): Promise<void> {
-  const admission = await lab.admissions.admit(
-    {
-      ...{ requestId, principal, ...TERMS, channel: '', onDisconnect: 'finish', idempotency: undefined },
-      rates: { promptMicro: 1, completionMicro: 1 },
-      ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
-    },
-    Date.now(),
-  );
+async function admitAgain(request: LabRequest): Promise<void> {
+  const admission = await lab.admissions.admit(callOf(request), Date.now());
   expect(admission.verdict).toBe('admitted');
 }
 
@@ -137,6 +139,25 @@ describe('a failed request that is run again', () => {
     await lab.admit({ principal });
 
     expect(await lab.redis.pttl(log)).toBeGreaterThan(0);
+  });
+
+  it('is promised no place of a full line: those are for callers who come back', async () => {
+    const request = await failedRequest();
+    const { requestId, principal } = request;
+    const settings = { queueLimit: 1, requestTimeoutMs: REQUEST_TIMEOUT_MS, retentionMs: RETENTION_MS };
+    const narrow = createAdmissionStore(lab.redis, lab.keyspace, settings);
+    const limits = { ...principal.limits, rpm: Number.MAX_SAFE_INTEGER };
+    const promises = [principal.tenantId, 'all'].map((whose) => lab.keys.promises('interactive', whose));
+    await lab.redis.zadd(lab.keys.line('interactive'), 1, 'req_other');
+    await replays.reopen(SHARD, request.envelope);
+
+    const answers = [await narrow.admit({ ...callOf(request), principal: { ...principal, limits } }, Date.now())];
+    const promised = await lab.redis.exists(...promises);
+    answers.push(await narrow.admit({ ...callOf(request), requestId: `${requestId}x` }, Date.now()));
+    await lab.redis.del(lab.keys.line('interactive'));
+
+    expect(answers.map(({ verdict }) => verdict)).toEqual(['lane', 'lane']);
+    expect([promised, await lab.redis.exists(...promises)]).toEqual([0, 2]);
   });
 
   it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {
