@@ -219,8 +219,9 @@ local lane_limit = tonumber(ARGV[13])
 local own_due, lane_due
 if not is_batch and open >= share then
   local own = open - taken_of(KEYS[11], KEYS[12], open)
-  own_due = own >= share / 2 and due_promise(KEYS[19], own, share, now)
-  if own >= share and not own_due then
+  own_due = own >= share / 2 and due_promise(KEYS[19], now)
+  if is_full(own, 0, share, own_due) then
+    use_promise(KEYS[19], KEYS[19], own_due)
     return reply_counted('lane_share', promise_place(KEYS[19], KEYS[19], KEYS[4], 'own', id, now))
   end
 end
@@ -228,8 +229,9 @@ if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
 local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[18], now) or 0
 -- Where there is room, too, who was promised a place takes that one: it is not kept for others of the tenant.
 if not is_batch and (kept > 0 or waiting >= lane_limit) then
-  lane_due = due_promise(KEYS[17], waiting, lane_limit, now)
-  if not lane_due and waiting + kept >= lane_limit then
+  lane_due = due_promise(KEYS[17], now)
+  if is_full(waiting, kept, lane_limit, lane_due) then
+    use_promise(KEYS[17], KEYS[18], lane_due)
     return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
   end
 end

@@ -14,22 +14,27 @@ local PACE_MS = 250
 local SPARE = 1.15
 -- Where the last promise is so many times as far away as all of them need at today's pace, it dates from a slower time.
 local TOO_FAR = 2
--- Clocks of callers may be a little fast.
-local EARLY_MS = 250
+-- Timers of callers may be a little fast. Before, the place is not given to others of the tenant.
+local EARLY_MS = 20
 
 -- How many places of the line are kept for those who were told to come back by now; `slots` has all promises.
 local function kept_places(slots, now)
   return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
 end
 
--- One of the tenant's promises that has come true; who comes late finds room for a tenth beyond the limit.
-local function due_promise(promises, waiting, limit, now)
-  if waiting >= limit + math.max(1, math.floor(limit / 10)) then return nil end
+-- One of the tenant's promises that has come true.
+local function due_promise(promises, now)
   redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
   return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
 end
 
--- Only who gets in has used a promise up.
+-- Whether there is no place among so many: who has a promise and comes late finds room for a tenth beyond the limit.
+local function is_full(waiting, kept, limit, due)
+  if due then return waiting >= limit + math.max(1, math.floor(limit / 10)) end
+  return waiting + kept >= limit
+end
+
+-- It is used up by who gets in, and by who is told another time instead: nobody else of the tenant finds it.
 local function use_promise(promises, slots, due)
   if not due then return end
   redis.call('ZREM', promises, due)
