@@ -11,27 +11,29 @@ local LATE_MS = 30000
 local PACE_MS = 250
 -- Promises lie so much farther apart than requests leave. What is left over goes to newcomers while there is room, and
 -- takes up what the workers fall behind and who comes late: without it the line stays as full as it has once been.
-local SPARE = 1.15
+local SPARE = 1.2
 -- Where the last promise is so many times as far away as all of them need at today's pace, it dates from a slower time.
 local TOO_FAR = 2
--- Timers of callers may be a little fast. Before, the place is not given to others of the tenant.
-local EARLY_MS = 20
 
 -- How many places of the line are kept for those who were told to come back by now; `slots` has all promises.
 local function kept_places(slots, now)
   return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
 end
 
--- One of the tenant's promises that has come true.
+-- One of the tenant's promises that has come true. Its caller cannot be back sooner, others of the tenant could.
 local function due_promise(promises, now)
   redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
-  return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
+  return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now), 'LIMIT', 0, 1)[1]
 end
 
--- Whether there is no place among so many: who has a promise and comes late finds room for a tenth beyond the limit.
-local function is_full(waiting, kept, limit, due)
-  if due then return waiting >= limit + math.max(1, math.floor(limit / 10)) end
-  return waiting + kept >= limit
+-- Whether there is a place among so many, and the promise that it goes to. Where there is room, too, who was promised a
+-- place takes that one: else somebody else of the tenant finds it. Who comes late finds room for a tenth beyond the limit.
+local function find_place(promises, slots, waiting, limit, now)
+  local kept = waiting >= limit / 2 and kept_places(slots, now) or 0
+  if kept == 0 and waiting < limit then return true end
+  local due = due_promise(promises, now)
+  if due then return waiting < limit + math.max(1, math.floor(limit / 10)), due end
+  return waiting + kept < limit
 end
 
 -- It is used up by who gets in, and by who is told another time instead: nobody else of the tenant finds it.
