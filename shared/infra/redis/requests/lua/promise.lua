@@ -26,12 +26,13 @@ local function due_promise(promises, now)
   return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now), 'LIMIT', 0, 1)[1]
 end
 
--- Whether there is a place among so many, and the promise that it goes to. Where there is room, too, who was promised a
--- place takes that one: else somebody else of the tenant finds it. Who comes late finds room for a tenth beyond the limit.
+-- Whether there is a place among so many, and the promise that it goes to; without `promises` it goes to none. Where
+-- there is room, too, who was promised a place takes that one: else somebody else of the tenant finds it. Who comes late
+-- finds room for a tenth beyond the limit.
 local function find_place(promises, slots, waiting, limit, now)
   local kept = waiting >= limit / 2 and kept_places(slots, now) or 0
   if kept == 0 and waiting < limit then return true end
-  local due = due_promise(promises, now)
+  local due = promises and due_promise(promises, now)
   if due then return waiting < limit + math.max(1, math.floor(limit / 10)), due end
   return waiting + kept < limit
 end
