@@ -29,6 +29,36 @@ const OTHER = { tenantId: 'ten_2', mode: 'live' } as const;
 
 const messagesOf = (...turns: Turn[]): ChatMessage[] => turns.flatMap(({ messages }) => messages);
 
+/** The same numbers in every run, 0 to 1. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 0x1_0000_0000;
+  };
+}
+
+/** Turns with one more, in the order of acceptance; of two of one request that of the higher attempt stays. */
+function withTurn(turns: readonly Turn[], next: Turn): Turn[] {
+  const mine = turns.find(({ requestId }) => requestId === next.requestId);
+  const kept = mine !== undefined && mine.attempt > next.attempt ? mine : next;
+  return [...turns.filter((each) => each !== mine), kept].sort((left, right) => left.seq - right.seq);
+}
+
+/** What is left of turns within the 50 messages that are kept. */
+function lastMessages(turns: readonly Turn[]): Turn[] {
+  let room = 50;
+  return turns
+    .toReversed()
+    .map((each) => {
+      const messages = room === 0 ? [] : each.messages.slice(-room);
+      room -= messages.length;
+      return { ...each, messages };
+    })
+    .filter(({ messages }) => messages.length > 0)
+    .reverse();
+}
+
 describe('the stored conversation of an entity', () => {
   let mongo: Connection;
   let models: Models;
@@ -69,6 +99,44 @@ describe('the stored conversation of an entity', () => {
     await conversations.remember(LIVE, entityId, turn(2, 'again'), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
+  });
+
+  it('is that of one turn after the other, whatever their order, and whichever way a turn is stored', async () => {
+    const random = seeded(20_261_122);
+    for (let round = 0; round < 8; round += 1) {
+      const entityId = newEntity();
+      let expected: Turn[] = [];
+      for (let step = 0; step < 12; step += 1) {
+        const seq = random() < 0.6 ? 10 + step : 1 + Math.floor(random() * 22);
+        const messages = Array.from({ length: 1 + Math.floor(random() * 8) }, (_, index) => ({
+          role: 'user' as const,
+          content: `${step}.${index}`,
+        }));
+        const next = turn(seq, '', { attempt: 1 + Math.floor(random() * 3), messages });
+
+        await conversations.remember(LIVE, entityId, next, CREATE);
+
+        expected = lastMessages(withTurn(expected, next));
+        expect(await history(entityId)).toEqual(messagesOf(...expected));
+      }
+    }
+  });
+
+  it('sends a turn that comes in order alone, and has the server build no history', async () => {
+    const entityId = newEntity();
+    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    const updates: unknown[] = [];
+    mongo.set('debug', (_collection: string, method: string, _filter: unknown, update: unknown) => {
+      if (method === 'updateOne') updates.push(update);
+    });
+
+    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000 });
+    const inOrder = updates.splice(0);
+    await conversations.remember(LIVE, entityId, turn(1), { create: false, now: 2_000 });
+
+    mongo.set('debug', false);
+    expect(inOrder).toEqual([expect.objectContaining({ $push: expect.anything() as unknown })]);
+    expect(updates).toEqual([expect.objectContaining({ $push: expect.anything() as unknown }), expect.any(Array)]);
   });
 
   it('the stored conversation of an entity keeps the 50 most recent messages', async () => {

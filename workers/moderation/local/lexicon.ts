@@ -24,7 +24,7 @@ export const READABLE = 16;
 /** The phrase lists, compiled: everything that scans share. */
 export interface Lexicon {
   readonly characters: CharacterTable;
-  /** The letter that an ASCII character is in its only reading, by its UTF-16 unit; -1 for all others. */
+  /** The letter that a character is in its only reading, by its UTF-16 unit; -1 for all others. */
   readonly plainLetters: Int8Array;
   /** What each UTF-16 unit is; those beyond ASCII are found out on first sight, by `learnUnit`. */
   readonly unitKinds: Uint8Array;
@@ -42,23 +42,21 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const characters = new CharacterTable();
   const plainLetters = new Int8Array(UNITS).fill(-1);
   const unitKinds = new Uint8Array(UNITS);
-  for (let unit = 0; unit < ASCII; unit += 1) {
-    const character = characters.classOf(unit);
-    plainLetters[unit] = plainLetterOf(character);
-    unitKinds[unit] = plainLetters[unit] === -1 ? kindOf(character) : PLAIN;
-  }
-  return {
-    characters,
-    plainLetters,
-    unitKinds,
-    trie: buildWordTrie(graph.words, isOpening),
-    phrases: new PhraseSets(graph),
-  };
+  const trie = buildWordTrie(graph.words, isOpening);
+  const lexicon = { characters, plainLetters, unitKinds, trie, phrases: new PhraseSets(graph) };
+  for (let unit = 0; unit < ASCII; unit += 1) learnUnit(lexicon, unit, characters.classOf(unit));
+  return lexicon;
 }
 
-/** Notes what a character is, unless it takes two units. */
-export function learnUnit({ unitKinds }: Lexicon, codePoint: number, character: CharacterClass): void {
-  if (codePoint < UNITS && unitKinds[codePoint] === UNKNOWN) unitKinds[codePoint] = kindOf(character);
+/**
+ * Notes what a character is, unless it takes two units. A letter with an accent is what the letter without is: both have
+ * one class.
+ */
+export function learnUnit({ unitKinds, plainLetters }: Lexicon, codePoint: number, character: CharacterClass): void {
+  if (codePoint >= UNITS || unitKinds[codePoint] !== UNKNOWN) return;
+  const letter = plainLetterOf(character);
+  plainLetters[codePoint] = letter;
+  unitKinds[codePoint] = letter === -1 ? kindOf(character) : PLAIN;
 }
 
 function kindOf({ gap, readings }: CharacterClass): number {

@@ -61,12 +61,6 @@ export function fitWindow(
 /** No token is shorter than one byte, so bytes are a bound that needs no tokenizer. */
 export const countBytes: CountTokens = (text) => Buffer.byteLength(text);
 
-/** Whether everything surely fits, without counting tokens. */
-export function surelyFits(parts: PromptParts, contextWindow: number, maxTokens: number): boolean {
-  const all = [...(parts.instruction === undefined ? [] : [parts.instruction]), ...parts.history, ...parts.submitted];
-  return countPrompt(all, countBytes) <= contextWindow - maxTokens;
-}
-
 /** The submitted messages alone exceed a target's window; another target's may be larger. */
 export class TooLongError extends Error {
   override readonly name = 'TooLongError';
@@ -82,14 +76,35 @@ export class TooLongError extends Error {
   }
 }
 
-/** The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. */
-export async function promptFor(prompt: PromptParts, contextWindow: number, maxTokens: number): Promise<ChatMessage[]> {
+type CountText = (text: string) => Promise<number>;
+
+async function countText(text: string): Promise<number> {
+  const tokenizer = await loadTokenizer();
+  return (await tokenizer.count([text]))(text);
+}
+
+/**
+ * The prompt for one target: history trimmed to its window. Throws TooLongError when nothing is left to trim. Messages are
+ * counted one after the other until those that are not, taken by their bytes, fit as well.
+ */
+export async function promptFor(
+  prompt: PromptParts,
+  contextWindow: number,
+  maxTokens: number,
+  tokensOf: CountText = countText,
+): Promise<ChatMessage[]> {
   const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
   const all = [...instruction, ...prompt.history, ...prompt.submitted];
-  if (surelyFits(prompt, contextWindow, maxTokens)) return all;
-  const tokenizer = await loadTokenizer();
-  const count = await tokenizer.count(all.map(({ content }) => content));
-  const fitted = fitWindow(prompt, contextWindow, maxTokens, count);
+  const room = contextWindow - maxTokens;
+  const counts = new Map<string, number>();
+  let atMost = countPrompt(all, countBytes);
+  for (const { content } of all) {
+    if (atMost <= room) return all;
+    const tokens = counts.get(content) ?? (await tokensOf(content));
+    counts.set(content, tokens);
+    atMost -= countBytes(content) - tokens;
+  }
+  const fitted = fitWindow(prompt, contextWindow, maxTokens, (text) => counts.get(text) ?? countBytes(text));
   if (fitted.kind === 'fits') return fitted.messages;
   throw new TooLongError(fitted.promptTokens, fitted.roomTokens);
 }

@@ -40,8 +40,13 @@ function cpuMsOf(text: string): number {
 const TEXTS = Object.values(VIOLATING).flat();
 /** Words of such texts and of ordinary ones, in the forms in which a word may come. */
 const WORDS = [...TEXTS.flatMap((text) => text.split(' ')), ...'tell will see a i the kill you'.split(' ')].flatMap(
-  (word) => [word, `${word} `, ` ${word}`, word.toUpperCase(), Array.from(word).join('.')],
+  (word) => [word, `${word} `, ` ${word}`, word.toUpperCase(), Array.from(word).join('.'), accented(word)],
 );
+
+/** With an accent on every vowel but i, which has readings of its own. */
+function accented(text: string): string {
+  return text.replaceAll(/[aeou]/g, (vowel) => `${vowel}\u0301`).normalize('NFC');
+}
 
 describe('16,000 code points made to be slow take less than 50 ms', () => {
   it.each([
@@ -151,5 +156,23 @@ describe('a text in pieces', () => {
     );
     // Else the texts say nothing.
     expect(found).toBeGreaterThan(100);
+  });
+
+  it('is read with accents as it is read without them', () => {
+    const fragment = fc.constantFrom(...TEXTS, ...WORDS, ' ', '. ', 'éé', 'ö', 'Über ');
+    const plain = (text: string) => text.normalize('NFD').replaceAll(/\p{M}/gu, '');
+    fc.assert(
+      fc.property(fc.array(fragment, { maxLength: 20 }), (fragments) => {
+        const text = plain(fragments.join('')).normalize('NFC');
+        expect(matchesOf([accented(text)])).toEqual(matchesOf([text]));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('costs no more with accents than without', () => {
+    const text = 'the garden behind our house has a bench under an old tree, where we often read. ';
+    cpuMsOf(fill(accented(text)));
+    expect(cpuMsOf(fill(accented(text)))).toBeLessThan(cpuMsOf(fill(text)) * 2);
   });
 });

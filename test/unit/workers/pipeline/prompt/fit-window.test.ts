@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import type { ChatMessage } from '../../../../../shared/contracts/chat-request.ts';
-import { countBytes, countPrompt, fitWindow, surelyFits } from '../../../../../workers/pipeline/prompt/fit-window.ts';
+import { TooLongError, countBytes, countPrompt } from '../../../../../workers/pipeline/prompt/fit-window.ts';
+import { fitWindow, promptFor } from '../../../../../workers/pipeline/prompt/fit-window.ts';
 import type { PromptParts } from '../../../../../workers/pipeline/prompt/fit-window.ts';
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });
@@ -90,24 +91,70 @@ describe('the prompt for a context window', () => {
   });
 });
 
-describe('the quick check without a tokenizer', () => {
-  it('never says that something fits which does not', () => {
-    const text = fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }), { maxLength: 5 });
+describe('the prompt for a target', () => {
+  /** A token for three bytes at the most. */
+  const tokensOf = (text: string) => Math.ceil(countBytes(text) / 3);
+  const bytesOf = (messages: readonly ChatMessage[]) => countPrompt(messages, countBytes);
 
-    fc.assert(
-      fc.property(text, fc.integer({ min: 0, max: 200 }), (contents, window) => {
-        const prompt = parts({ history: contents.map(user) });
-        // A byte is the least a token can be.
-        const tokens = countPrompt([...prompt.history, ...prompt.submitted], countBytes);
-        expect(surelyFits(prompt, window, 10)).toBe(tokens <= window - 10);
+  /** A counter that notes what it was asked. */
+  function noted(): { asked: string[]; count: (text: string) => Promise<number> } {
+    const asked: string[] = [];
+    return {
+      asked,
+      count: (text) => {
+        asked.push(text);
+        return Promise.resolve(tokensOf(text));
+      },
+    };
+  }
+
+  it('is the same as if every message had been counted', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 20 });
+    const message = fc.record({ role: fc.constantFrom('user', 'assistant'), content: text });
+    const inputs = fc.record({
+      instruction: fc.constantFrom(undefined, INSTRUCTION),
+      history: fc.array(message, { maxLength: 12 }),
+      submitted: fc.array(message, { minLength: 1, maxLength: 4 }),
+    });
+
+    await fc.assert(
+      fc.asyncProperty(inputs, fc.integer({ min: 0, max: 400 }), async (prompt, window) => {
+        const expected = fitWindow(prompt, window, 10, tokensOf);
+        const actual = await promptFor(prompt, window, 10, noted().count).catch((error: unknown) => error);
+        expect(actual).toEqual(
+          expected.kind === 'fits' ? expected.messages : new TooLongError(expected.promptTokens, expected.roomTokens),
+        );
       }),
     );
   });
 
-  it('the quick check without a tokenizer counts the instruction, too', () => {
+  it('asks for no token where the bytes fit, those of the instruction among them', async () => {
+    const { asked, count: ask } = noted();
     const prompt = parts({ instruction: INSTRUCTION });
 
-    expect(surelyFits(prompt, 20, 0)).toBe(true);
-    expect(surelyFits(prompt, 19, 0)).toBe(false);
+    await promptFor(prompt, 20, 0, ask);
+    expect(asked).toEqual([]);
+
+    await promptFor(prompt, 19, 0, ask);
+    expect(asked).not.toEqual([]);
+  });
+
+  it('counts only as many messages as it takes to know', async () => {
+    const { asked, count: ask } = noted();
+    const history = Array.from({ length: 10 }, (_, index) => user(String(index).repeat(30)));
+    const prompt = parts({ history });
+
+    const messages = await promptFor(prompt, bytesOf([...history, ...prompt.submitted]) - 50, 0, ask);
+
+    expect(messages).toHaveLength(11);
+    expect(asked).toHaveLength(3);
+  });
+
+  it('counts with the tokenizer', async () => {
+    const words = 'the river '.repeat(100);
+    const prompt = parts({ submitted: [user(words)] });
+
+    expect(await promptFor(prompt, 250, 0)).toEqual(prompt.submitted);
+    await expect(promptFor(prompt, 200, 0)).rejects.toThrow(TooLongError);
   });
 });
