@@ -60,7 +60,10 @@ export function checkLedgerEntries(evidence: Evidence, joined: readonly JoinedRe
     const found: string[] = [];
     if (ledger.length > 1) found.push(`${requestId} has ${ledger.length} ledger entries`);
     const isToldLost = evidence.forgotten?.has(requestId) === true && clients.every(hasFailed);
-    if (hasText && ledger.length === 0 && !isToldLost) found.push(`${requestId} produced text and has no ledger entry`);
+    // docs/spec/contract.md section 8: what was admitted although its caller was refused is stopped and free.
+    const isTakenBack = record?.finishReason === 'cancelled' && clients.length > 0 && clients.every(isRefused);
+    if (hasText && ledger.length === 0 && !isToldLost && !isTakenBack)
+      found.push(`${requestId} produced text and has no ledger entry`);
     // Without records, a client that left early does not know whether there was text.
     const isKnown = evidence.records !== undefined || clients.some((client) => !hasLeft(client));
     if (!hasText && isKnown && ledger.some(({ completionTokens }) => completionTokens > 0)) {

@@ -121,6 +121,17 @@ describe('I2', () => {
     expect(broken).toEqual(['I2', 'I4']);
   });
 
+  it('asks for no entry of what was admitted although its caller was refused, where it was stopped', () => {
+    const endRefused = (finishReason: string) =>
+      brokenBy((evidence) => {
+        const [record] = evidence.records ?? [];
+        if (record === undefined) throw new Error('There is no record.');
+        evidence.records = [...(evidence.records ?? []), { ...record, requestId: 'req_refused', finishReason }];
+      });
+    expect(endRefused('cancelled')).not.toContain('I2');
+    expect(endRefused('stop')).toContain('I2');
+  });
+
   it('finds an entry of a request that produced none, and of one that was refused', () => {
     const broken = brokenBy((evidence) => {
       evidence.ledger = [...evidence.ledger, usageLine('req_refused', { amountMicro: 0, mode: 'test' })];
