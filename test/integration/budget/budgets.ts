@@ -72,12 +72,4 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
       ...{ mongoOperations: 0.4, providerCalls: 1 },
     },
   },
-  // More than 50 streams send at common beats of 60 ms; each by itself after 40 ms made 125 commands.
-  'stream of 40 chunks in 800 ms, 100 at once': {
-    ...{ stream: true, model: 'sim?chunks=40&first_token_ms=200&chunk_ms=20', clients: 100, requests: 300 },
-    budget: {
-      ...{ redisCalls: 6, redisCommands: 116, redisBytesIn: 9_000, redisBytesOut: 4_050 },
-      ...{ mongoOperations: 0.3, providerCalls: 1 },
-    },
-  },
 };

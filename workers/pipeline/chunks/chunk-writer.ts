@@ -4,14 +4,9 @@ import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 /** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
-/**
- * With more streams a worker coalesces for longer, and sends the text of all of them at the same beats: each entry has
- * its cost in four processes, and each call. Readers still see more than ten steps a second.
- */
-const BEATS: readonly { moreThan: number; ms: number }[] = [
-  { moreThan: 250, ms: 90 },
-  { moreThan: 50, ms: 60 },
-];
+/** With more streams than this a worker coalesces for longer: a reader does not see it, and each entry has its cost. */
+const BUSY_STREAMS = 50;
+const BUSY_COALESCE_MS = 40;
 
 /** Sends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
@@ -25,10 +20,9 @@ export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
 ): (ref: AttemptRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
   const open = new Set<ChunkWriter>();
-  const beatMs = () => BEATS.find(({ moreThan }) => open.size > moreThan)?.ms;
-  const atBeat = createBeat();
+  const coalesceMs = () => (open.size <= BUSY_STREAMS ? COALESCE_MS : BUSY_COALESCE_MS);
   return (ref, answer, lease) => {
-    const writer = createChunkWriter(requests, { ref, answer, lease, beatMs, atBeat });
+    const writer = createChunkWriter(requests, { ref, answer, lease, coalesceMs });
     open.add(writer);
     return {
       write: writer.write,
@@ -40,52 +34,19 @@ export function createChunkWriters(
   };
 }
 
-/** Calls all who wait at the next multiple of `ms` on the clock, one timer for all of them; returns how to wait no more. */
-function createBeat(): (ms: number, call: () => void) => () => void {
-  const waiting = new Set<() => void>();
-  let timer: NodeJS.Timeout | undefined;
-
-  function beat(): void {
-    timer = undefined;
-    const calls = [...waiting];
-    waiting.clear();
-    for (const call of calls) call();
-  }
-
-  return (ms, call) => {
-    waiting.add(call);
-    timer ??= setTimeout(beat, ms - (performance.now() % ms));
-    return () => {
-      if (!waiting.delete(call) || waiting.size > 0) return;
-      clearTimeout(timer);
-      timer = undefined;
-    };
-  };
-}
-
-function after(ms: number, call: () => void): () => void {
-  const timer = setTimeout(call, ms);
-  return () => {
-    clearTimeout(timer);
-  };
-}
-
 interface Writing {
   ref: AttemptRef;
   answer: AnswerSoFar;
   lease: Lease;
-  /** Undefined: few streams run, and each coalesces by itself. */
-  beatMs: () => number | undefined;
-  atBeat: (ms: number, call: () => void) => () => void;
+  coalesceMs: () => number;
 }
 
 function createChunkWriter(
   requests: Pick<RequestStore, 'append'>,
-  { ref, answer, lease, beatMs, atBeat }: Writing,
+  { ref, answer, lease, coalesceMs }: Writing,
 ): ChunkWriter {
   let appending: Promise<void> | undefined;
-  /** Set while text waits. */
-  let waitNoMore: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
 
@@ -113,8 +74,7 @@ function createChunkWriter(
   }
 
   function start(): void {
-    waitNoMore?.();
-    waitNoMore = undefined;
+    timer = undefined;
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
     appending = append().finally(() => {
       appending = undefined;
@@ -128,10 +88,11 @@ function createChunkWriter(
 
   function schedule(): void {
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
-    const ms = beatMs();
-    const wait = lastAppendAt + (ms ?? COALESCE_MS) - performance.now();
-    if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) start();
-    else waitNoMore ??= ms === undefined ? after(wait, start) : atBeat(ms, start);
+    const wait = lastAppendAt + coalesceMs() - performance.now();
+    if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
+      clearTimeout(timer);
+      start();
+    } else timer ??= setTimeout(start, wait);
   }
 
   return {
@@ -141,7 +102,7 @@ function createChunkWriter(
     },
     async settle() {
       closed = true;
-      waitNoMore?.();
+      clearTimeout(timer);
       await appending;
     },
   };

@@ -60,12 +60,10 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
     let waiting: Waiting[] = [];
     let sentAt = -Infinity;
     let timer: NodeJS.Timeout | undefined;
-    let isDue = false;
 
     function flush(): void {
       clearTimeout(timer);
       timer = undefined;
-      isDue = false;
       sentAt = performance.now();
       const texts = waiting;
       waiting = [];
@@ -76,12 +74,8 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
       waiting.push(text);
       const isFirst = text.lastSeq === text.deltas.length;
       const waitMs = sentAt + GATHER_MS - performance.now();
-      if (isDue) return;
-      if (isFirst || waitMs <= 0) {
-        isDue = true;
-        // What others write in the same callback goes along.
-        queueMicrotask(flush);
-      } else timer ??= setTimeout(flush, waitMs);
+      if (isFirst || waitMs <= 0) flush();
+      else timer ??= setTimeout(flush, waitMs);
     };
   }
 
