@@ -7,7 +7,7 @@ import type { AnswerCache } from '../infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 
 export interface ConcludeIntentDeps {
-  intents: Pick<RequestIntents, 'forget'>;
+  intents: Pick<RequestIntents, 'forgetRun'>;
   failed: Pick<FailedIntents, 'keepFailed'>;
   answers: Pick<AnswerRepository, 'find'>;
   cache: Pick<AnswerCache, 'read'>;
@@ -24,7 +24,8 @@ function ownRetentionMs({ envelopeJson }: RequestIntent): number | undefined {
 
 /**
  * What becomes of the intent of a request that has ended: it is forgotten, unless the request failed in an outage. Then it
- * may be run again for as long as its answer would have been kept. Safe to repeat.
+ * may be run again for as long as its answer would have been kept. Somebody may have it run again meanwhile: what was seen
+ * of its end holds for the run of this intent only. Safe to repeat.
  */
 export function createConcludeIntent({ intents, failed, answers, cache, clock }: ConcludeIntentDeps): ConcludeIntent {
   return async (intent) => {
@@ -32,14 +33,14 @@ export function createConcludeIntent({ intents, failed, answers, cache, clock }:
     const ended =
       (await cache.read(shard, requestId)) ?? (await answers.find({ tenantId, mode: 'any' }, requestId, clock.now()));
     const code = ended === undefined ? undefined : outageOf(endOf(ended));
-    if (ended === undefined || code === undefined) return intents.forget([requestId]);
+    if (ended === undefined || code === undefined) return intents.forgetRun(intent);
     const at = Number(ended.fields['finishedAt']);
     try {
       const ownMs = ownRetentionMs(intent);
-      await failed.keepFailed(requestId, { at, code, ...(ownMs === undefined ? {} : { keptUntil: at + ownMs }) });
+      await failed.keepFailed(intent, { at, code, ...(ownMs === undefined ? {} : { keptUntil: at + ownMs }) });
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
-      await intents.forget([requestId]);
+      await intents.forgetRun(intent);
     }
   };
 }

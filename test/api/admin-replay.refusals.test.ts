@@ -20,11 +20,20 @@ describe('a failed request is not replayed', () => {
     request(service.app)[method](`/platform/v1${path}`).auth(tenant.key, { type: 'bearer' }).send(body);
   const patch = (tenant: TestTenant, changes: object) => service.admin('patch', `/tenants/${tenant.tenantId}`, changes);
 
-  /** It has failed as before, may be replayed later, and nobody was called or charged. */
+  /** When the limits have counted the request, and how many of its tenant. */
+  function countsOf({ tenantId, keyId }: TestTenant, id: string) {
+    const keys = service.keyspace.shard(0);
+    return Promise.all([service.redis.zscore(keys.keyRpm(keyId), id), service.redis.hget(keys.account(tenantId), 'r')]);
+  }
+
+  /** It has failed as before, may be replayed later, and nobody was called, charged or counted. */
   async function expectUnchanged(tenant: TestTenant, id: string, reason: string): Promise<void> {
     const before = await lab.get(tenant, id);
+    const counts = await countsOf(tenant, id);
 
     expect(await lab.reasonOf(id)).toBe(reason);
+
+    expect(await countsOf(tenant, id)).toEqual(counts);
 
     expect((await lab.get(tenant, id)).body).toEqual(before.body);
     expect((await lab.replay({ request_ids: [id], dry_run: true })).matched).toBe(1);

@@ -120,9 +120,9 @@ describe('a refusal', () => {
     try {
       await lab.redis.hset(lab.keys.queueStatistics('interactive'), 'gap:lane', '2500.000');
       const first = await key.admit();
-      expect(first).toMatchObject({ verdict: 'lane', requests: 1, tokens: 0, retryAfterMs: 2_500 });
+      expect(first).toMatchObject({ verdict: 'lane', requests: 1, tokens: 0, retryAfterMs: 3_000 });
       // The next place is the next caller's.
-      expect((await key.admit()).retryAfterMs).toBeGreaterThan(4_500);
+      expect((await key.admit()).retryAfterMs).toBeGreaterThan(5_000);
       await lab.redis.lpop(waiting);
       expect((await key.admit()).verdict).toBe('admitted');
     } finally {

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { AdmissionRequest } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, needs, openRequestLab } from '../support/request-lab.ts';
+import { REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 /** Second, requests and tokens of an entry. */
@@ -35,16 +38,15 @@ async function failedRequest(): Promise<LabRequest> {
   return request;
 }
 
+const callOf = ({ requestId, principal }: LabRequest): AdmissionRequest => ({
+  ...{ requestId, principal, ...TERMS, channel: '', onDisconnect: 'finish', idempotency: undefined },
+  rates: { promptMicro: 1, completionMicro: 1 },
+  ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
+});
+
 /** Admits it again under its id; its body follows. */
-async function admitAgain({ requestId, principal }: LabRequest): Promise<void> {
-  const admission = await lab.admissions.admit(
-    {
-      ...{ requestId, principal, ...TERMS, channel: '', onDisconnect: 'finish', idempotency: undefined },
-      rates: { promptMicro: 1, completionMicro: 1 },
-      ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
-    },
-    Date.now(),
-  );
+async function admitAgain(request: LabRequest): Promise<void> {
+  const admission = await lab.admissions.admit(callOf(request), Date.now());
   expect(admission.verdict).toBe('admitted');
 }
 
@@ -93,7 +95,6 @@ describe('a failed request that is run again', () => {
       await lab.redis.zscore(lab.keys.keyRpm(keyId), request.requestId),
       Number(await lab.redis.hget(lab.keys.account(tenantId), 'r')),
     ];
-    await lab.redis.zrem(lab.keys.keyRpm(keyId), request.requestId);
     const before = await requests();
 
     await replays.reopen(SHARD, request.envelope);
@@ -109,6 +110,54 @@ describe('a failed request that is run again', () => {
       const { sum, counted } = await tokensOf(key);
       expect(sum).toBe(counted);
     }
+  });
+
+  it('weighs no more in the windows of tokens as its answer grows', async () => {
+    const request = await failedRequest();
+    const { keyId } = request.principal;
+    await replays.reopen(SHARD, request.envelope);
+    await admitAgain(request);
+    await replays.requeue(SHARD, request.envelope, 1);
+    const before = await tokensOf(lab.keys.keyUse(keyId));
+
+    const again = await lab.run(request, 2);
+    await lab.requests.renew({ ...request.ref(2), owner: again.owner }, needs(300));
+
+    expect(await tokensOf(lab.keys.keyUse(keyId))).toEqual(before);
+  });
+
+  it('leaves no log of requests behind that lives for ever', async () => {
+    const request = await failedRequest();
+    const { principal } = request;
+    const log = lab.keys.keyRpm(principal.keyId);
+    // As three minutes later.
+    await lab.redis.del(log, lab.keys.keyUse(principal.keyId));
+    await replays.reopen(SHARD, request.envelope);
+    await admitAgain(request);
+    await replays.requeue(SHARD, request.envelope, 1);
+
+    await lab.admit({ principal });
+
+    expect(await lab.redis.pttl(log)).toBeGreaterThan(0);
+  });
+
+  it('is promised no place of a full line: those are for callers who come back', async () => {
+    const request = await failedRequest();
+    const { requestId, principal } = request;
+    const settings = { queueLimit: 1, requestTimeoutMs: REQUEST_TIMEOUT_MS, retentionMs: RETENTION_MS };
+    const narrow = createAdmissionStore(lab.redis, lab.keyspace, settings);
+    const limits = { ...principal.limits, rpm: Number.MAX_SAFE_INTEGER };
+    const promises = [principal.tenantId, 'all'].map((whose) => lab.keys.promises('interactive', whose));
+    await lab.redis.zadd(lab.keys.line('interactive'), 1, 'req_other');
+    await replays.reopen(SHARD, request.envelope);
+
+    const answers = [await narrow.admit({ ...callOf(request), principal: { ...principal, limits } }, Date.now())];
+    const promised = await lab.redis.exists(...promises);
+    answers.push(await narrow.admit({ ...callOf(request), requestId: `${requestId}x` }, Date.now()));
+    await lab.redis.del(lab.keys.line('interactive'));
+
+    expect(answers.map(({ verdict }) => verdict)).toEqual(['lane', 'lane']);
+    expect([promised, await lab.redis.exists(...promises)]).toEqual([0, 2]);
   });
 
   it('is left as it is while it runs, once it has text, and where it is another tenant’s', async () => {

@@ -185,6 +185,33 @@ it('does nothing any more once another process has taken over', async () => {
   expect((await postChat(service.app, key, chatOf('Hi'))).headers['x-ratelimit-remaining-requests']).toBe('99997');
 });
 
+it('takes nothing away from a tenant that has come back meanwhile', async () => {
+  const tenant = await service.startTenant({ key: { daily_requests: 1_000 } });
+  const { tenantId, keyId } = tenant;
+  await chat(tenant);
+  await idle(tenant);
+  const from = await shardOf(service, tenantId);
+  let hasHung = false;
+  const slow = openMover(async (name, call) => {
+    // It hangs once the tenant has arrived, while another one ends the move and the tenant is moved back.
+    if (name === 'accountStore.publishBook' && !hasHung) {
+      hasHung = true;
+      await openMover(plainly, LATER_MS).move(tenantId, 1 - from);
+      await openMover(plainly, LATER_MS).move(tenantId, from);
+      await chat(tenant);
+    }
+    return call();
+  });
+
+  await expect(slow.move(tenantId, 1 - from)).rejects.toMatchObject({ code: 'conflict' });
+
+  const keys = service.keyspace.shard(from);
+  expect(await shardOf(service, tenantId)).toBe(from);
+  expect(await service.redis.exists(keys.blocked(tenantId))).toBe(0);
+  expect(await service.redis.exists(keys.account(tenantId))).toBe(1);
+  expect(await service.redis.hget(keys.daily(keyId), 'total')).toBe('2');
+});
+
 it('loses neither credits nor a revocation that come while a tenant is moved', async () => {
   const tenant = await service.startTenant({ credits: 100 });
   const { tenantId, keyId } = tenant;
@@ -203,6 +230,26 @@ it('loses neither credits nor a revocation that come while a tenant is moved', a
 
   expect(await balances(tenant)).toMatchObject({ told: 150, sum: 150 });
   expect(await service.redis.get(service.keyspace.shard(to).blocked(keyId))).toBe('1');
+});
+
+it('brings a claim whose owner nobody knows, but not over a newer one', async () => {
+  const tenant = await service.startTenant();
+  const from = await shardOf(service, tenant.tenantId);
+  const claimsOf = (shard: number) =>
+    ['reused', 'older', 'left'].map((name) => service.keyspace.shard(shard).idempotency(`${tenant.keyId}-${name}`));
+  const claims = claimsOf(from);
+  const there = claimsOf(1 - from);
+  const [older, newer] = [`${newId('req')} print`, `${newId('req')} print`];
+  for (const name of claims) await service.redis.set(name, older, 'PX', TEST_MS);
+  // Of a tenant that has moved there with its claim, which was given up and taken again.
+  await service.redis.set(there[0] ?? '', newer, 'PX', TEST_MS * 2);
+  // Of one that comes back.
+  await service.redis.set(there[1] ?? '', newer, 'PX', TEST_MS / 2);
+
+  await openMover(plainly).move(tenant.tenantId, 1 - from);
+
+  expect(await service.redis.mget(there)).toEqual([newer, older, older]);
+  expect(await service.redis.mget(claims)).toEqual([older, older, older]);
 });
 
 it('serves tenants of two moves in a row from the shard where they are', async () => {

@@ -12,7 +12,7 @@ import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';
 
 export interface CloseBatchDeps {
-  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'finish' | 'told'>;
+  work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'told'>;
   admissions: Pick<AdmissionStore, 'void'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
@@ -60,15 +60,15 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
     batch.isClosed = true;
   }
 
-  /** False: some line is neither known nor ended. */
+  /** False: some line is neither known nor ended, or came to wait again meanwhile. */
   async function finish(batch: OpenBatch, status: BatchStatus): Promise<boolean> {
     const { tenantId, _id: batchId, total, status: from } = batch.row;
+    const reopened = await work.reopened(tenantId, batchId);
     const counts = await work.count(tenantId, batchId);
     // A line that was given up may be tried once more.
     batch.counts = counts;
     if (counts.completed + counts.failed < total) return false;
-    await work.finish(tenantId, batchId, from, { ...counts, status, endedAt: clock.now() });
-    return true;
+    return work.finish(tenantId, batchId, { status: from, reopened }, { ...counts, status, endedAt: clock.now() });
   }
 
   return {

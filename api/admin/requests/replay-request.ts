@@ -81,6 +81,7 @@ export function refusalOf(principal: Principal | undefined, now: number): SkipRe
 
 /** A look-up may put the old end back between two steps. */
 const TRIES_MAX = 3;
+/** admit.lua knows it: what is refused with this limit is not counted. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** The limits on requests have counted it when it was accepted; tokens, credits and places are taken anew. */

@@ -126,7 +126,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     if (!(await moves.arrive(tenantId, move))) throw new Overtaken();
   }
 
-  /** What follows once the tenant's row names the new shard. Safe to repeat. */
+  /** What follows once the tenant's row names the new shard. Safe to repeat; rejects with `Overtaken` once it is over. */
   async function finish(tenantId: string, move: TenantMove): Promise<TenantRow> {
     const { from, to, token } = move;
     const keyIds = await keys.ids(tenantId);
@@ -135,16 +135,17 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     for (const keyId of await accessFlags.blocked(from, keyIds)) await accessFlags.block(to, keyId);
     const book = await accounts.read(tenantId);
     if (book !== undefined) await accountStore.publishBook(to, tenantId, book);
+    const keepHold = holdOf(tenantId, move);
+    // Where another process has ended the move, the tenant may be back by now.
+    await keepHold('now');
     const hasLeft = await marks.leave(from, tenantId, movingMark(token), to);
     // A Redis that came back without the mark.
     if (!hasLeft && (await marks.find(from, tenantId)) === undefined) await marks.leave(from, tenantId, '', to);
     await marks.take(to, tenantId, movingMark(token));
     await applyStatus(deps, await findTenant(tenants, tenantId));
     await accessFlags.announce(tenantId);
-    await state.clear(from, { tenantId, keyIds }, movedMark(to), {
-      lingerMs: LINGER_MS,
-      onPage: holdOf(tenantId, move),
-    });
+    await keepHold('now');
+    await state.clear(from, { tenantId, keyIds }, movedMark(to), { lingerMs: LINGER_MS, onPage: keepHold });
     await moves.end(tenantId, move, to);
     log.info('A tenant was moved to another shard.', { tenantId, shard: to });
     return findTenant(tenants, tenantId);
@@ -199,7 +200,9 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
         });
         throw error instanceof Overtaken ? overtaken(error) : error;
       }
-      return finish(tenantId, move);
+      return finish(tenantId, move).catch((error: unknown) => {
+        throw error instanceof Overtaken ? overtaken(error) : error;
+      });
     },
 
     async recover(tenantId) {

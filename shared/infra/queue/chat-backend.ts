@@ -1,4 +1,4 @@
-import { createRedisBackend, raw2NextJobData } from 'bullmq';
+import { createRedisBackend, isNotConnectionError, raw2NextJobData } from 'bullmq';
 import type { BackendFactory, RedisQueueBackend } from 'bullmq';
 
 import type { JobStore, TakenJob } from '../redis/requests/job-store.ts';
@@ -143,9 +143,13 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
       };
 
       backend.moveToFailed = async (job, reason, keep, token, _fetchNext, fields) => {
-        const lock = lockOf(token);
+        const failing = moveToFailed(job, reason, keep, lockOf(token), false, fields);
+        const { finishedOn } = await failing.catch((error: unknown) => {
+          // Once Redis is back BullMQ asks again, under the same token.
+          if (!(error instanceof Error) || isNotConnectionError(error)) handed.delete(token);
+          throw error;
+        });
         handed.delete(token);
-        const { finishedOn } = await moveToFailed(job, reason, keep, lock, false, fields);
         return { result: undefined, finishedOn };
       };
 

@@ -43,6 +43,8 @@ export interface BatchRow {
   endedAt?: number;
   /** Its shard, while somebody has to look after it: until it has ended and that has been told. */
   openShard?: number;
+  /** How often one of its lines was given up and came to wait again: no end that has not seen it counts. */
+  reopened?: number;
   /** When MongoDB forgets it. */
   removeAt: Date;
 }
@@ -104,6 +106,7 @@ const batchSchema = new Schema<BatchRow>(
     cancelledAt: number,
     endedAt: number,
     openShard: number,
+    reopened: number,
     removeAt: { type: Date, required: true },
   },
   options,

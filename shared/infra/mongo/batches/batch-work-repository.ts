@@ -45,14 +45,21 @@ export interface BatchWorkRepository {
     next: Pick<WaitingLine, 'requestId' | 'retry'>,
   ): Promise<boolean>;
   count(tenantId: string, batchId: string): Promise<BatchCounts>;
+  /** How often lines of it came to wait again; to be read before what an end is decided by. */
+  reopened(tenantId: string, batchId: string): Promise<number | null>;
   /** Brings what the tenant sees up to date. */
   note(
     tenantId: string,
     batchId: string,
     state: BatchCounts & Pick<BatchRow, 'waitingFor'> & { startedAt?: number },
   ): Promise<void>;
-  /** Ends it, once; it stays open until `told`. */
-  finish(tenantId: string, batchId: string, from: BatchStatus, end: BatchCounts & BatchEnd): Promise<void>;
+  /** Ends it, once; it stays open until `told`. False: a line came to wait again, or its status is another one. */
+  finish(
+    tenantId: string,
+    batchId: string,
+    from: { status: BatchStatus; reopened: number | null },
+    end: BatchCounts & BatchEnd,
+  ): Promise<boolean>;
   /** Nobody need look after it any more. */
   told(tenantId: string, batchId: string): Promise<void>;
   /** Takes away what an upload has left that never came to its end. */
@@ -146,8 +153,16 @@ export function createBatchWorkRepository(connection: Connection): BatchWorkRepo
       );
     },
 
+    async reopened(tenantId, batchId) {
+      return (await batches.findOne({ _id: batchId, tenantId }, { reopened: 1 }).lean())?.reopened ?? null;
+    },
+
     async finish(tenantId, batchId, from, end) {
-      await batches.updateOne({ _id: batchId, tenantId, status: from }, { $set: { ...end, waitingFor: null } });
+      const { matchedCount } = await batches.updateOne(
+        { _id: batchId, tenantId, ...from },
+        { $set: { ...end, waitingFor: null } },
+      );
+      return matchedCount === 1;
     },
 
     async told(tenantId, batchId) {

@@ -93,9 +93,12 @@ export function createFailedLines(connection: Connection): FailedLines {
       const waiting = { state: 'waiting', requestId: again } as const;
       const { modifiedCount } = await lines.updateOne(failed, { $set: waiting, $unset: { failedAt: 1 } });
       if (modifiedCount === 0) return false;
-      if ((await runningKey(line)) !== undefined) return true;
+      // Whoever ends the batch has either seen that the line waits, or finds that it is not to end yet.
+      const running = { _id: batchId, tenantId, status: 'in_progress' } as const;
+      if ((await batches.updateOne(running, { $inc: { reopened: 1 } })).matchedCount === 1) return true;
       // The batch has ended meanwhile, with this line as it was.
-      await lines.updateOne({ tenantId, batchId, ...waiting }, { $set: { state: 'failed', requestId } });
+      const asItWas = { $set: { state: 'failed', requestId }, $unset: { requestJson: 1, failedCode: 1 } } as const;
+      await lines.updateOne({ tenantId, batchId, ...waiting }, asItWas);
       return false;
     },
   };

@@ -3,7 +3,7 @@ import type { Connection, QueryFilter } from 'mongoose';
 import { KEPT_MS } from '../../../contracts/kept-answer.ts';
 import type { KeyMode } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
-import { requestIntentModel } from './request-intents.ts';
+import { requestIntentModel, rowOfRun } from './request-intents.ts';
 import type { RequestIntent, RequestIntentRow } from './request-intents.ts';
 
 /** How a request was sent that may be run again: asynchronously, under an Idempotency-Key, or as the line of a batch. */
@@ -36,8 +36,14 @@ export interface FailedFilter {
 type FailedPosition = Pick<FailedIntent, 'acceptedAt' | 'requestId'>;
 
 export interface FailedIntents {
-  /** Keeps the intent of a request that has failed, at most until `keptUntil`. Safe to repeat. */
-  keepFailed(requestId: string, failure: { at: number; code: OutageCode; keptUntil?: number }): Promise<void>;
+  /**
+   * Keeps the intent of a request whose run has failed, at most until `keptUntil`; nothing is done where it has been run
+   * again since the intent was read. Safe to repeat.
+   */
+  keepFailed(
+    intent: Pick<RequestIntent, 'requestId' | 'replays'>,
+    failure: { at: number; code: OutageCode; keptUntil?: number },
+  ): Promise<void>;
   /** In the order of acceptance, from behind `after`. */
   list(
     filter: FailedFilter,
@@ -93,15 +99,12 @@ function isAfter({ acceptedAt, requestId }: FailedPosition) {
 export function createFailedIntents(connection: Connection): FailedIntents {
   const intents = requestIntentModel(connection);
   return {
-    async keepFailed(requestId, { at, code, keptUntil }) {
-      await intents.updateOne(
-        { _id: requestId },
-        {
-          $set: { failedAt: at, failedCode: code },
-          $unset: { lookAt: 1 },
-          ...(keptUntil === undefined ? {} : { $min: { expiresAt: new Date(keptUntil) } }),
-        },
-      );
+    async keepFailed(intent, { at, code, keptUntil }) {
+      await intents.updateOne(rowOfRun(intent), {
+        $set: { failedAt: at, failedCode: code },
+        $unset: { lookAt: 1 },
+        ...(keptUntil === undefined ? {} : { $min: { expiresAt: new Date(keptUntil) } }),
+      });
     },
 
     async list(filter, { after, limit }, now) {

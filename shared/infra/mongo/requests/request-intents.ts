@@ -93,8 +93,11 @@ export interface RequestIntents {
   findNamed(space: Space, name: string, now: number): Promise<RequestIntent | undefined>;
   /** Those of a shard that somebody has to look after, the oldest first. */
   due(shard: number, now: number, limit: number): Promise<DueIntent[]>;
+  /** Those that have failed meanwhile are looked after no more. */
   postpone(requestIds: readonly string[], lookAt: number): Promise<void>;
   forget(requestIds: readonly string[]): Promise<void>;
+  /** Forgets one whose run has ended, unless it has been run again since it was read. */
+  forgetRun(intent: Pick<RequestIntent, 'requestId' | 'replays'>): Promise<void>;
 }
 
 /** Its answer is kept no longer either. MongoDB deletes what has expired up to a minute late. */
@@ -106,6 +109,11 @@ function toIntent(row: RequestIntentRow | null, now: number): RequestIntent | un
 
 /** Whoever looks a failed request up, or repeats its key, does not have it run again. */
 const OPEN = { failedAt: null } as const;
+
+/** The row as it was read: open, and not run again since. */
+export function rowOfRun({ requestId, replays }: Pick<RequestIntent, 'requestId' | 'replays'>) {
+  return { _id: requestId, ...OPEN, replays: replays === 0 ? { $in: [null, 0] } : replays };
+}
 
 export function createRequestIntents(connection: Connection): RequestIntents {
   const intents = requestIntentModel(connection);
@@ -152,11 +160,16 @@ export function createRequestIntents(connection: Connection): RequestIntents {
     },
 
     async postpone(requestIds, lookAt) {
-      if (requestIds.length > 0) await intents.updateMany({ _id: { $in: [...requestIds] } }, { $set: { lookAt } });
+      if (requestIds.length > 0)
+        await intents.updateMany({ _id: { $in: [...requestIds] }, ...OPEN }, { $set: { lookAt } });
     },
 
     async forget(requestIds) {
       if (requestIds.length > 0) await intents.deleteMany({ _id: { $in: [...requestIds] } });
+    },
+
+    async forgetRun(intent) {
+      await intents.deleteOne(rowOfRun(intent));
     },
   };
 }

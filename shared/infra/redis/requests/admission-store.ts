@@ -187,6 +187,7 @@ export function createAdmissionStore(
           keys.promises(queue, tenantId),
           keys.promises(queue, 'all'),
           keys.promises('share', tenantId),
+          keys.promises('kept', tenantId),
           // Those that not every request has, in the order in which admit.lua takes them.
           ...(throttle < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
           ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),

@@ -63,7 +63,7 @@ interface StateKey {
   /** A request's record, or a part of what it has left. */
   isAnswer: boolean;
   isLeftBehind: boolean;
-  /** Whose it is cannot be told any more: it is copied, and not taken away. */
+  /** Whose it is cannot be told any more: it is copied where there is no newer one, and not taken away. */
   isShared: boolean;
 }
 
@@ -144,13 +144,20 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     }
   }
 
-  async function copyOne(from: number, to: number, name: string, mark: string, tenantId: string): Promise<void> {
+  async function copyOne(
+    { from, to }: { from: number; to: number },
+    { name, isShared }: StateKey,
+    mark: string,
+    tenantId: string,
+  ): Promise<void> {
     const source = prefixOf(from) + name;
     const [value, expiresAt] = await Promise.all([client.dumpBuffer(source), client.pexpiretime(source)]);
     // -2: there is no such key.
     if (expiresAt === -2) return;
     const keys = [keyspace.shard(to).blocked(tenantId), prefixOf(to) + name];
-    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to)]);
+    // Of another tenant, which has been moved before, a newer one may be there; of this one an older one.
+    const stays = isShared ? 1 : 0;
+    const done = await bring(keys, [mark, Math.max(0, expiresAt), value, prefixOf(from), prefixOf(to), stays]);
     if (done !== 1) throw new Overtaken();
   }
 
@@ -179,10 +186,10 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
       return { requests: open, unsettled: await unsettledOf(shard, tenantId) };
     },
 
-    async copy({ from, to }, owner, mark, onPage) {
-      for await (const own of keysOf(from, owner)) {
+    async copy(way, owner, mark, onPage) {
+      for await (const own of keysOf(way.from, owner)) {
         const moving = own.filter(({ isLeftBehind }) => !isLeftBehind);
-        await Promise.all(moving.map(({ name }) => copyOne(from, to, name, mark, owner.tenantId)));
+        await Promise.all(moving.map((each) => copyOne(way, each, mark, owner.tenantId)));
         await onPage();
       }
     },

@@ -6,7 +6,8 @@
 --       5 blocked key, 6 blocked tenant, 7 inflight, 8 waiting list, 9 mean completion, 10 lane statistics,
 --       11 the tenant's open requests, 12 line, 13 job, 14 marker, 15 settings of the queue, 16 body,
 --       17 when callers of the tenant were told to come back to a full line, 18 the places that are kept for callers,
---       19 when those of the tenant were told so because of its share, then those that the values below ask for
+--       19 when those of the tenant were told so because of its share, 20 the places of its share that are kept for them,
+--       then those that the values below ask for
 -- ARGV  1 request id, 2 rpm limit, 3 throttle limit, 4 tpm limit, 5 daily limit (0 none), 6 prompt tokens,
 --       7 max tokens, 8 prompt rate, 9 completion rate (micro-credits a token), 10 billed (1 live, 0 test),
 --       11 budget limit ('' none) or test allowance limit, 12 month, 13 lane limit, 14 deadline in ms from now,
@@ -28,6 +29,9 @@ local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
+-- The limit of an operator who runs a request again (replay-request.ts): its refusal is counted nowhere and promised no
+-- place, and requeue.lua takes back what its admission has counted.
+local UNLIMITED = 9007199254740991
 -- At the ceiling of requests in flight so many of the oldest are looked at, in case some have left without a word.
 local LOOK_AT = 20
 
@@ -36,10 +40,10 @@ local seq = now_us()
 local now = math.floor(seq / 1000)
 local id, billed, is_batch, lane = ARGV[1], ARGV[10] == '1', ARGV[23] == 'batch', ARGV[23]
 local rpm_limit, throttle_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local life = tonumber(ARGV[18])
+local life, is_replay = tonumber(ARGV[18]), rpm_limit >= UNLIMITED
 -- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
 local is_throttled = throttle_limit < rpm_limit and not is_batch
-local next_key = 20
+local next_key = 21
 -- The next key, where the values ask for one.
 local function key_if(is_asked)
   if not is_asked then return nil end
@@ -117,7 +121,7 @@ local use = to_use(account[1], account[2], account[3], now)
 local tenant_rpm, tenant_tpm, open_limit = tonumber(ARGV[27]), tonumber(ARGV[28]), tonumber(ARGV[29])
 
 local function reply_counted(name, retry_ms)
-  if not is_batch then
+  if not is_batch and not is_replay then
     log_request(KEYS[2], id, now)
     requests = requests + 1
     count_use(use, 1, 0)
@@ -216,21 +220,27 @@ if billed then
 end
 
 local lane_limit = tonumber(ARGV[13])
-local own_due, lane_due
+-- A replay takes none of the places that callers were promised.
+local is_let_in, own_due, lane_due
 if not is_batch and open >= share then
   local own = open - taken_of(KEYS[11], KEYS[12], open)
-  own_due = own >= share and due_promise(KEYS[19], own, share, now)
-  if own >= share and not own_due then
-    return reply_counted('lane_share', promise_place(KEYS[19], KEYS[19], KEYS[4], 'own', id, now))
+  is_let_in, own_due = find_place(not is_replay and KEYS[19], KEYS[20], own, share, now)
+  if not is_let_in then
+    if is_replay then return reply('lane_share', 1000) end
+    use_promise(KEYS[19], KEYS[20], own_due)
+    return reply_counted('lane_share', promise_place(KEYS[19], KEYS[20], KEYS[4], 'own', id, now))
   end
 end
 if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
-local kept = not is_batch and waiting >= lane_limit / 2 and kept_places(KEYS[18], now) or 0
-if not is_batch and waiting + kept >= lane_limit then
-  lane_due = due_promise(KEYS[17], waiting, lane_limit, now)
-  if not lane_due then return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now)) end
+if not is_batch then
+  is_let_in, lane_due = find_place(not is_replay and KEYS[17], KEYS[18], waiting, lane_limit, now)
+  if not is_let_in then
+    if is_replay then return reply('lane', 1000) end
+    use_promise(KEYS[17], KEYS[18], lane_due)
+    return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
+  end
 end
-use_promise(KEYS[19], KEYS[19], own_due)
+use_promise(KEYS[19], KEYS[20], own_due)
 use_promise(KEYS[17], KEYS[18], lane_due)
 
 -- All is well: from here on it is written.

@@ -1,5 +1,5 @@
--- A full line says to each caller when a place will be free that nobody else was promised: one for each time that a
--- request leaves. The place is kept for a moment from then on, so who comes back finds room although others come
+-- A full line says to each caller when a place will be free that nobody else was promised: nearly one for each time that
+-- a request leaves. The place is kept for a moment from then on, so who comes back finds room although others come
 -- meanwhile.
 local PROMISED_MIN_MS = 1000
 local PROMISED_MAX_MS = 30000
@@ -9,22 +9,35 @@ local KEPT_MS = 2500
 local LATE_MS = 30000
 -- Before anything is known.
 local PACE_MS = 250
--- Clocks of callers may be a little fast.
-local EARLY_MS = 250
+-- Promises lie so much farther apart than requests leave. What is left over goes to newcomers while there is room, and
+-- takes up what the workers fall behind and who comes late: without it the line stays as full as it has once been.
+local SPARE = 1.2
+-- Where the last promise is so many times as far away as all of them need at today's pace, it dates from a slower time.
+local TOO_FAR = 2
 
 -- How many places of the line are kept for those who were told to come back by now; `slots` has all promises.
 local function kept_places(slots, now)
   return redis.call('ZCOUNT', slots, int(now - KEPT_MS), int(now))
 end
 
--- One of the tenant's promises that has come true; who comes late finds room for a tenth beyond the limit.
-local function due_promise(promises, waiting, limit, now)
-  if waiting >= limit + math.max(1, math.floor(limit / 10)) then return nil end
+-- One of the tenant's promises that has come true. Its caller cannot be back sooner, others of the tenant could.
+local function due_promise(promises, now)
   redis.call('ZREMRANGEBYSCORE', promises, '-inf', int(now - LATE_MS))
-  return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now + EARLY_MS), 'LIMIT', 0, 1)[1]
+  return redis.call('ZRANGEBYSCORE', promises, '-inf', int(now), 'LIMIT', 0, 1)[1]
 end
 
--- Only who gets in has used a promise up.
+-- Whether there is a place among so many, and the promise that it goes to; without `promises` it goes to none. Where
+-- there is room, too, who was promised a place takes that one: else somebody else of the tenant finds it. Who comes late
+-- finds room for a tenth beyond the limit.
+local function find_place(promises, slots, waiting, limit, now)
+  local kept = waiting >= limit / 2 and kept_places(slots, now) or 0
+  if kept == 0 and waiting < limit then return true end
+  local due = promises and due_promise(promises, now)
+  if due then return waiting < limit + math.max(1, math.floor(limit / 10)), due end
+  return waiting + kept < limit
+end
+
+-- It is used up by who gets in, and by who is told another time instead: nobody else of the tenant finds it.
 local function use_promise(promises, slots, due)
   if not due then return end
   redis.call('ZREM', promises, due)
@@ -34,7 +47,11 @@ end
 -- Milliseconds until the caller should come back; `statistics` has the pace of `whose` requests, see pace.lua.
 local function promise_place(promises, slots, statistics, whose, id, now)
   local values = redis.call('HMGET', statistics, 'pace:' .. whose, 'gap:' .. whose, 'back:' .. whose)
-  local back = math.max(number_of(values[3]), now) + (tonumber(values[1]) or tonumber(values[2]) or PACE_MS)
+  local step = SPARE * (tonumber(values[1]) or tonumber(values[2]) or PACE_MS)
+  local back = math.max(number_of(values[3]), now) + step
+  local needed = step * (redis.call('ZCOUNT', slots, int(now - KEPT_MS), '+inf') + 1)
+  -- So many later there are no more promises than places, wherever the others lie.
+  if values[1] and back - now > TOO_FAR * needed then back = now + needed end
   local wait = math.max(PROMISED_MIN_MS, back - now)
   if wait > PROMISED_MAX_MS then return PROMISED_MAX_MS end
   redis.call('HSET', statistics, 'back:' .. whose, string.format('%.3f', back))

@@ -26,8 +26,8 @@ local micro, tokens = raise_holds(KEYS[1], KEYS[3], {
   must_micro = tonumber(ARGV[6]), must_tokens = tonumber(ARGV[7]), ahead_micro = tonumber(ARGV[8]),
   ahead_tokens = tonumber(ARGV[9]), over_micro = tonumber(ARGV[10]), over_tokens = tonumber(ARGV[11]),
 })
--- What it weighs is never lowered before the end.
-local more = tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6]))
+-- What it weighs is never lowered before the end. A replayed request keeps the weight of its admission (requeue.lua).
+local more = values[6] and tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6])) or 0
 if more > 0 then
   correct_tokens(KEYS[4], number_of(values[5]), more)
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])

@@ -34,6 +34,8 @@ add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], {
 })
 -- What BullMQ counts the deliveries of a job by.
 redis.call('HSET', KEYS[3], 'ats', ARGV[9])
-redis.call('ZREM', KEYS[7], ARGV[1])
+-- The log has it as of then, too: that minute may not be over, and a log without members would be made anew without a
+-- time to live.
+redis.call('ZADD', KEYS[7], 'XX', ARGV[7], ARGV[1])
 uncount_request(KEYS[8], number_of(values[3]))
 return values[1]
