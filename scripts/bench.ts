@@ -60,7 +60,7 @@ function runChosen(task: SupervisedTask, options: BenchOptions, profileFile?: Pr
     case 'micro':
       return runMicroBench(task, options.rounds, print);
     case 'rivals':
-      return withCharts(options.rivals, runRivals(task, options, print));
+      return withCharts(options.rivals, runRivals(task, options, print, profileFile));
     case 'stateful':
       return withCharts(options.stateful, runStateful(task, options.stateful, print));
     case 'charts':

@@ -50,7 +50,7 @@ npm run bench -- usage                                       GET /usage over a m
 npm run bench -- reconcile [--rows 200000]                    reconciliation of a ledger with so many entries
 npm run bench -- micro [--rounds N]                          single steps of a request, each alone in one process
 npm run bench -- --rivals [--cases complete-32,live-100] [--systems ${SYSTEMS.join(',')}]
-                [--target name=URL[,model]] [--rounds N] [--seconds N] [--keep]
+                [--target name=URL[,model]] [--rounds N] [--seconds N] [--keep] [--profile ingress|worker]
                 beside other gateways; the key of a target is in TARGET_KEY_<NAME>; --keep writes to docs/benchmarks
 npm run bench -- stateful [--measures limits,drift] [--systems ${STATEFUL_SYSTEMS.join(',')}] [--adapter FILE]
                 [--target name=URL[,model]] [--provider-port N] [--quick] [--keep]

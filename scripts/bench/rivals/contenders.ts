@@ -148,6 +148,7 @@ export interface Field {
 export async function startContenders(
   options: SystemOptions,
   { names, targets, cases }: ContenderChoice,
+  nodeArgs: Parameters<typeof startParley>[1],
 ): Promise<Field> {
   const contenders: Contender[] = [];
   const absent: Record<string, string> = {};
@@ -162,7 +163,7 @@ export async function startContenders(
   }
   if (names.includes('floor')) contenders.push(contenderOf('floor', await startFloor(options)));
   if (names.includes('parley')) {
-    const parley = await startParley(options);
+    const parley = await startParley(options, nodeArgs);
     contenders.push(contenderOf('parley', parley, parley));
     if (cases.some(({ only }) => only?.includes(TWO_WORKERS) === true)) {
       const second = await startParley(options, {}, { folder: 'parley-2', workers: 2 });

@@ -9,6 +9,8 @@ import { startLoadGenerator } from '../load.ts';
 import type { LoadGenerator } from '../load.ts';
 import type { LoadResult, LoadSpec } from '../load-spec.ts';
 import type { BenchOptions } from '../options.ts';
+import { nodeArgsFor } from '../run-bench.ts';
+import type { ProfileFile } from '../run-bench.ts';
 import { usageDuring } from '../process-usage.ts';
 import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
@@ -38,6 +40,7 @@ export async function runRivals(
   { supervisor, dataDir }: SupervisedTask,
   options: BenchOptions,
   print: (line: string) => void,
+  profileFile?: ProfileFile,
 ): Promise<number> {
   const startedAt = new Date();
   const log = (line: string) => {
@@ -46,7 +49,12 @@ export async function runRivals(
   const { cases, systems: names, targets, rounds, seconds } = options.rivals;
   const provider = await superviseProvider(supervisor, dataDir);
   const context = { supervisor, dataDir, providerUrl: provider.url, log };
-  const { contenders, absent } = await startContenders(context, { names, targets, cases });
+  const { contenders, absent } = await startContenders(
+    context,
+    { names, targets, cases },
+    nodeArgsFor(options, profileFile),
+  );
+  profileFile?.onWarm();
   const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log };
   const runs: RivalRun[] = [];
   const failures: RivalsResult['failures'] = [];

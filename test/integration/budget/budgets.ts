@@ -72,4 +72,12 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
       ...{ mongoOperations: 0.4, providerCalls: 1 },
     },
   },
+  // Above 50 streams a worker coalesces for longer.
+  'stream of 40 chunks in 800 ms, 100 at once': {
+    ...{ stream: true, model: 'sim?chunks=40&first_token_ms=200&chunk_ms=20', clients: 100, requests: 300 },
+    budget: {
+      ...{ redisCalls: 8, redisCommands: 150, redisBytesIn: 11_300, redisBytesOut: 5_000 },
+      ...{ mongoOperations: 0.4, providerCalls: 1 },
+    },
+  },
 };
