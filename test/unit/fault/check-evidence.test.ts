@@ -121,15 +121,18 @@ describe('I2', () => {
     expect(broken).toEqual(['I2', 'I4']);
   });
 
-  it('asks for no entry of what was admitted although its caller was refused, where it was stopped', () => {
-    const endRefused = (finishReason: string) =>
+  it('asks for no entry of what was admitted although its caller was told 503', () => {
+    const runRefused = (status: number) =>
       brokenBy((evidence) => {
-        const [record] = evidence.records ?? [];
-        if (record === undefined) throw new Error('There is no record.');
-        evidence.records = [...(evidence.records ?? []), { ...record, requestId: 'req_refused', finishReason }];
+        const records = evidence.records ?? [];
+        evidence.records = [...records, ...records.slice(0, 1).map((one) => ({ ...one, requestId: 'req_refused' }))];
+        evidence.requests = evidence.requests.map((request) => ({
+          ...request,
+          readings: request.readings.map((reading) => (reading.status === 503 ? { ...reading, status } : reading)),
+        }));
       });
-    expect(endRefused('cancelled')).not.toContain('I2');
-    expect(endRefused('stop')).toContain('I2');
+    expect(runRefused(503)).not.toContain('I2');
+    expect(runRefused(429)).toContain('I2');
   });
 
   it('finds an entry of a request that produced none, and of one that was refused', () => {
