@@ -74,32 +74,26 @@ describe('a replay whose ingress is killed', () => {
     expect(service.provider.request(id)?.calls).toBe(1);
   }
 
-  it('before Redis hears of it leaves it failed, and it can be replayed', async () => {
-    const tenant = await service.startTenant();
-    const { id } = await lab.failed(tenant);
-    await take(id);
-    await hasten(id);
+  it.each([
+    ['before Redis hears of it', () => Promise.resolve()],
+    ['when Redis has forgotten its end', reopen],
+  ])(
+    '%s leaves it failed, and it can be replayed',
+    async (_when, reach) => {
+      const tenant = await service.startTenant();
+      const { id } = await lab.failed(tenant);
+      await take(id);
+      await reach(id);
+      await hasten(id);
 
-    await untilFailed(id);
+      await untilFailed(id);
 
-    expect((await lab.get(tenant, id)).body.status).toBe('failed');
-    expect(await lab.reasonOf(id)).toBeNull();
-    await expectOnce(tenant, id);
-  }, 60_000);
-
-  it('when Redis has forgotten its end leaves it failed, and it can be replayed', async () => {
-    const tenant = await service.startTenant();
-    const { id } = await lab.failed(tenant);
-    await take(id);
-    await reopen(id);
-    await hasten(id);
-
-    await untilFailed(id);
-
-    expect((await lab.get(tenant, id)).body.status).toBe('failed');
-    expect(await lab.reasonOf(id)).toBeNull();
-    await expectOnce(tenant, id);
-  }, 60_000);
+      expect((await lab.get(tenant, id)).body.status).toBe('failed');
+      expect(await lab.reasonOf(id)).toBeNull();
+      await expectOnce(tenant, id);
+    },
+    60_000,
+  );
 
   it('before it is in line has it run all the same', async () => {
     const tenant = await service.startTenant();

@@ -6,19 +6,12 @@
 -- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options,
 --      7 when it was accepted, 8 its place in the order of acceptance, 9 fence
 -- Returns the state that was found: nothing is done but for 'accepted'.
+
 -- Takes one request out of the second of a time.
 local function uncount_request(use, time)
   local values = redis.call('HMGET', use, 'w', 'r')
-  local entries, second = values[1] or '', second_of(time)
-  for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
-    local found, requests, tokens = struct.unpack(ENTRY, entries, at)
-    if found == second and requests > 0 then
-      entries = string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests - 1, tokens)
-        .. string.sub(entries, at + ENTRY_BYTES)
-      redis.call('HSET', use, 'w', entries, 'r', int(number_of(values[2]) - 1))
-    end
-    if found <= second then return end
-  end
+  local entries, _, added = with_more(values[1] or '', time, 0, -1)
+  if entries and added ~= 0 then redis.call('HSET', use, 'w', entries, 'r', int(number_of(values[2]) + added)) end
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')

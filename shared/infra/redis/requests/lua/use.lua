@@ -63,16 +63,16 @@ local function wait_for_use(use, kind, most, now)
   return (WINDOW_SECONDS + 1) * 1000
 end
 
--- The entries with more tokens in the second of a time, and how many more these are: what an earlier version has
--- admitted is in no entry, and none has less than nothing. Nil where that second has been dropped.
-local function with_more(entries, time, more)
+-- The entries with more tokens and requests in the second of a time, and how many more tokens and requests these are: what
+-- an earlier version has admitted is in no entry, and none has less than nothing. Nil where that second has been dropped.
+local function with_more(entries, time, more_tokens, more_requests)
   local second = second_of(time)
   for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
     local found, requests, tokens = struct.unpack(ENTRY, entries, at)
     if found == second then
-      local new = math.max(0, tokens + more)
-      return string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, requests, new)
-        .. string.sub(entries, at + ENTRY_BYTES), new - tokens
+      local new_requests, new_tokens = math.max(0, requests + more_requests), math.max(0, tokens + more_tokens)
+      return string.sub(entries, 1, at - 1) .. struct.pack(ENTRY, second, new_requests, new_tokens)
+        .. string.sub(entries, at + ENTRY_BYTES), new_tokens - tokens, new_requests - requests
     end
     if found < second then return nil end
   end
@@ -82,7 +82,7 @@ end
 local function correct_tokens(use, accepted_at, more)
   if more == 0 then return end
   local values = redis.call('HMGET', use, 'w', 't')
-  local entries, added = with_more(values[1] or '', accepted_at, more)
+  local entries, added = with_more(values[1] or '', accepted_at, more, 0)
   if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + added)) end
 end
 
@@ -90,7 +90,7 @@ end
 -- it took more than its estimate: else long answers would pass by the ceiling.
 local function fields_with(entries, requests, tokens, accepted_at, more, now)
   if second_of(accepted_at) >= second_of(now) - WINDOW_SECONDS then
-    local changed, added = with_more(entries or '', accepted_at, more)
+    local changed, added = with_more(entries or '', accepted_at, more, 0)
     return changed and { 'w', changed, 't', int(number_of(tokens) + added) } or {}
   end
   if more <= 0 then return {} end
