@@ -166,6 +166,7 @@ export function createAdmissionStore(
       const job = storedChatJob(queue, requestId, { tenantId });
       const live = mode === 'live';
       const mostTokens = request.promptMostTokens ?? promptTokens;
+      const mostMicro = Math.round(mostTokens * rates.promptMicro + maxTokens * rates.completionMicro);
       const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
       const reply = await admit(
         [
@@ -203,7 +204,7 @@ export function createAdmissionStore(
             ...[limits.rpm, throttle, shareOf(limits.tpm), limits.dailyRequests, promptTokens, maxTokens],
             ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
             ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
-            ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE)), lifeMs],
+            ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE))],
           ]),
           live ? 1 : 0,
           live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
@@ -218,9 +219,7 @@ export function createAdmissionStore(
           idempotency?.fingerprint ?? '',
           queue,
           batch?.leaderId ?? '',
-          mostTokens + maxTokens,
-          Math.round(mostTokens * rates.promptMicro + maxTokens * rates.completionMicro),
-          `${rates.promptMicro} ${rates.completionMicro}`,
+          `${rates.promptMicro} ${rates.completionMicro} ${mostTokens + maxTokens} ${mostMicro}`,
           request.body?.slice(0, -1) ?? '',
           bodyLifeMs(settings.requestTimeoutMs),
           job.name,
