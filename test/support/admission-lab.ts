@@ -7,6 +7,7 @@ import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/i
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
+import type { ShardClocks } from '../../shared/infra/redis/timely-script.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
@@ -78,10 +79,15 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
 interface LabOptions {
   url?: string;
   queueLimit?: number;
+  clocks?: ShardClocks;
 }
 
 /** Without `url` in the Redis that all tests share. */
-export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOptions = {}): Promise<AdmissionLab> {
+export async function openAdmissionLab({
+  url,
+  queueLimit = LANE_LIMIT,
+  ...more
+}: LabOptions = {}): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
@@ -90,6 +96,7 @@ export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOpti
     queueLimit,
     requestTimeoutMs: 600_000,
     retentionMs: 60_000,
+    ...more,
   });
   const accounts = createAccountStore(redis, keyspace);
 

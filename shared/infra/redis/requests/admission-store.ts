@@ -14,8 +14,10 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
+import { timely } from '../timely-script.ts';
+import type { ShardClocks } from '../timely-script.ts';
 import { inTime } from '../timing.ts';
-import { numbersOf, toAdmission } from './admission-reply.ts';
+import { numbersOf, readTime, toAdmission } from './admission-reply.ts';
 import type { Admission } from './admission-reply.ts';
 import { bodyLifeMs } from './line-store.ts';
 
@@ -60,6 +62,8 @@ export interface AdmissionSettings {
   queueLimit: number;
   requestTimeoutMs: number;
   retentionMs: number;
+  /** What the process knows of the shards' clocks; nothing unless given. */
+  clocks?: ShardClocks;
 }
 
 export interface AdmissionStore {
@@ -116,7 +120,8 @@ export function createAdmissionStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
+  const admitNow = defineScript(client, 'admit', ['window', 'account', 'use', 'line', 'promise']);
+  const admit = timely(admitNow, readTime, settings.clocks);
   const take = define('count', ['window', 'account', 'use']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
@@ -167,6 +172,7 @@ export function createAdmissionStore(
       const live = mode === 'live';
       const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
       const reply = await admit(
+        principal.shard,
         [
           keys.record(requestId),
           keys.keyRpm(keyId),

@@ -21,7 +21,8 @@
 --       26 weight of the tenant's turns, 27 its requests and 28 tokens a minute and 29 requests in flight at most
 --          (-1 none), 30 its requests in line at most,
 --       31 body ('' it comes later), 32 lifetime of the body in ms, 33 name of the job, 34 its data, 35 its options,
---       36 whether it is an entity's (1), 37 how long its end is kept in ms ('' the service's own time)
+--       36 whether it is an entity's (1), 37 how long its end is kept in ms ('' the service's own time),
+--       38 until when its sender waits for the answer, by this server's clock ('' unknown)
 -- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
 -- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
 -- mark of a batch that is being ended (a line)
@@ -38,6 +39,8 @@ local LOOK_AT = 20
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
 local seq = now_us()
 local now = math.floor(seq / 1000)
+-- Its sender has given up meanwhile: nobody waits for what would run here.
+if ARGV[38] ~= '' and now > tonumber(ARGV[38]) then return { 'late', now } end
 local id, billed, is_batch, lane = ARGV[1], ARGV[10] == '1', ARGV[23] == 'batch', ARGV[23]
 local rpm_limit, throttle_limit, tpm_limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local life, is_replay = tonumber(ARGV[18]), rpm_limit >= UNLIMITED
