@@ -108,14 +108,22 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
   }
 
-  /** A claim outlives the record of its request where nothing is kept; its name is a hash over the tenant. */
+  /**
+   * A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. Those of
+   * versions that did not write the tenant into it are found by the record, or shared.
+   */
   async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
     if (names.length === 0) return [];
     const values = await client.mget(names.map((name) => prefixOf(shard) + name));
-    const requestIds = values.map((value) => value?.split(' ')[0] ?? '');
-    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    const claims = values.map((value) => value?.split(' ') ?? []);
+    const unnamed = claims.flatMap(([requestId, , owner]) =>
+      requestId === undefined || owner !== undefined ? [] : [requestId],
+    );
+    const tenants = await tenantsOf(shard, unnamed, tenantId);
     return names.flatMap((name, index) => {
-      const tenant = tenants.get(requestIds[index] ?? '');
+      const [requestId = '', , owner] = claims[index] ?? [];
+      if (owner !== undefined) return owner === tenantId ? [key(name)] : [];
+      const tenant = tenants.get(requestId);
       return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
     });
   }

@@ -319,7 +319,7 @@ if follows and number_of(account[14]) ~= 0 then add(record, 'shift', account[14]
 if ARGV[37] ~= '' then add(record, 'keep', ARGV[37]) end
 if idempotency_key then
   add(record, 'idempotency', idempotency_key)
-  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[22], 'PX', IDEMPOTENCY_MS)
+  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[22] .. ' ' .. ARGV[16], 'PX', IDEMPOTENCY_MS)
 end
 redis.call('HSET', KEYS[1], unpack(record))
 -- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
