@@ -54,9 +54,9 @@ export function createSweep(deps: SweepDeps): Sweep {
   const takeovers = new Set<Promise<unknown>>();
 
   /** In the background: one that is run again may take minutes, and the sweep must go on. */
-  function takeOver(shard: number, { requestId, tenantId, fence }: Overdue): void {
+  function takeOver(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, attempt: fence + 1 });
-    const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: fence >= ATTEMPTS_MAX };
+    const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: deliveries >= ATTEMPTS_MAX };
     const takeover = runPipeline(delivery)
       .catch((error: unknown) => {
         log.error('A request could not be taken over; a later round tries again.', { requestId, error });
