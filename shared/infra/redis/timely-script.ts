@@ -46,11 +46,7 @@ export type TimelyScript = (shard: number, ...call: Parameters<Script>) => Promi
  * like: what is refused although its caller waits, because the server's clock was set or another server took over, is
  * sent again by the time that the refusal told.
  */
-export function timely(
-  script: Script,
-  read: (reply: ScriptReply) => TimedReply,
-  clocks: ShardClocks = createShardClocks(),
-): TimelyScript {
+export function timely(script: Script, read: (reply: ScriptReply) => TimedReply, clocks: ShardClocks): TimelyScript {
   async function send(until: number, [shard, keys, args]: Parameters<TimelyScript>): Promise<ScriptReply> {
     const sentAt = performance.now();
     const reply = await script(keys, [...args, clocks.at(shard, until - WAY_BACK_MS) ?? '']);
