@@ -94,6 +94,14 @@ function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' |
   };
 }
 
+/** As Express reads the path of the route below. */
+const HEALTH_PATH = /^\/health(\/|$)/i;
+
+/** What watches the process asks it over plain HTTP. */
+const requireHttpsOfCalls: Step = (req, res) => {
+  if (!HEALTH_PATH.test(req.path)) requireHttps(req, res);
+};
+
 /** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
 function createHealthRoute(readiness: Readiness): Router {
   const router = Router();
@@ -114,9 +122,9 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(inOneLayer(assignRequestId, forbidSniffing, createMeasure(metrics), requireHost, ignoreAnyMatch));
-  const transport = http.requireHttps ? [requireHttps] : [];
-  const trace = deps.tracing === undefined ? [] : [createTraceRequest(deps.tracing)];
+  const steps = [assignRequestId, forbidSniffing, createMeasure(metrics), requireHost, ignoreAnyMatch];
+  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : [])));
+  if (deps.tracing !== undefined) app.use('/platform/v1', inOneLayer(createTraceRequest(deps.tracing)));
   const origins: RequestHandler[] =
     http.corsOrigins.length === 0
       ? []
@@ -136,10 +144,9 @@ export function createApp(deps: AppDeps): Express {
   };
   // Ahead of what is asked for seldom: each router that a request passes costs it time.
   const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });
-  app.use('/platform/v1', inOneLayer(...transport, ...trace), ...origins, endpoints);
+  app.use('/platform/v1', ...origins, endpoints);
 
-  app.use(createHealthRoute(deps.readiness));
-  app.use(inOneLayer(...transport), ...origins);
+  app.use(createHealthRoute(deps.readiness), ...origins);
   // Neither needs a key nor takes from a limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));

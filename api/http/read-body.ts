@@ -74,11 +74,16 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
  * The body, where all of it has come already, as most do with their headers. Undefined: there is more to come.
  */
 function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | undefined {
-  if (!req.complete || req.destroyed) return undefined;
-  if (req.readableLength > limit.bytes) throw limit.fault();
-  share.hold(req.readableLength);
+  const { readableLength: length } = req;
+  const isWhole = req.complete || (length > 0 && length === Number(req.headers['content-length']));
+  if (!isWhole || req.destroyed) return undefined;
+  if (length > limit.bytes) throw limit.fault();
+  share.hold(length);
   // A request without an encoding yields bytes, and all that it has; null: it has none.
-  return (req.read() as Buffer | null) ?? Buffer.alloc(0);
+  const bytes = req.read() as Buffer | null;
+  // So that it comes to its end.
+  req.resume();
+  return bytes ?? Buffer.alloc(0);
 }
 
 /** A refusal waits for the rest of the body no longer. */

@@ -19,6 +19,16 @@ function open(headers: Record<string, string> = {}, complete = false) {
 }
 
 describe('a body that has come with its headers', () => {
+  it('is read whole where only its end has not come', async () => {
+    const { stream, req } = open({ 'content-length': '3' });
+    stream.write('abc');
+    const ended = new Promise((resolve) => stream.once('end', resolve));
+    // Whoever waits for more of it would wait for the end.
+    expect(String(await readBody(req, LIMIT, shareOf()))).toBe('abc');
+    stream.end();
+    await ended;
+  });
+
   it.each([0, 1, 12_000])('is read whole, and the request comes to its end: %i bytes', async (length) => {
     const { stream, req } = open({}, true);
     const ended = new Promise((resolve) => stream.once('end', resolve));
