@@ -116,7 +116,7 @@ export function createAdmissionStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise']);
+  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise', 'refusal']);
   const take = define('count', ['window', 'account', 'use']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
@@ -165,6 +165,7 @@ export function createAdmissionStore(
         queue === 'batch' ? Math.max(1, Math.floor(limit * BATCH_LIMITS.tpmShare)) : limit;
       const job = storedChatJob(queue, requestId, { tenantId });
       const live = mode === 'live';
+      const mostTokens = request.promptMostTokens ?? promptTokens;
       const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
       const reply = await admit(
         [
@@ -198,19 +199,15 @@ export function createAdmissionStore(
         ],
         [
           requestId,
-          limits.rpm,
-          throttle,
-          shareOf(limits.tpm),
-          limits.dailyRequests,
-          promptTokens,
-          maxTokens,
-          rates.promptMicro,
-          rates.completionMicro,
+          JSON.stringify([
+            ...[limits.rpm, throttle, shareOf(limits.tpm), limits.dailyRequests, promptTokens, maxTokens],
+            ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
+            ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
+            ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE)), lifeMs],
+          ]),
           live ? 1 : 0,
           live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
           monthOf(now),
-          settings.queueLimit,
-          settings.requestTimeoutMs,
           channel,
           tenantId,
           keyId,
@@ -220,14 +217,11 @@ export function createAdmissionStore(
           request.onDisconnect,
           idempotency?.fingerprint ?? '',
           queue,
-          request.promptMostTokens ?? promptTokens,
           batch?.leaderId ?? '',
-          principal.weight,
-          ceilings.rpm ?? NONE,
-          ceilings.tpm === null ? NONE : shareOf(ceilings.tpm),
-          ceilings.inFlight ?? NONE,
-          Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE)),
-          request.body ?? '',
+          mostTokens + maxTokens,
+          Math.round(mostTokens * rates.promptMicro + maxTokens * rates.completionMicro),
+          `${rates.promptMicro} ${rates.completionMicro}`,
+          request.body?.slice(0, -1) ?? '',
           bodyLifeMs(settings.requestTimeoutMs),
           job.name,
           job.data,
