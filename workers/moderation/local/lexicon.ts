@@ -55,7 +55,9 @@ export function learnUnit(
   codePoint: number,
   character: CharacterClass,
 ): void {
-  if (codePoint >= UNITS || unitKinds[codePoint] !== UNKNOWN) return;
+  // Half a character alone is a gap, and with its other half it may be a letter.
+  const isHalf = codePoint >= 0xd800 && codePoint < 0xe000;
+  if (codePoint >= UNITS || isHalf || unitKinds[codePoint] !== UNKNOWN) return;
   const letter = plainLetterOf(character);
   unitKinds[codePoint] = letter === -1 ? kindOf(character) : letter;
 }
