@@ -1,13 +1,17 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
+import { Command, Redis } from 'ioredis';
+
 import type { RedisClient } from './connection.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
+type ScriptArgument = string | number | Buffer;
+
 /** Runs one Lua script; all its keys carry one shard's hash tag. */
-export type Script = (keys: readonly string[], args: readonly (string | number | Buffer)[]) => Promise<ScriptReply>;
+export type Script = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<ScriptReply>;
 
 /** The folders beside which scripts stand; a script's name is unique among all of them. */
 const SUBJECTS = ['requests', 'accounts', 'tenants', 'routing', 'leases'];
@@ -99,6 +103,68 @@ function link(name: string, parts: readonly string[]): string {
   return text;
 }
 
+/** In front of an argument of so many bytes. */
+const LENGTHS = Array.from({ length: 256 }, (_, bytes) => `\r\n$${bytes}\r\n`);
+
+function lengthOf(bytes: number): string {
+  return LENGTHS[bytes] ?? `\r\n$${bytes}\r\n`;
+}
+
+/** Redis's protocol for the call of a script, with the length of each argument as `bytesOf` counts it. */
+function encodeWith(
+  bytesOf: (text: string) => number,
+  sha: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): string {
+  const count = String(keys.length);
+  let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA${lengthOf(sha.length)}${sha}`;
+  text += lengthOf(count.length) + count;
+  for (const key of keys) text += lengthOf(bytesOf(key)) + key;
+  for (const arg of args) {
+    const value = typeof arg === 'number' ? String(arg) : arg;
+    text += lengthOf(bytesOf(value)) + value;
+  }
+  return `${text}\r\n`;
+}
+
+const unitsOf = (text: string) => text.length;
+
+/** Mostly all is ASCII: its bytes are counted once, not argument by argument. */
+function encode(sha: string, keys: readonly string[], args: readonly (string | number)[]): string {
+  const text = encodeWith(unitsOf, sha, keys, args);
+  return Buffer.byteLength(text) === text.length ? text : encodeWith(Buffer.byteLength, sha, keys, args);
+}
+
+/**
+ * The call of a script as one text. ioredis would copy, convert and measure each of an admission's 57 keys and arguments:
+ * three times the work (docs/decisions/0073-what-the-ingress-spends.md). What it sends again after a reconnect is this text, too.
+ */
+class ScriptCall extends Command {
+  readonly #text: string;
+
+  constructor(sha: string, text: string) {
+    super('evalsha', [sha], { replyEncoding: 'utf8' });
+    this.#text = text;
+  }
+
+  override toWritable(): string {
+    return this.#text;
+  }
+}
+
+function isText(args: readonly ScriptArgument[]): args is readonly (string | number)[] {
+  return !args.some((arg) => typeof arg === 'object');
+}
+
+/** A cluster client finds the server by the keys, so it gets them one by one. */
+function call(client: RedisClient, sha: string, keys: readonly string[], args: readonly ScriptArgument[]) {
+  if (!(client instanceof Redis) || !isText(args)) return client.evalsha(sha, keys.length, ...keys, ...args);
+  const command = new ScriptCall(sha, encode(sha, keys, args));
+  client.sendCommand(command);
+  return command.promise;
+}
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
@@ -116,7 +182,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   return async (keys, args) => {
     try {
       // Redis has no other replies.
-      return (await client.evalsha(sha, keys.length, ...keys, ...args)) as ScriptReply;
+      return (await call(client, sha, keys, args)) as ScriptReply;
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;

@@ -22,7 +22,8 @@
 --       15 the process that sends the line ('' it is no line),
 --       16 both rates, and tokens and micro-credits at most, as the worker will count them,
 --       17 body without its last brace ('' it comes later), 18 lifetime of the body in ms, 19 name of the job, 20 its data,
---       21 its options, 22 whether it is an entity's (1), 23 how long its end is kept in ms ('' the service's own time)
+--       21 its options, 22 whether it is an entity's (1), 23 how long its end is kept in ms ('' the service's own time),
+--       24 until when its sender waits for the answer, by this server's clock ('' unknown)
 -- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
 -- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
 -- mark of a batch that is being ended (a line)
@@ -36,6 +37,8 @@ local KEYS, ARGV = KEYS, ARGV
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
 local seq = now_us()
 local now = math.floor(seq / 1000)
+-- Its sender has given up meanwhile: nobody waits for what would run here.
+if ARGV[24] ~= '' and now > tonumber(ARGV[24]) then return { 'late', now } end
 local now_text, seq_text = int(now), int(seq)
 local id, billed, lane, month = ARGV[1], ARGV[3] == '1', ARGV[14], ARGV[5]
 local is_batch = lane == 'batch'
@@ -187,7 +190,7 @@ if ARGV[23] ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'keep', ARGV[23]
 if not is_first then at, more[at + 1], more[at + 2] = at + 2, 'turn', turn end
 if idempotency_key then
   more[at + 1], more[at + 2] = 'idempotency', idempotency_key
-  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[13], 'PX', IDEMPOTENCY_MS)
+  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[13] .. ' ' .. ARGV[7], 'PX', IDEMPOTENCY_MS)
 end
 local estimate_text = int(estimate)
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', ARGV[7], 'key', ARGV[8],
