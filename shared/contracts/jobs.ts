@@ -84,16 +84,21 @@ export interface ComplianceJob {
   jobId: string;
 }
 
+interface PayloadRule<Payload> {
+  ids: readonly string[];
+  schema: Joi.ObjectSchema<Payload>;
+}
+
 /** A job may be older, or newer, than the code that reads it: fields that are not known are passed over. */
-function payload<Payload>(...ids: (keyof Payload & string)[]): Joi.ObjectSchema<Payload> {
+function payload<Payload>(...ids: (keyof Payload & string)[]): PayloadRule<Payload> {
   const fields: Joi.SchemaMap = Object.fromEntries(ids.map((id) => [id, Joi.string().required()]));
-  return Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false });
+  return { ids, schema: Joi.object<Payload>().keys(fields).unknown(true).prefs({ convert: false }) };
 }
 
 /** A job's own name, its payload, and how often and for how long BullMQ has it. */
 interface JobDefinition {
   job: string;
-  payload: Joi.ObjectSchema;
+  payload: PayloadRule<unknown>;
   attempts: number;
   removeOnComplete: boolean;
   removeOnFail: boolean | { count: number; age: number };
@@ -130,13 +135,23 @@ export const JOBS = {
 export type JobQueueName = keyof typeof JOBS;
 
 export type JobPayload<Name extends JobQueueName> =
-  (typeof JOBS)[Name]['payload'] extends Joi.ObjectSchema<infer Payload> ? Payload : never;
+  (typeof JOBS)[Name]['payload'] extends PayloadRule<infer Payload> ? Payload : never;
+
+function hasTexts(data: unknown, names: readonly string[]): boolean {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return false;
+  // Only looked at, field by field.
+  const fields = data as Readonly<Record<string, unknown>>;
+  for (const name of names) if (typeof fields[name] !== 'string' || fields[name] === '') return false;
+  return true;
+}
 
 /** Throws where the payload is not one of this queue. */
 export function parseJob<Name extends JobQueueName>(name: Name, data: unknown): JobPayload<Name> {
-  const { error } = JOBS[name].payload.validate(data);
+  const { ids, schema } = JOBS[name].payload;
+  // What is plain needs no schema, which alone says what is wrong.
+  const error = hasTexts(data, ids) ? undefined : schema.validate(data).error;
   if (error !== undefined) throw new Error(`A job of the queue ${name} cannot be read: ${error.message}`);
-  // The schema has checked it.
+  // It has just been checked.
   return data as JobPayload<Name>;
 }
 

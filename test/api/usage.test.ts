@@ -250,7 +250,7 @@ describe('GET /usage', () => {
       param: 'limit',
       message: expect.stringContaining('10000'),
     });
-  });
+  }, 60_000);
 
   it('GET /usage says that minutes are kept for 35 days', async () => {
     const start = Math.floor(Date.now() / 1000) - 36 * 86_400;
