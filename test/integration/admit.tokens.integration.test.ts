@@ -130,7 +130,7 @@ describe('the tokens of a minute', () => {
     expect(refused.verdict).toBe('tpm');
     await key.pass(GONE_MS);
     expect(await key.admit()).toMatchObject({ verdict: 'admitted', tokens: 20, requests: 1 });
-  }, 30_000);
+  });
 });
 
 describe('the daily allowance of test keys', () => {

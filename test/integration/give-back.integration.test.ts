@@ -172,6 +172,40 @@ describe('a worker that takes several', () => {
     expect((await worker.getNextJob('other', { block: false })).id).toBe(second);
   });
 
+  it('starts what a call brought before it waits for the next call, although more wait', async () => {
+    const ids = await lab.queueUpSome(18);
+    const started: string[] = [];
+    const startedBefore: string[][] = [];
+    const jobs = {
+      ...lab.jobs,
+      async take(most: number, lockMs: number) {
+        // A Redis that is busy with a burst answers late: what the call before has brought runs by then.
+        if (startedBefore.length > 0)
+          await waitFor(() => (started.length >= startedBefore.length * 8 ? true : undefined), 'the jobs to start');
+        startedBefore.push([...started]);
+        return lab.jobs.take(most, lockMs);
+      },
+    };
+    const backend = createChatBackend({ jobs, places: () => 64, lockMs: LOCK_MS, onError: () => undefined });
+    const over = Promise.withResolvers<undefined>();
+    const worker = new Worker<ChatJob, unknown, string>(
+      'interactive',
+      (job) => {
+        started.push(job.id ?? '');
+        return over.promise;
+      },
+      { connection: lab.redis, prefix: lab.keys.tag, concurrency: 64 },
+      backend.factory,
+    );
+    workers.push(worker);
+
+    await waitFor(() => (started.length === ids.length ? true : undefined), 'all jobs to start');
+
+    expect(started).toEqual(ids);
+    expect(startedBefore.slice(0, 3)).toEqual([[], ids.slice(0, 8), ids.slice(0, 16)]);
+    over.resolve(undefined);
+  });
+
   it('does not take the end of a kept job for an empty queue', async () => {
     await lab.queueUpSome(2);
     const { worker } = takingWorker();

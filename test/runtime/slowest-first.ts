@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-import type * as testSequencer from '@jest/test-sequencer';
+import type testSequencer from '@jest/test-sequencer';
 
 // Its types are those of its CommonJS build.
 const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequencer') as typeof testSequencer;

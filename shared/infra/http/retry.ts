@@ -26,15 +26,15 @@ export async function withRetries<T>(attempt: (number: number) => Promise<T>, po
     policy.signal.throwIfAborted();
     return result;
   } catch (error) {
-    return await retryAfter(error, attempt, policy);
+    // It is what an attempt has thrown.
+    return await retryAfter(error as Error, attempt, policy);
   }
 }
 
 /** As if p-retry had made the first try itself. */
-function retryAfter<T>(first: unknown, attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
-  // It is what an attempt has thrown.
-  const tryAgain = (number: number) => (number === 1 ? Promise.reject(first as Error) : attempt(number));
-  return pRetry(tryAgain, {
+function retryAfter<T>(first: Error, attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
+  const again = (number: number) => (number === 1 ? Promise.reject(first) : attempt(number));
+  return pRetry(again, {
     retries: policy.retries,
     minTimeout: FIRST_BACKOFF_MS,
     maxTimeout: BACKOFF_MAX_MS,

@@ -179,6 +179,6 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       };
     },
     check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
-    checkAll: () => Promise.allSettled([...running.values()].map((place) => place.lease?.check())),
+    checkAll: () => Promise.allSettled([...running.values()].map(({ lease }) => lease?.check() ?? Promise.resolve())),
   };
 }
