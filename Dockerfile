@@ -22,5 +22,7 @@ COPY --from=build /app/dist ./dist
 USER node
 # A container is reached from outside itself only.
 ENV HOST=0.0.0.0
+# Whatever starts a process of this image, with whichever command. Why: scripts/harness/program.ts.
+ENV NODE_OPTIONS=--max-semi-space-size=16
 EXPOSE 8080 8081 8082 8090
 CMD ["node", "dist/api/main.js"]

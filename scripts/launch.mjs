@@ -21,6 +21,8 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 
 /** Type stripping is experimental by name in the oldest Node.js that can run this. */
 const QUIET = '--disable-warning=ExperimentalWarning';
+/** The same as scripts/harness/program.ts, which says why; this file can import no TypeScript. */
+const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
 const SOURCES = ['api', 'workers', 'shared'];
 /** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */
 const DATA = ['.lua', '.txt'];
@@ -210,15 +212,15 @@ function tool(name) {
   throw new Failure(`${name} is not installed: run "npm ci" with the development packages.`);
 }
 
-function script(file, args, options) {
-  return run(findNode(), [QUIET, file, ...args], options);
+function script(file, args, { nodeArgs = [], ...options } = {}) {
+  return run(findNode(), [QUIET, ...nodeArgs, file, ...args], options);
 }
 
 /** In production what `npm run build` made is run, where it was made. */
 function service(name, args) {
   const built = join('dist', `${name}.js`);
   const isBuilt = process.env.NODE_ENV === 'production' && existsSync(join(ROOT, built));
-  return script(isBuilt ? built : `${name}.ts`, args);
+  return script(isBuilt ? built : `${name}.ts`, args, { nodeArgs: SERVICE_OPTIONS });
 }
 
 async function build(args) {

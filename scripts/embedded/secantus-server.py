@@ -1,26 +1,147 @@
-"""secantusd-py, which forgets the replies of retryable writes seldom instead of with each write.
+"""secantusd-py without what makes it stand still, or do the same work again and again.
 
-SecantusDB 0.7.0b3 goes through all that it remembers before and after each write, and from 10,000 on it sorts them as
-well: that was more than half of its time in `npm test`. What it forgets stays as it is: what is older than 30 minutes,
-and the oldest above 10,000.
+SecantusDB 0.7.0b3 is one Python process for all clients: what keeps it busy for one of them keeps all waiting. Each part
+below does the same for its clients, and says what SecantusDB itself takes for it.
 """
 
+import datetime
+import functools
 import sys
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from secantus import commands
 from secantus.cli import main
+from secantus.sessions import SessionRegistry
+from secantus.storage import Storage, _retry_write_conflicts
 from secantus.transactions import TransactionRegistry
 
 SECONDS_BETWEEN = 5
-forget = TransactionRegistry._prune_retryable_locked
+
+Index = tuple[str, dict[str, Any], dict[str, Any]]
 
 
-def forget_seldom(self: TransactionRegistry) -> None:
-    now = time.monotonic()
-    if now >= getattr(self, "parley_forgets_at", 0):
-        self.parley_forgets_at = now + SECONDS_BETWEEN
-        forget(self)
+def seldom(forget: Callable[[Any], Any]) -> Callable[[Any], int]:
+    """What was to be done with each command, every five seconds at most: it only forgets what is old."""
+    due = f"parley_{forget.__qualname__}_at"
+
+    @functools.wraps(forget)
+    def forget_seldom(self: Any) -> int:
+        now = time.monotonic()
+        if now < self.__dict__.get(due, 0):
+            return 0
+        self.__dict__[due] = now + SECONDS_BETWEEN
+        return forget(self) or 0
+
+    return forget_seldom
 
 
-TransactionRegistry._prune_retryable_locked = forget_seldom
+# With each command it goes through all that it remembers of writes (and sorts them from 10,000 on), of transactions
+# and of sessions. For a transaction it also waits until its statement has ended, and everybody else waits with it.
+TransactionRegistry._prune_retryable_locked = seldom(TransactionRegistry._prune_retryable_locked)
+TransactionRegistry._prune_locked = seldom(TransactionRegistry._prune_locked)
+SessionRegistry._prune_locked = seldom(SessionRegistry._prune_locked)
+
+
+FIRST_DATE = datetime.datetime(1, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def remove_expired(self: Storage, db: str, coll: str, *, now: datetime.datetime | None = None) -> int:
+    """Removes by a TTL index what has expired, as MongoDB does.
+
+    SecantusDB reads all documents of each collection that has such an index, once a minute, and answers nobody until it
+    has: 25 seconds and more once tests had written some ten thousand lines of batches.
+    """
+    when = now or datetime.datetime.now(datetime.timezone.utc)
+    removed = 0
+    for _name, key, options in list(self._iter_indexes(db, coll)):
+        seconds = options.get("expireAfterSeconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0 or len(key) != 1:
+            continue
+        # The index has what has no date, too, before the first date.
+        dates = {"$gte": FIRST_DATE, "$lt": when - datetime.timedelta(seconds=float(seconds))}
+        expired = {next(iter(key)): dates}
+        partial = options.get("partialFilterExpression")
+        removed += self.delete_matching(db, coll, {"$and": [expired, dict(partial)]} if partial else expired)
+    return removed
+
+
+Storage.prune_ttl = remove_expired
+
+read_indexes = Storage._iter_indexes
+
+
+def indexes_of(self: Storage, db: str, coll: str) -> Iterable[Index]:
+    known: dict[tuple[str, str], list[Index]] | None = getattr(self._tls, "parley_indexes", None)
+    if known is None:
+        return read_indexes(self, db, coll)
+    if (db, coll) not in known:
+        known[db, coll] = list(read_indexes(self, db, coll))
+    return known[db, coll]
+
+
+def with_indexes_read_once(write: Callable[..., Any]) -> Callable[..., Any]:
+    """A write of many documents holds the lock of its collection, without which nobody adds or drops an index.
+
+    SecantusDB reads and decodes all indexes of the collection again, twice to four times for each document: half of the
+    time of an `insertMany`.
+    """
+    write_once = write.__wrapped__
+
+    @functools.wraps(write_once)
+    def run(self: Storage, *args: Any, **named: Any) -> Any:
+        self._tls.parley_indexes = {}
+        try:
+            return write_once(self, *args, **named)
+        finally:
+            self._tls.parley_indexes = None
+
+    return _retry_write_conflicts(run)
+
+
+Storage._iter_indexes = indexes_of
+for name in ("_insert_chunk", "_update_chunk", "_update_matching_single_txn", "_delete_chunk"):
+    setattr(Storage, name, with_indexes_read_once(getattr(Storage, name)))
+
+plan = Storage._try_index_id_keys
+PLAIN = (str, int, float, datetime.datetime, type(None))
+
+
+def usable_clauses(key: dict[str, Any], filter: dict[str, Any]) -> dict[str, Any]:
+    """The first fields of an index that the filter names: any number by their value, then one by a range."""
+    usable: dict[str, Any] = {}
+    for field in key:
+        clause = filter.get(field)
+        if field in filter and isinstance(clause, PLAIN):
+            usable[field] = clause
+            continue
+        if isinstance(clause, dict) and clause.keys() <= set(Storage._RANGE_OPS):
+            usable[field] = clause
+        break
+    return usable
+
+
+def record_ids(self: Storage, db: str, coll: str, filter: dict[str, Any], *, collation: Any = None) -> list[int] | None:
+    """Finds what to look at by as many fields of the filter as one index has; the others are checked afterwards.
+
+    SecantusDB takes an index of several fields only where the filter has no other field. Else it takes the first field
+    that an index begins with, `tenantId` mostly: for a page of a batch's lines it read all lines of the tenant.
+    """
+    if len(filter) > 1 and collation is None:
+        found = plan(self, db, coll, {"_id": filter["_id"]}) if "_id" in filter else None
+        if found is not None:
+            return found
+        best = max((usable_clauses(key, filter) for _name, key, _ in self._iter_indexes(db, coll)), key=len, default={})
+        found = plan(self, db, coll, best) if 0 < len(best) < len(filter) else None
+        if found is not None:
+            return found
+    return plan(self, db, coll, filter, collation=collation)
+
+
+Storage._try_index_id_keys = record_ids
+
+# The profiler is never on; whether it is was read from the database after each command, behind the lock of the store.
+commands._maybe_record_profile = lambda *_: None
+
 sys.exit(main())

@@ -7,7 +7,7 @@ import { createAdminApi } from './admin-api.ts';
 import type { AdminApi } from './admin-api.ts';
 import { assertReady } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
-import { superviseProgram } from './program.ts';
+import { SERVICE_OPTIONS, superviseProgram } from './program.ts';
 import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ProcessesOptions {
@@ -53,7 +53,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
   const ingress = await superviseProgram(supervisor, {
     name: 'The ingress',
     file: 'api/main.ts',
-    nodeArgs: nodeArgs.ingress ?? [],
+    nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.ingress ?? [])],
     env: { ...env, PORT: String(port), ADMIN_PORT: String(adminPort) },
     log: { file: join(dataDir, 'api.log') },
     ready: () => assertReady(`${origin}/health/ready`),
@@ -67,7 +67,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     const pid = await superviseProgram(supervisor, {
       name: `Worker ${number}`,
       file: 'workers/main.ts',
-      nodeArgs: nodeArgs.worker ?? [],
+      nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.worker ?? [])],
       env: { ...env, WORKER_PORT: String(workerPort) },
       log: { file: join(dataDir, `worker-${number}.log`) },
       ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),

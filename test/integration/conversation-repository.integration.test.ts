@@ -213,6 +213,19 @@ describe('the stored conversation of an entity', () => {
     expect(await conversations.find(LIVE, entityId)).toBeUndefined();
   });
 
+  it('goes into no other row than the one that was found', async () => {
+    const entityId = newEntity();
+    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    const rowId = (await conversations.find(LIVE, entityId))?.rowId;
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+    await conversations.remember(LIVE, entityId, turn(3), CREATE);
+
+    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000, rowId });
+    await conversations.remember(LIVE, entityId, turn(4), { create: false, now: 2_000, rowId });
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(3)));
+  });
+
   it('leaves subject, grade and the time of creation as they are', async () => {
     const entityId = newEntity();
     await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });

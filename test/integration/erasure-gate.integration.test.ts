@@ -120,6 +120,41 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
   expect((await conversations.find(live(), 'pupil'))?.history).toEqual([{ role: 'user', content: 'Later' }]);
 });
 
+const turnAt = (seq: number) => ({
+  ...{ requestId: newId('req'), seq, attempt: 1 },
+  messages: [{ role: 'user' as const, content: `${seq}` }],
+});
+
+it('looks for a deletion once for all turns of a row, and stores none in a row made anew', async () => {
+  const conversations = createConversationRepository(mongo);
+  let looks = 0;
+  const gated = gateConversations(conversations, {
+    ...gate,
+    erasedSeq(...entity) {
+      looks += 1;
+      return gate.erasedSeq(...entity);
+    },
+  });
+  await gated.remember(live(), 'pupil', turnAt(SEQ - 5), { create: true, now: NOW });
+  const rowId = (await gated.find(live(), 'pupil'))?.rowId;
+  for (const seq of [SEQ - 4, SEQ - 3])
+    await gated.remember(live(), 'pupil', turnAt(seq), { create: false, now: NOW, rowId });
+  expect(looks).toBe(1);
+  expect((await conversations.find(live(), 'pupil'))?.history).toHaveLength(3);
+
+  await markEntity();
+  await models.entities.deleteMany({ tenantId });
+  await gated.remember(live(), 'pupil', turnAt(SEQ - 2), { create: false, now: NOW, rowId });
+  expect(await models.entities.countDocuments({ tenantId })).toBe(0);
+
+  const later = turnAt(SEQ + 1);
+  await gated.remember(live(), 'pupil', later, { create: true, now: NOW });
+  const anew = (await gated.find(live(), 'pupil'))?.rowId;
+  await gated.remember(live(), 'pupil', turnAt(SEQ - 1), { create: false, now: NOW, rowId });
+  await gated.remember(live(), 'pupil', turnAt(SEQ), { create: false, now: NOW, rowId: anew });
+  expect((await conversations.find(live(), 'pupil'))?.history).toEqual(later.messages);
+});
+
 it('keeps no answer of such a request, nor any of a tenant whose conversations were deleted', async () => {
   const answers = gateAnswers(createAnswerRepository(mongo), gate);
   const keep = async (entityId: string | undefined, acceptedAt: number) => {

@@ -22,11 +22,11 @@ afterEach(async () => {
 });
 
 /** Takes up to eight at once and runs nothing by itself. */
-function takingWorker() {
+function takingWorker(connection = lab.redis) {
   const backend = createChatBackend({ jobs: lab.jobs, places: () => 8, lockMs: LOCK_MS, onError: () => undefined });
   const made: RedisQueueBackend[] = [];
   const worker = new Worker<ChatJob, unknown, string>(
-    ...(['interactive', null, { connection: lab.redis, prefix: lab.keys.tag, autorun: false }] as const),
+    ...(['interactive', null, { connection, prefix: lab.keys.tag, autorun: false }] as const),
     (...args) => {
       const queueBackend = backend.factory(...args);
       made.push(queueBackend);
@@ -172,6 +172,40 @@ describe('a worker that takes several', () => {
     expect((await worker.getNextJob('other', { block: false })).id).toBe(second);
   });
 
+  it('starts what a call brought before it waits for the next call, although more wait', async () => {
+    const ids = await lab.queueUpSome(18);
+    const started: string[] = [];
+    const startedBefore: string[][] = [];
+    const jobs = {
+      ...lab.jobs,
+      async take(most: number, lockMs: number) {
+        // A Redis that is busy with a burst answers late: what the call before has brought runs by then.
+        if (startedBefore.length > 0)
+          await waitFor(() => (started.length >= startedBefore.length * 8 ? true : undefined), 'the jobs to start');
+        startedBefore.push([...started]);
+        return lab.jobs.take(most, lockMs);
+      },
+    };
+    const backend = createChatBackend({ jobs, places: () => 64, lockMs: LOCK_MS, onError: () => undefined });
+    const over = Promise.withResolvers<undefined>();
+    const worker = new Worker<ChatJob, unknown, string>(
+      'interactive',
+      (job) => {
+        started.push(job.id ?? '');
+        return over.promise;
+      },
+      { connection: lab.redis, prefix: lab.keys.tag, concurrency: 64 },
+      backend.factory,
+    );
+    workers.push(worker);
+
+    await waitFor(() => (started.length === ids.length ? true : undefined), 'all jobs to start');
+
+    expect(started).toEqual(ids);
+    expect(startedBefore.slice(0, 3)).toEqual([[], ids.slice(0, 8), ids.slice(0, 16)]);
+    over.resolve(undefined);
+  });
+
   it('does not take the end of a kept job for an empty queue', async () => {
     await lab.queueUpSome(2);
     const { worker } = takingWorker();
@@ -180,5 +214,23 @@ describe('a worker that takes several', () => {
 
     expect(await kept.moveToCompleted({ tier: 'mobius' }, 'kept', true)).toBeUndefined();
     expect(await failed.moveToFailed(new Error('timeout'), 'failed', true)).toBeUndefined();
+  });
+
+  it('fails a job under its own lock once Redis is back, when the connection was lost at its end', async () => {
+    const [id = ''] = await lab.queueUpSome(1);
+    const connection = await lab.connect(redisUrl());
+    const { worker } = takingWorker(connection);
+    worker.on('error', () => undefined);
+    const job = await worker.getNextJob('token', { block: false });
+    connection.disconnect();
+    await waitFor(() => (connection.status === 'end' ? true : undefined), 'the end of the connection');
+    const failing = () => job.moveToFailed(new Error('timeout'), 'token', false);
+    await expect(failing()).rejects.toThrow('Connection is closed');
+    await connection.connect();
+
+    await failing();
+
+    expect(await lab.queue.getJobCounts('active', 'failed')).toEqual({ active: 0, failed: 1 });
+    expect((await lab.queue.getJob(id))?.failedReason).toBe('timeout');
   });
 });

@@ -61,3 +61,12 @@ it('sends the text to a server that has lost its scripts', async () => {
   expect(await leases.hold(0, 'task')).toBe(true);
   expect(sent.slice(-2)).toEqual(['evalsha', 'eval']);
 });
+
+it('hands a script text of any language as it is', async () => {
+  const keyspace = createKeyspace(uniqueName('läufer'));
+  const process = 'Läufer № 7 \u{1F600}\r\n$3\r\nabc';
+
+  await createLeaderLease(client, keyspace, process).hold(0, 'größe');
+
+  expect(await client.get(keyspace.shard(0).lease('größe'))).toBe(process);
+});

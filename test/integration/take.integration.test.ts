@@ -7,6 +7,7 @@ import { LOCK_MS, openJobLab } from '../support/job-lab.ts';
 import type { JobLab } from '../support/job-lab.ts';
 import { endingOf, SHARD } from '../support/request-lab.ts';
 import type { LabRequest } from '../support/request-lab.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const COST = { prompt: 10, completion: 5 };
 
@@ -160,17 +161,32 @@ describe('finishing', () => {
     };
     await lab.queueUpSome(1);
     const theirs = await takeTheirWay();
-    await lab.redis.sadd(lab.keys.stalled('interactive'), String(theirs.id));
     await theirs.moveToCompleted(undefined, 'a token', false);
     const afterTheirs = await left();
     const request = await lab.queueUp();
     const [taken] = await lab.take(1);
-    await lab.redis.sadd(lab.keys.stalled('interactive'), request.requestId);
 
     expect(await finish(request, taken?.claim?.owner, taken?.lock ?? '')).toBe(true);
 
     expect(await left()).toEqual(afterTheirs);
     expect(afterTheirs).toEqual([]);
+  });
+
+  it("leaves its id among those that may have stalled, where BullMQ's next check drops it", async () => {
+    const request = await lab.queueUp();
+    const [taken] = await lab.take(1);
+    await lab.redis.sadd(lab.keys.stalled('interactive'), request.requestId);
+    await finish(request, taken?.claim?.owner, taken?.lock ?? '');
+
+    const stalled: string[] = [];
+    const worker = plainWorker();
+    worker.on('stalled', (id) => stalled.push(id));
+    void worker.startStalledCheckTimer();
+    const isChecked = async () => (await lab.redis.exists(lab.keys.stalled('interactive'))) === 0 || undefined;
+    await waitFor(isChecked, "BullMQ's check");
+
+    expect(stalled).toEqual([]);
+    expect(await lab.queue.getJobCounts('wait', 'active', 'failed')).toEqual({ wait: 0, active: 0, failed: 0 });
   });
 
   it("leaves another worker's job alone, and ends the request all the same", async () => {

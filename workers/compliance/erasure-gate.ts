@@ -19,6 +19,8 @@ import { createSettlementRepository } from '../../shared/infra/mongo/accounts/se
  */
 export interface ErasureGate {
   isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean>;
+  /** The place in the order of acceptance up to which the entity was erased; 0: it was not. */
+  erasedSeq(space: Space, entityId: string | undefined): Promise<number>;
   /** The entity's id, or its pseudonym once it is erased. */
   nameOf(space: Space, entityId: string, seq: number): Promise<string>;
   /** Settlement records with the pseudonyms of entities that are erased. */
@@ -32,12 +34,17 @@ export function createErasureGate(deps: { erasures: ErasureRepository; pseudonym
     return entityId === undefined ? undefined : pseudonyms.of(tenantId, entityId);
   }
 
+  function erasedSeq(space: Space, entityId: string | undefined): Promise<number> {
+    return erasures.latest(space, pseudonymOf(space.tenantId, entityId));
+  }
+
   async function isErased(space: Space, entityId: string | undefined, seq: number): Promise<boolean> {
-    return seq <= (await erasures.latest(space, pseudonymOf(space.tenantId, entityId)));
+    return seq <= (await erasedSeq(space, entityId));
   }
 
   return {
     isErased,
+    erasedSeq,
 
     async nameOf(space, entityId, seq) {
       return (await isErased(space, entityId, seq)) ? pseudonyms.of(space.tenantId, entityId) : entityId;
@@ -66,14 +73,40 @@ function gateLedger(ledger: SettlementRepository, gate: Pick<ErasureGate, 'pseud
   return { settle: async (records, now) => ledger.settle(await gate.pseudonymize(records), now) };
 }
 
-/** Saves no turn of a request whose entity was erased after it was accepted. */
+/** Rows whose marks are known, some hundred bytes each; then all are asked for again. */
+const ROWS_MAX = 10_000;
+
+/**
+ * Saves no turn of a request whose entity was erased after it was accepted.
+ *
+ * A deletion sets its mark before it deletes every row that is there. So a row that is written to by its own id says all
+ * of the marks that come after it was found: where it is still there, the turn goes with it. Only the mark of an earlier
+ * deletion, after which the entity was made anew, has to be asked for, and that never changes for the row.
+ */
 export function gateConversations(
   conversations: ConversationRepository,
-  gate: Pick<ErasureGate, 'isErased'>,
+  gate: Pick<ErasureGate, 'isErased' | 'erasedSeq'>,
 ): ConversationRepository {
+  const erasedBefore = new Map<string, number>();
+
+  async function erasedBeforeRow(space: Space, entityId: string, rowId: string): Promise<number> {
+    let seq = erasedBefore.get(rowId);
+    if (seq === undefined) {
+      seq = await gate.erasedSeq(space, entityId);
+      if (erasedBefore.size >= ROWS_MAX) erasedBefore.clear();
+      erasedBefore.set(rowId, seq);
+    }
+    return seq;
+  }
+
   return {
     ...conversations,
     async remember(space, entityId, turn, options) {
+      if (options.rowId !== undefined) {
+        const erasedSeq = await erasedBeforeRow(space, entityId, options.rowId);
+        if (turn.seq > erasedSeq) await conversations.remember(space, entityId, turn, options);
+        return;
+      }
       if (await gate.isErased(space, entityId, turn.seq)) return;
       await conversations.remember(space, entityId, turn, options);
       // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write

@@ -29,6 +29,6 @@ export function createLoadContext(conversations: Pick<ConversationRepository, 'f
     const { history, submitted, unseen } = mergeHistory(stored?.history ?? [], request.messages);
     const { subject, grade } = stored ?? {};
     const context = { ...(subject === undefined ? {} : { subject }), ...(grade === undefined ? {} : { grade }) };
-    return { ...run, entity: { known: stored !== undefined, context, unseen }, history, submitted };
+    return { ...run, entity: { rowId: stored?.rowId, context, unseen }, history, submitted };
   };
 }

@@ -25,7 +25,12 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     const turn = { requestId: envelope.requestId, seq, attempt: ref.fence, messages };
     answer.isTurnSaved = true;
     try {
-      await conversations.remember(envelope, entityId, turn, { create: !entity.known, now: clock.now() });
+      const { rowId } = entity;
+      await conversations.remember(envelope, entityId, turn, {
+        create: rowId === undefined,
+        now: clock.now(),
+        rowId,
+      });
     } catch (error) {
       // The answer is there and paid for: the caller gets it, and the operator hears that it is not remembered.
       log.error('A turn could not be stored in its entity.', {

@@ -127,8 +127,8 @@ export interface AnswerSoFar {
 }
 
 export interface WithEntity extends Claimed {
-  /** Undefined: the request names no entity. */
-  entity: { known: boolean; context: ContextSource; unseen: ChatMessage[] } | undefined;
+  /** Undefined: the request names no entity. `rowId` undefined: the entity is unknown. */
+  entity: { rowId: string | undefined; context: ContextSource; unseen: ChatMessage[] } | undefined;
   /** Earlier messages of the entity, oldest first. */
   history: readonly ChatMessage[];
   /** The submitted messages that are not in the history. */

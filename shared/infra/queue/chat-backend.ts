@@ -38,8 +38,11 @@ const MARKER = { member: '0', score: 0 };
 const LEFT_MS = 500;
 
 /**
- * The worker asks for one job after the other and is handed those of one call in turn. A call that brought fewer than were
- * asked for has found the queue empty: the next question is answered without a call, and the worker waits for the marker.
+ * The worker asks for one job after the other and is handed those of one call in turn. It starts none of them before it
+ * is told that there are no more, or has as many as it may run, so the question after the last one is answered with none
+ * and without a call: otherwise the first jobs of a burst would wait for all further calls of it. A call that brought
+ * fewer than were asked for has found the queue empty, and the worker waits for the marker; after another it is told at
+ * once that jobs wait, and asks again while those that it has begin.
  *
  * BullMQ's Worker stays in charge: stalled jobs, renewed locks, pauses, canaries and drain are its own. What is kept for
  * people to see, and whatever this does not know, goes its way.
@@ -48,7 +51,10 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
   /** By the token of BullMQ's question, which is the job's name for its worker. */
   const handed = new Map<string, HandedJob>();
   let left: TakenJob[] = [];
-  let isEmpty = false;
+  /** What was taken has been handed out: the next question is answered without a call, so that the worker starts it. */
+  let isHandedOut = false;
+  /** The last call brought as many as were asked for. */
+  let maybeMore = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -79,8 +85,8 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
   async function next(token: string): Promise<unknown[] | undefined> {
     const waiting = left.shift();
     if (waiting !== undefined) return handOut(waiting, token);
-    if (isEmpty || isStopped) {
-      isEmpty = false;
+    if (isHandedOut || isStopped) {
+      isHandedOut = false;
       return [];
     }
     const most = Math.min(TAKE_MAX, Math.max(1, places() - handed.size));
@@ -92,7 +98,8 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
       await giveBack();
       return [];
     }
-    isEmpty = taken.length > 0 && taken.length < most;
+    isHandedOut = taken.length > 0;
+    maybeMore = taken.length === most;
     const first = left.shift();
     if (first === undefined) return [];
     if (left.length > 0) watchLeft();
@@ -134,8 +141,10 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
 
       // Whoever waits for the marker knows of nothing that was found before.
       backend.waitForJob = (timeout) => {
-        isEmpty = false;
-        return left.length > 0 ? Promise.resolve(MARKER) : waitForJob(timeout);
+        isHandedOut = false;
+        const isKnown = left.length > 0 || maybeMore;
+        maybeMore = false;
+        return isKnown ? Promise.resolve(MARKER) : waitForJob(timeout);
       };
 
       // The worker asks for the next job by itself, so that each token is one job. It must not hear of a result either: it

@@ -1,13 +1,17 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
+import { Command, Redis } from 'ioredis';
+
 import type { RedisClient } from './connection.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
+type ScriptArgument = string | number | Buffer;
+
 /** Runs one Lua script; all its keys carry one shard's hash tag. */
-export type Script = (keys: readonly string[], args: readonly (string | number | Buffer)[]) => Promise<ScriptReply>;
+export type Script = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<ScriptReply>;
 
 /** The folders beside which scripts stand; a script's name is unique among all of them. */
 const SUBJECTS = ['requests', 'accounts', 'tenants', 'routing', 'leases'];
@@ -28,6 +32,40 @@ const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answe
 /** The first line of a script, which tells Redis how to treat it when its memory is used up. */
 function firstLine(name: string): string {
   return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
+}
+
+/** A function or a value, from its comment to its last line; `Seldom` begins the comment of what mostly is not called. */
+const DEFINITION = /^((?:--.*\n)*)local (?:function (\w+)\(.*\n(?:.*\n)*?end$|(\w+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
+const SELDOM_FUNCTION = /^(-- Seldom\b.*\n(?:--.*\n)*local function \w+\(.*\n(?:.*\n)*?end\n)/m;
+
+interface Piece {
+  text: string;
+  isSeldom: boolean;
+}
+
+/** Without its comments, whose words are no names. */
+const toPiece = (text: string): Piece => ({
+  text: text.replaceAll(/^ *--.*\n/gm, ''),
+  isSeldom: text.startsWith('-- Seldom'),
+});
+
+/**
+ * What a script uses of its shared parts. Each call makes all functions of its script anew, so what only a seldom function
+ * uses is made inside of it (docs/decisions/0071-what-a-request-costs-redis.md).
+ */
+export function linkParts(parts: readonly string[], body: string): string {
+  const kept = body.split(SELDOM_FUNCTION).map(toPiece);
+  // A definition uses what stands before it: whoever uses it has been decided on.
+  for (const [text, , ofFunction, ofValue] of [...parts.join('\n').matchAll(DEFINITION)].reverse()) {
+    const name = new RegExp(`(?<!')\\b${ofFunction ?? ofValue ?? ''}\\b(?!')`);
+    const [user, ...others] = kept.filter((piece) => name.test(piece.text));
+    if (user?.isSeldom === true && others.length === 0) {
+      user.text = user.text.replace(/^local function .*\n/m, (head) => `${head}${toPiece(text).text}\n`);
+    } else if (user !== undefined) {
+      kept.unshift(toPiece(`${text}\n`));
+    }
+  }
+  return kept.map(({ text }) => text).join('');
 }
 
 const loaded = new WeakMap<RedisClient, Set<string>>();
@@ -55,24 +93,96 @@ function load(client: RedisClient, lua: string): void {
   if (client.status === 'ready') send(lua);
 }
 
+/** A process defines most scripts several times: for each client and each shard. */
+const linked = new Map<string, string>();
+
+function link(name: string, parts: readonly string[]): string {
+  const files = [...parts, name].join(' ');
+  const text = linked.get(files) ?? linkParts(parts.map(source), source(name));
+  linked.set(files, text);
+  return text;
+}
+
+/** In front of an argument of so many bytes. */
+const LENGTHS = Array.from({ length: 256 }, (_, bytes) => `\r\n$${bytes}\r\n`);
+
+function lengthOf(bytes: number): string {
+  return LENGTHS[bytes] ?? `\r\n$${bytes}\r\n`;
+}
+
+/** Redis's protocol for the call of a script, with the length of each argument as `bytesOf` counts it. */
+function encodeWith(
+  bytesOf: (text: string) => number,
+  sha: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): string {
+  const count = String(keys.length);
+  let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA${lengthOf(sha.length)}${sha}`;
+  text += lengthOf(count.length) + count;
+  for (const key of keys) text += lengthOf(bytesOf(key)) + key;
+  for (const arg of args) {
+    const value = typeof arg === 'number' ? String(arg) : arg;
+    text += lengthOf(bytesOf(value)) + value;
+  }
+  return `${text}\r\n`;
+}
+
+const unitsOf = (text: string) => text.length;
+
+/** Mostly all is ASCII: its bytes are counted once, not argument by argument. */
+function encode(sha: string, keys: readonly string[], args: readonly (string | number)[]): string {
+  const text = encodeWith(unitsOf, sha, keys, args);
+  return Buffer.byteLength(text) === text.length ? text : encodeWith(Buffer.byteLength, sha, keys, args);
+}
+
+/**
+ * The call of a script as one text. ioredis would copy, convert and measure each of an admission's 57 keys and arguments:
+ * three times the work (docs/decisions/0073-what-the-ingress-spends.md). What it sends again after a reconnect is this text, too.
+ */
+class ScriptCall extends Command {
+  readonly #text: string;
+
+  constructor(sha: string, text: string) {
+    super('evalsha', [sha], { replyEncoding: 'utf8' });
+    this.#text = text;
+  }
+
+  override toWritable(): string {
+    return this.#text;
+  }
+}
+
+function isText(args: readonly ScriptArgument[]): args is readonly (string | number)[] {
+  return !args.some((arg) => typeof arg === 'object');
+}
+
+/** A cluster client finds the server by the keys, so it gets them one by one. */
+function call(client: RedisClient, sha: string, keys: readonly string[], args: readonly ScriptArgument[]) {
+  if (!(client instanceof Redis) || !isText(args)) return client.evalsha(sha, keys.length, ...keys, ...args);
+  const command = new ScriptCall(sha, encode(sha, keys, args));
+  client.sendCommand(command);
+  return command.promise;
+}
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
 /**
- * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind the shared parts it names; on a cluster the
- * chunk channel is a sharded one, so the message stays on the shard's node.
+ * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind what it uses of the shared parts; on a
+ * cluster the chunk channel is a sharded one, so the message stays on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
-  const text = [...parts, name].map(source).join('\n').replaceAll('@PUBLISH@', publish);
+  const text = link(name, parts).replaceAll('@PUBLISH@', publish);
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);
   return async (keys, args) => {
     try {
       // Redis has no other replies.
-      return (await client.evalsha(sha, keys.length, ...keys, ...args)) as ScriptReply;
+      return (await call(client, sha, keys, args)) as ScriptReply;
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;

@@ -79,8 +79,7 @@ export class TooLongError extends Error {
 type CountText = (text: string) => Promise<number>;
 
 async function countText(text: string): Promise<number> {
-  const tokenizer = await loadTokenizer();
-  return (await tokenizer.count([text]))(text);
+  return (await loadTokenizer()).countText(text);
 }
 
 /**
@@ -96,15 +95,16 @@ export async function promptFor(
   const instruction = prompt.instruction === undefined ? [] : [prompt.instruction];
   const all = [...instruction, ...prompt.history, ...prompt.submitted];
   const room = contextWindow - maxTokens;
-  const counts = new Map<string, number>();
+  const counts: number[] = [];
   let atMost = countPrompt(all, countBytes);
   for (const { content } of all) {
     if (atMost <= room) return all;
-    const tokens = counts.get(content) ?? (await tokensOf(content));
-    counts.set(content, tokens);
+    const tokens = await tokensOf(content);
+    counts.push(tokens);
     atMost -= countBytes(content) - tokens;
   }
-  const fitted = fitWindow(prompt, contextWindow, maxTokens, (text) => counts.get(text) ?? countBytes(text));
+  const known = new Map(all.map(({ content }, index) => [content, counts[index] ?? 0]));
+  const fitted = fitWindow(prompt, contextWindow, maxTokens, (text) => known.get(text) ?? countBytes(text));
   if (fitted.kind === 'fits') return fitted.messages;
   throw new TooLongError(fitted.promptTokens, fitted.roomTokens);
 }

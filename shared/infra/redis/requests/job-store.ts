@@ -1,9 +1,9 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
+import { storedChatJob } from '../../queue/chat-job.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-import type { ScriptReply } from '../scripts.ts';
 import type { MadeClaim } from './running-request.ts';
 
 /** A job in this worker's hands. */
@@ -31,14 +31,15 @@ export interface ClaimSettings {
   areAllowed: () => boolean;
 }
 
-function toTaken(reply: ScriptReply, lock: string, owner: string): TakenJob {
-  const [id, fields, claim] = Array.isArray(reply) ? reply : [];
-  return {
-    id: String(id),
-    fields: Array.isArray(fields) ? fields.map(String) : [],
-    lock,
-    claim: Array.isArray(claim) ? { owner, reply: claim } : undefined,
-  };
+/** The fields of a job that starts for the first time, as the queue has them now. */
+function fieldsOfFirst(
+  queue: QueueName,
+  requestId: string,
+  { tenantId, timestamp, now }: { tenantId: string; timestamp: string; now: number },
+): string[] {
+  const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
+  const fields = { name, data, opts, timestamp, delay: '0', priority: '0', processedOn: String(now), ats: '1' };
+  return Object.entries(fields).flat();
 }
 
 /** `client`: on a cluster, a connection to the master of the shard. `claims` undefined: jobs are taken only. */
@@ -82,15 +83,23 @@ export function createJobStore(
       const lock = randomBase62(12);
       const leaseMs = claims?.areAllowed() === true ? claims.leaseMs : '';
       const breaksBefore = breaks;
-      const reply = await take(taking, [most, lock, lockMs, Date.now(), leaseMs, lock, ...prefixes]);
+      const now = Date.now();
+      const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes]);
       if (breaks !== breaksBefore) {
         // Where it fails, they are handed out again when their locks have run out.
         await giveBackLost(lock).catch(() => undefined);
         return [];
       }
       if (!Array.isArray(reply)) return 'other';
-      // The script names each claim after its place.
-      return reply.map((job, index) => toTaken(job, lock, `${lock}${index}`));
+      return reply.map((job, index) => {
+        const [requestId, fields, claim, timestamp, tenantId] = Array.isArray(job) ? job : [];
+        const id = String(requestId);
+        if (!Array.isArray(claim))
+          return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
+        const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
+        // The script names each claim after its place.
+        return { id, fields: fieldsOfFirst(queue, id, first), lock, claim: { owner: `${lock}${index}`, reply: claim } };
+      });
     },
 
     async giveBack(jobs) {

@@ -72,7 +72,7 @@ export function createRequestStore(
     const keys = keyspace.shard(shard);
     return claim(
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
-      [requestId, attempt, settings.leaseMs, owner],
+      [requestId, attempt, settings.leaseMs, owner, keys.account('')],
     );
   }
 
@@ -135,6 +135,9 @@ export function createRequestStore(
     const keys = keyspace.shard(ref.shard);
     const { promptTokens, completionTokens } = terminal.usage;
     const totalTokens = promptTokens + completionTokens;
+    const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
+    const entry = encodeEntry(deltas, terminal);
+    const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
     return finish(
       [
         keys.record(ref.requestId),
@@ -154,13 +157,12 @@ export function createRequestStore(
         keys.waiting(ref.queue),
         keys.job(ref.queue, ref.requestId),
         keys.active(ref.queue),
-        keys.stalled(ref.queue),
       ],
       [
         ref.requestId,
         ref.fence,
-        sentSeq + deltas.length + eventsOf(terminal),
-        encodeEntry(deltas, terminal),
+        lastSeq,
+        sentSeq === 0 ? `${head}\n${entry}` : entry,
         status,
         costMicro,
         totalTokens,

@@ -3,8 +3,9 @@
 -- by month: `bt:`, `pt:` and `ht:`. Spendable = book - pend - held.
 local ALLOWANCE_MS = 2 * 86400000
 
+-- Of a number as Redis has it. An operation reads a text once, and tonumber twice.
 local function number_of(value)
-  return tonumber(value) or 0
+  return value and value ~= '' and value + 0 or 0
 end
 
 -- Moves several counters of the account in one write: names and by how much, in turn.
@@ -23,7 +24,7 @@ local function hold(account, month, micro, tokens)
   move(account, 'held', micro, 'ht:' .. month, tokens)
 end
 
--- What one more request could take: micro-credits left when every hold and every pending charge is counted.
+-- Seldom: what one more request could take, micro-credits left when every hold and every pending charge is counted.
 local function spendable(account)
   local values = redis.call('HMGET', account, 'book', 'pend', 'held')
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
@@ -50,49 +51,57 @@ local function more_of(left, must, ahead, over)
   return math.max(must, math.min(ahead, math.floor(left / SHARE)))
 end
 
--- The fields of a record that say what its request holds, and of what.
-local HOLDS = { 'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit' }
-
--- Raises what a request holds of credits, budget or test allowance; `values` are those of HOLDS. `asked` has what it must
--- hold and would like to hold in all, and how far it may overrun where nobody else holds anything: a positive balance
--- always admits one. Returns what it holds then, micro-credits and tokens, -1 where it is not bounded, and both as the
--- record is to have them: nothing where they stay.
-local function more_held(account, values, asked)
-  local micro, tokens, limit = number_of(values[1]), number_of(values[2]), tonumber(values[6])
-  local must, ahead = math.max(0, asked.must_tokens - tokens), math.max(0, asked.ahead_tokens - tokens)
-  if values[4] ~= '1' then
-    local used = number_of(values[5] and redis.call('GET', values[5]))
-    local more = more_of((limit or UNLIMITED) - used, must, ahead, used <= tokens and asked.over_tokens or 0)
-    if more <= 0 then return -1, tokens end
-    use_allowance(values[5], more)
-    return -1, tokens + more, micro, tokens + more
-  end
-  local reserved = 'ht:' .. values[3]
-  local owed = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. values[3], 'pt:' .. values[3], reserved)
-  local held, held_tokens = number_of(owed[3]), number_of(owed[6])
-  local more_micro = more_of(number_of(owed[1]) - number_of(owed[2]) - held, math.max(0, asked.must_micro - micro),
-    math.max(0, asked.ahead_micro - micro), held <= micro and asked.over_micro or 0)
-  local left = limit and limit - number_of(owed[4]) - number_of(owed[5]) - held_tokens or UNLIMITED
-  local more_tokens = more_of(left, must, ahead, held_tokens <= tokens and asked.over_tokens or 0)
-  if more_micro <= 0 and more_tokens <= 0 then return micro, limit and tokens or -1 end
-  redis.call('HSET', account, 'held', int(held + more_micro), reserved, int(held_tokens + more_tokens))
-  return micro + more_micro, limit and tokens + more_tokens or -1, micro + more_micro, tokens + more_tokens
+-- What bounds the holds of a tenant's requests, for more_held. One row serves all requests that a call looks at.
+local function read_owed(account, month)
+  local reserved = 'ht:' .. month
+  local values = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, reserved)
+  return {
+    account = account, month = month, reserved = reserved, is_changed = false,
+    left = number_of(values[1]) - number_of(values[2]), held = number_of(values[3]),
+    used_tokens = number_of(values[4]) + number_of(values[5]), held_tokens = number_of(values[6]),
+  }
 end
 
--- The same, for a record that nothing else is written to. Returns what the request holds then.
-local function raise_holds(record, account, asked)
-  local micro, tokens, hold_micro, hold_tokens = more_held(account, redis.call('HMGET', record, unpack(HOLDS)), asked)
-  if hold_micro then redis.call('HSET', record, 'hold', int(hold_micro), 'holdTokens', int(hold_tokens)) end
-  return micro, tokens
+local function write_owed(owed)
+  if not owed.is_changed then return end
+  redis.call('HSET', owed.account, 'held', int(owed.held), owed.reserved, int(owed.held_tokens))
+  owed.is_changed = false
 end
 
--- A finished request's hold becomes what it owes until its settlement is in the book.
-local function charge(account, pending, id, month, held, held_tokens, micro, tokens)
-  redis.call('HSET', pending, id, int(micro) .. ':' .. int(tokens) .. ':' .. month)
-  move(account, 'held', -held, 'ht:' .. month, -held_tokens, 'pend', micro, 'pt:' .. month, tokens)
+-- The row of an account in `rows`, which has one of each; at the turn of a month it changes.
+local function owed_in(rows, account, month)
+  local owed = rows[account]
+  if owed and owed.month == month then return owed end
+  if owed then write_owed(owed) end
+  rows[account] = read_owed(account, month)
+  return rows[account]
 end
 
--- Gives back everything an unfinished request holds: credits and budget, or the test allowance.
+-- Raises what a request holds of credits and budget (`limit`, nil where there is none), micro-credits and tokens. It must
+-- hold so much and would like to hold so much in all, and may overrun where nobody else holds anything: a positive balance
+-- always admits one. Returns what it holds then.
+local function more_held(owed, micro, tokens, limit, must, ahead, over)
+  local more_micro = more_of(owed.left - owed.held, math.max(0, must.micro - micro), math.max(0, ahead.micro - micro),
+    owed.held <= micro and over.micro or 0)
+  local left = limit and limit - owed.used_tokens - owed.held_tokens or UNLIMITED
+  local more_tokens = more_of(left, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
+    owed.held_tokens <= tokens and over.tokens or 0)
+  if more_micro <= 0 and more_tokens <= 0 then return micro, tokens end
+  owed.held, owed.held_tokens, owed.is_changed = owed.held + more_micro, owed.held_tokens + more_tokens, true
+  return micro + more_micro, tokens + more_tokens
+end
+
+-- Seldom: the same for the tokens of a test request, which are of an allowance.
+local function more_allowed(allowance, tokens, limit, must, ahead, over)
+  local used = number_of(allowance and redis.call('GET', allowance))
+  local more = more_of((limit or UNLIMITED) - used, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
+    used <= tokens and over.tokens or 0)
+  if more <= 0 then return tokens end
+  use_allowance(allowance, more)
+  return tokens + more
+end
+
+-- Seldom: gives back everything that an unfinished request holds: credits and budget, or the test allowance.
 local function free_holds(record, account)
   local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance')
   local tokens = number_of(values[2])

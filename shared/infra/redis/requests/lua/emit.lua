@@ -5,10 +5,14 @@ local function message_of(id, head, payload)
   return id .. ' ' .. head .. '\n' .. payload
 end
 
-local function publish(channels, id, head, payload)
-  for channel in string.gmatch(channels or '', '[^,]+') do
-    redis.call('@PUBLISH@', channel, message_of(id, head, payload))
+local function publish(channels, message)
+  if not channels or channels == '' then return end
+  -- Mostly one ingress reads.
+  if not string.find(channels, ',', 1, true) then
+    redis.call('@PUBLISH@', channels, message)
+    return
   end
+  for channel in string.gmatch(channels, '[^,]+') do redis.call('@PUBLISH@', channel, message) end
 end
 
 local function head_of(last_seq, writer)
@@ -23,15 +27,15 @@ local function add_entry(stream, last_seq, payload, writer)
   end
 end
 
+-- Seldom, as most answers are whole ones: the end of a stream, or the next entry of it.
 local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
   add_entry(stream, last_seq, payload, writer)
   redis.call('PEXPIRE', stream, ttl_ms)
-  publish(channels, id, head_of(last_seq, writer), payload)
+  publish(channels, message_of(id, head_of(last_seq, writer), payload))
 end
 
--- A stream of one entry, kept as plain text: an empty stream alone takes 4 KB of memory.
-local function emit_whole(answer, channels, id, last_seq, payload, ttl_ms, writer)
-  local head = head_of(last_seq, writer)
-  redis.call('SET', answer, head .. '\n' .. payload, 'PX', ttl_ms)
-  publish(channels, id, head, payload)
+-- A stream of one entry, head and payload, kept as plain text: an empty stream alone takes 4 KB of memory.
+local function emit_whole(answer, channels, id, entry, ttl_ms)
+  redis.call('SET', answer, entry, 'PX', ttl_ms)
+  publish(channels, id .. ' ' .. entry)
 end

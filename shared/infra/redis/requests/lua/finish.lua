@@ -2,8 +2,8 @@
 -- weight corrected, body deleted.
 -- KEYS 1 record, 2 stream, 3 body, 4 inflight, 5 account, 6 pending, 7 outbox, 8 what the key's requests take,
 --      9 mean completion, 10 lane statistics, 11 whole answer, 12 notices for webhooks, 13 the tenant's open requests,
---      14 line, 15 list before the line, 16 job, 17 active jobs, 18 jobs that may have stalled
--- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, 5 status, 6 cost in micro-credits, 7 total tokens,
+--      14 line, 15 list before the line, 16 job, 17 active jobs
+-- ARGV 1 request id, 2 fence, 3 last sequence number, 4 payload, behind its head where no event was before, 5 status, 6 cost in micro-credits, 7 total tokens,
 --      8 completion tokens, 9 settlement ('' none), 10 retention in ms (0 keeps nothing), 11 tokens that stay in the key's window and in
 --      the test allowance, 12 micro-credits by which an account may be overdrawn, 13 name of the claim ('' not compared), 14 sequence number
 --      of the event before, 15 notice for webhooks ('' none), 16 lane,
@@ -16,46 +16,45 @@ local SAMPLE = 8
 -- While MongoDB is away they wait; about so many.
 local NOTICES_MAX = 100000
 
--- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept, and deletes the body. Where
--- another worker has the job by now, that one finds that the request has ended.
-local function delete_body_and_job(body, job, active, stalled, id, lock)
-  if lock == '' or redis.call('GET', job .. ':lock') ~= lock then
-    redis.call('UNLINK', body)
-    return
-  end
-  redis.call('LREM', active, -1, id)
-  redis.call('SREM', stalled, id)
-  redis.call('UNLINK', body, job, job .. ':lock')
-end
-
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
-  'unheard', 'acceptedAt', 'estimate', 'weight')
+-- They are read often, and a local name is found sooner.
+local KEYS, ARGV = KEYS, ARGV
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month', 'hold',
+  'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard')
 local ended = values[13] and 'unheard' or 'finished'
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
-if values[12] and ARGV[13] ~= '' and values[12] ~= ARGV[13] then return 'superseded' end
+if values[4] and ARGV[13] ~= '' and values[4] ~= ARGV[13] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return ended end
 if values[1] ~= 'running' then return values[1] or 'missing' end
-if tonumber(values[10]) ~= tonumber(ARGV[14]) then return 'behind ' .. values[10] end
+if values[3] ~= ARGV[14] then return 'behind ' .. values[3] end
 local now = now_ms()
-local keeps_nothing = ARGV[10] == '0'
+local now_text, keeps_nothing, is_billed = int(now), ARGV[10] == '0', values[6] == '1'
 local answer_ms = keeps_nothing and READING_MS or ARGV[10]
-local cost, tokens, completion, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[11])
-if values[10] == '0' then
-  emit_whole(KEYS[11], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
+local cost, tokens, kept = ARGV[6] + 0, ARGV[7] + 0, ARGV[11] + 0
+local held, held_tokens = number_of(values[8]), number_of(values[9])
+if ARGV[14] == '0' then
+  emit_whole(KEYS[11], values[5], ARGV[1], ARGV[4], answer_ms)
 else
-  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
+  emit(KEYS[2], values[5], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
-delete_body_and_job(KEYS[3], KEYS[16], KEYS[17], KEYS[18], ARGV[1], ARGV[17])
+-- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept; an id that is left among those
+-- that may have stalled is passed over. Where another worker has the job by now, that one finds that the request has ended.
+local lock = KEYS[16] .. ':lock'
+if ARGV[17] ~= '' and redis.call('GET', lock) == ARGV[17] then
+  redis.call('LREM', KEYS[17], -1, ARGV[1])
+  redis.call('UNLINK', KEYS[3], KEYS[16], lock)
+else
+  redis.call('UNLINK', KEYS[3])
+end
 redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[13], ARGV[1])
 -- Nobody pays for a request whose caller was told that it was not accepted.
 local settlement = values[13] and '' or ARGV[9]
 -- What was counted in the end may be more than was held. The account is charged only what it can pay and the overrun.
-if values[4] == '1' and cost > number_of(values[7]) and redis.call('HEXISTS', KEYS[5], 'book') == 1 then
-  local most = number_of(values[7]) + math.max(0, spendable(KEYS[5]) + tonumber(ARGV[12]))
+if is_billed and cost > held and redis.call('HEXISTS', KEYS[5], 'book') == 1 then
+  local most = held + math.max(0, spendable(KEYS[5]) + tonumber(ARGV[12]))
   if cost > most then
     settlement = string.gsub(settlement, '"costMicro":%d+', '"costMicro":' .. int(most), 1)
     settlement = string.gsub(settlement, '"estimated":false', '"estimated":true', 1)
@@ -63,37 +62,68 @@ if values[4] == '1' and cost > number_of(values[7]) and redis.call('HEXISTS', KE
   end
 end
 local settles, is_sampled = settlement ~= '', string.byte(ARGV[1], -1) % SAMPLE == 0
-if values[4] == '1' and settles then
-  charge(KEYS[5], KEYS[6], ARGV[1], values[5], number_of(values[7]), number_of(values[8]), cost, tokens)
+
+-- The account is read once and written once: what is owed, what the tenant takes, its turns and its pace.
+local names = row_names(ARGV[16])
+if is_billed then
+  names[8], names[9] = 'held', 'ht:' .. values[7]
+  if settles then names[10], names[11] = 'pend', 'pt:' .. values[7] end
+  if is_sampled then names[#names + 1] = 'duration' end
+end
+local account, fields = redis.call('HMGET', KEYS[5], unpack(names)), {}
+if is_billed then
+  -- The hold becomes what is owed until its settlement is in the book.
+  fields = { 'held', int(number_of(account[8]) - held), names[9], int(number_of(account[9]) - held_tokens) }
+  if settles then
+    redis.call('HSET', KEYS[6], ARGV[1], int(cost) .. ':' .. ARGV[7] .. ':' .. values[7])
+    fields[5], fields[6] = 'pend', int(number_of(account[10]) + cost)
+    fields[7], fields[8] = names[11], int(number_of(account[11]) + tokens)
+  end
+  if is_sampled then
+    local duration, mine = number_of(account[#names]), now - number_of(redis.call('HGET', KEYS[1], 'startedAt'))
+    fields[#fields + 1] = 'duration'
+    fields[#fields + 1] = int(duration == 0 and mine or duration * 0.8 + mine * 0.2)
+  end
 else
-  free_holds(KEYS[1], KEYS[5])
+  local allowance = redis.call('HGET', KEYS[1], 'allowance')
+  use_allowance(allowance, -held_tokens)
+  if kept > 0 and not values[13] then use_allowance(allowance, kept) end
 end
-if values[4] == '1' and is_sampled then
-  local duration, mine = number_of(redis.call('HGET', KEYS[5], 'duration')), now - number_of(values[6])
-  redis.call('HSET', KEYS[5], 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
-elseif values[4] ~= '1' and kept > 0 and not values[13] then
-  use_allowance(values[11], kept)
+local row, own_ends
+if values[11] then
+  correct_tokens(KEYS[8], number_of(values[10]), kept - (values[12] or values[11]))
+  row = correct_row(fields, KEYS[5], account, ARGV[16], number_of(values[10]), kept - values[11], now, true)
+  if ARGV[16] == 'interactive' then
+    own_ends = number_of(account[7]) + 1
+    fields[#fields + 1] = 'ends:own'
+    fields[#fields + 1] = int(own_ends)
+  end
 end
+if #fields > 0 then redis.call('HSET', KEYS[5], unpack(fields)) end
+if row and row.shift ~= 0 and row.ends % ENDS == 0 then
+  move_waiting(KEYS[13], KEYS[14], string.sub(KEYS[1], 1, -#ARGV[1] - 1), row)
+end
+if own_ends and own_ends >= GROUP then
+  note_group(KEYS[5], 'own', own_ends, now, has_waiting(KEYS[13], KEYS[14]))
+end
+local lane_ends = redis.call('HINCRBY', KEYS[10], 'ends:lane', 1)
+if lane_ends >= GROUP then
+  note_group(KEYS[10], 'lane', lane_ends, now, redis.call('ZCARD', KEYS[14]) + redis.call('LLEN', KEYS[15]) > 0)
+end
+
 if not settles and ARGV[5] ~= 'completed' then forget_idempotency(KEYS[1], ARGV[1]) end
 if settles then redis.call('XADD', KEYS[7], '*', 's', settlement) end
 if ARGV[15] ~= '' then redis.call('XADD', KEYS[12], 'MAXLEN', '~', NOTICES_MAX, '*', 'd', ARGV[15]) end
-if values[15] then
-  correct_tokens(KEYS[8], number_of(values[14]), kept - tonumber(values[16] or values[15]))
-  local row = correct_use(KEYS[5], ARGV[16], number_of(values[14]), kept - tonumber(values[15]), now, true)
-  if row then move_waiting(KEYS[13], KEYS[14], string.sub(KEYS[1], 1, -#ARGV[1] - 1), row) end
-  if ARGV[16] == 'interactive' then
-    note_end(KEYS[5], 'own', now, function() return has_waiting(KEYS[13], KEYS[14]) end)
-  end
+if is_sampled and tonumber(ARGV[8]) > 0 then
+  local mean = tonumber(redis.call('GET', KEYS[9])) or ARGV[8]
+  redis.call('SET', KEYS[9], int(mean * 0.7 + ARGV[8] * 0.3), 'PX', MEAN_LIFETIME_MS)
 end
-if completion > 0 and is_sampled then
-  local mean = tonumber(redis.call('GET', KEYS[9])) or completion
-  redis.call('SET', KEYS[9], int(mean * 0.7 + completion * 0.3), 'PX', MEAN_LIFETIME_MS)
+if settles and ARGV[14] == '0' then
+  redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text,
+    'firstTokenAt', now_text)
+else
+  redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text)
 end
-note_end(KEYS[10], 'lane', now, function()
-  return redis.call('ZCARD', KEYS[14]) + redis.call('LLEN', KEYS[15]) > 0
-end)
-redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', int(now),
-  'firstTokenAt', values[9] or (settles and int(now) or ''), 'hold', 0, 'holdTokens', 0)
 if keeps_nothing then
   keep_nothing(KEYS[1], KEYS[2], KEYS[11], ARGV[1], now)
 else

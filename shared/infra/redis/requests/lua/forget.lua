@@ -1,4 +1,4 @@
--- A request that ended without an answer is not remembered under its Idempotency-Key, so that a retry runs.
+-- Seldom: a request that ended without an answer is not remembered under its Idempotency-Key, so that a retry runs.
 local function forget_idempotency(record, id)
   local key = redis.call('HGET', record, 'idempotency')
   if not key then return end

@@ -11,12 +11,13 @@ local function is_read(record, now)
   return false
 end
 
+-- Seldom: few tenants keep nothing.
 local function keep_nothing(record, stream, answer, id, now)
   if not is_read(record, now) then redis.call('UNLINK', stream, answer) end
   local name = redis.call('HGET', record, 'idempotency')
   local first = name and redis.call('GET', name)
   -- The claim stays, so that a repeat does not run again; the fingerprint would confirm a guess of the body.
-  if first and string.sub(first, 1, #id) == id then redis.call('SET', name, id .. ' -', 'KEEPTTL') end
+  if first and string.sub(first, 1, #id) == id then redis.call('SET', name, (string.gsub(first, ' %S+', ' -', 1)), 'KEEPTTL') end
   redis.call('HDEL', record, 'metadata')
   redis.call('HSET', record, 'gone', 1)
   redis.call('PEXPIRE', record, GONE_MS)

@@ -6,10 +6,6 @@ local TURN_TOKENS = 100
 -- Where nobody waits a turn begins at the clock, which runs ahead of whatever tenants can take: in tokens a millisecond.
 local CLOCK_TOKENS = 1000
 
-local function tag_text(tag)
-  return string.format('%.2f', tag)
-end
-
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
 -- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag. Returns the tag, whether
@@ -23,12 +19,12 @@ end
 
 -- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is
 -- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
-local function write_job(job, fields)
-  return redis.call('HSET', job, 'name', fields.name, 'data', fields.data, 'opts', fields.opts,
-    'timestamp', fields.timestamp, 'delay', '0', 'priority', '0')
+local function write_job(job, name, data, opts, timestamp)
+  return redis.call('HSET', job, 'name', name, 'data', data, 'opts', opts, 'timestamp', timestamp, 'delay', '0',
+    'priority', '0')
 end
 
--- Takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
+-- Seldom: takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
 local function forget_ended_job(job, line, id)
   if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
   local prefix = string.sub(line, 1, -#'prioritized' - 1)
@@ -39,18 +35,14 @@ end
 
 local JOB_FIELDS = 6
 
-local function add_job(job, line, marker, meta, id, fields)
+local function add_job(job, line, marker, meta, id, name, data, opts, timestamp, tag)
   -- Fewer new fields: there was a job.
-  if write_job(job, fields) < JOB_FIELDS then
+  if write_job(job, name, data, opts, timestamp) < JOB_FIELDS then
     forget_ended_job(job, line, id)
-    write_job(job, fields)
+    write_job(job, name, data, opts, timestamp)
   end
-  redis.call('ZADD', line, fields.tag, id)
+  redis.call('ZADD', line, tag, id)
   if redis.call('HEXISTS', meta, 'paused') == 0 then redis.call('ZADD', marker, '0', '0') end
-end
-
-local function store_body(body, text, accepted_at, life_ms)
-  redis.call('SET', body, string.sub(text, 1, -2) .. ',"acceptedAt":' .. accepted_at .. '}', 'PX', life_ms)
 end
 
 local function job_of(line, id)
@@ -77,10 +69,10 @@ local MOVED_MAX = 96
 -- Tokens by which a place may be off: that does not add up.
 local NEAR = TURN_TOKENS / 4
 
--- Puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
+-- Seldom: puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
 -- been shifted then. None passes one that was accepted before it.
 local function move_waiting(open, line, records, row)
-  if row.shift == 0 or row.ends % ENDS > 0 or redis.call('ZCARD', line) == 0 then return end
+  if redis.call('ZCARD', line) == 0 then return end
   local newest = redis.call('ZRANGE', open, -1, -1)[1]
   if not newest or not redis.call('ZSCORE', line, newest) then return end
   local first = taken_of(open, line, redis.call('ZCARD', open))
@@ -93,10 +85,10 @@ local function move_waiting(open, line, records, row)
     for index = 1, math.min(most, #ids) do
       local place = tonumber(places[index])
       local values = place and redis.call('HMGET', records .. ids[index], 'turn', 'shift', 'acceptedAt')
-      if values and values[1] and number_of(values[3]) >= row.since then
+      if values and values[3] and number_of(values[3]) >= row.since then
         local off = row.shift - number_of(values[2])
         if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
-        tags[#tags + 1] = { id = ids[index], place = place, tag = values[1] + off }
+        tags[#tags + 1] = { id = ids[index], place = place, tag = (values[1] or values[3] * CLOCK_TOKENS) + off }
       end
     end
     if not after or #tags == 0 or tags[#tags].tag < after then break end
@@ -107,7 +99,7 @@ local function move_waiting(open, line, records, row)
     if after and one.tag >= after then one.tag = after - 0.25 end
     after = one.tag
     if one.tag ~= one.place then
-      moves[#moves + 1] = tag_text(one.tag)
+      moves[#moves + 1] = decimal(one.tag)
       moves[#moves + 1] = one.id
     end
   end

@@ -10,12 +10,10 @@ local function mean_with(old, new)
   return string.format('%.3f', old * (1 - GROUP_WEIGHT) + new * GROUP_WEIGHT)
 end
 
--- Counts one end in the hash `key`; `is_waiting` says whether somebody waits.
-local function note_end(key, whose, now, is_waiting)
-  local count = redis.call('HINCRBY', key, 'ends:' .. whose, 1)
-  if count < GROUP then return end
+-- Seldom: notes a group of so many ends in the hash `key`; `busy` says whether somebody waits.
+local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
-  local since, busy = tonumber(values[1]), is_waiting()
+  local since = tonumber(values[1])
   local changes = { 'ends:' .. whose, 0, 'since:' .. whose, int(now), 'busy:' .. whose, busy and 1 or 0 }
   if since then
     local gap = math.min(PAUSE_MAX_MS, now - since) / count
@@ -31,7 +29,7 @@ local function note_end(key, whose, now, is_waiting)
   redis.call('HSET', key, unpack(changes))
 end
 
--- Whether some of a tenant's requests wait: then its newest ones do, but for those that are not in line yet.
+-- Seldom: whether some of a tenant's requests wait: then its newest ones do, but for those that are not in line yet.
 local function has_waiting(open, line)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, GROUP - 1)) do
     if redis.call('ZSCORE', line, id) then return true end

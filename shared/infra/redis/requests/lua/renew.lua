@@ -4,7 +4,8 @@
 --      6 micro-credits and 7 tokens that it must hold in all, 8 and 9 what it asks ahead, 10 and 11 how far it may go
 --      beyond a bound of which nobody else holds anything, 12 name of the claim ('' not compared)
 -- Returns 'superseded', 'accepted' (Redis came back without the claim), or 'cancelled', 'abandoned' (nobody reads any more) or 'ok' with the micro-credits and tokens held then, -1 where not bounded.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight')
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
+  'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit')
 if values[1] == 'accepted' then return { 'accepted', 0, 0 } end
 if values[1] ~= 'running' or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end
 if ARGV[12] ~= '' and values[4] ~= ARGV[12] then return { 'superseded', 0, 0 } end
@@ -22,14 +23,27 @@ local function is_abandoned(now)
 end
 
 local verdict = values[3] and 'cancelled' or is_abandoned(now_ms()) and 'abandoned' or 'ok'
-local micro, tokens = raise_holds(KEYS[1], KEYS[3], {
-  must_micro = tonumber(ARGV[6]), must_tokens = tonumber(ARGV[7]), ahead_micro = tonumber(ARGV[8]),
-  ahead_tokens = tonumber(ARGV[9]), over_micro = tonumber(ARGV[10]), over_tokens = tonumber(ARGV[11]),
-})
+-- What it must hold in all, would like to hold, and by how much it may overrun.
+local function bound(at)
+  return { micro = tonumber(ARGV[at]), tokens = tonumber(ARGV[at + 1]) }
+end
+local must, ahead, over = bound(6), bound(8), bound(10)
+local micro, tokens, limit = number_of(values[8]), number_of(values[9]), tonumber(values[13])
+local held_micro, held_tokens = micro, tokens
+if values[11] == '1' then
+  local owed = read_owed(KEYS[3], values[10])
+  held_micro, held_tokens = more_held(owed, micro, tokens, limit, must, ahead, over)
+  write_owed(owed)
+else
+  held_tokens = more_allowed(values[12], tokens, limit, must, ahead, over)
+end
+if held_micro ~= micro or held_tokens ~= tokens then
+  redis.call('HSET', KEYS[1], 'hold', int(held_micro), 'holdTokens', int(held_tokens))
+end
 -- What it weighs is never lowered before the end. A replayed request keeps the weight of its admission (requeue.lua).
 local more = values[6] and tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6])) or 0
 if more > 0 then
   correct_tokens(KEYS[4], number_of(values[5]), more)
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])
 end
-return { verdict, int(micro), int(tokens) }
+return { verdict, values[11] == '1' and held_micro or -1, (limit or values[11] ~= '1') and held_tokens or -1 }

@@ -1,0 +1,151 @@
+-- The limit of an operator who runs a request again (replay-request.ts): its refusal is counted nowhere and promised no
+-- place, and requeue.lua takes back what its admission has counted.
+local UNLIMITED = 9007199254740991
+-- At the ceiling of requests in flight so many of the oldest are looked at, in case some have left without a word.
+local LOOK_AT = 20
+
+-- Takes the oldest of a tenant's open requests out whose records say that they have ended, or are gone.
+local function forget_ended(open, record, id)
+  local prefix, ended = string.sub(record, 1, -#id - 1), 0
+  for _, other in ipairs(redis.call('ZRANGE', open, 0, LOOK_AT - 1)) do
+    local state = redis.call('HGET', prefix .. other, 'state')
+    if state ~= 'accepted' and state ~= 'running' then ended = ended + redis.call('ZREM', open, other) end
+  end
+  return ended
+end
+
+-- Seldom: what admit.lua answers where something stands in the way of a request, or could; its KEYS and ARGV are those of
+-- admit.lua, and `known` is what that has found. Nil where nothing does, and how many requests the tenant has open.
+local function refusal(known)
+  local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
+  local strings, estimate, micro, open = known.strings, known.estimate, known.micro, known.open
+  local rpm_limit, tenant_rpm, tenant_tpm, open_limit = known.rpm_limit, known.tenant_rpm, known.tenant_tpm, known.open_limit
+  local is_replay = rpm_limit >= UNLIMITED
+
+  local function reply(verdict, retry_ms, estimated, place)
+    return {
+      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens, reset_of_use(key, now),
+      math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
+    }
+  end
+
+  -- Sent again after a lost answer: it is admitted already, or was taken back meanwhile.
+  local existing = known.existing
+  if existing and existing[1] then
+    return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
+  end
+  -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
+  if known.lease_key
+    and (redis.call('GET', known.lease_key) ~= ARGV[15] or redis.call('EXISTS', known.closed_key) == 1) then
+    return reply('void')
+  end
+  if strings[1] then return reply('revoked') end
+  -- The flag of a tenant that is moved to another shard is a mark (mark-move.lua): nobody is admitted here any more.
+  if strings[2] and strings[2] ~= '1' then
+    local elsewhere = reply('elsewhere')
+    elsewhere[10] = strings[2]
+    return elsewhere
+  end
+
+  local function reply_counted(name, retry_ms)
+    if not is_batch and not is_replay then
+      log_request(KEYS[2], id, now)
+      requests = requests + 1
+      count_use(use, 1, 0)
+      redis.call('HSET', KEYS[4], 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens))
+    end
+    return reply(name, retry_ms)
+  end
+
+  local is_tenant_rpm_full = tenant_rpm >= 0 and not is_batch and use.requests >= tenant_rpm
+  local function wait_for_tenant_rpm()
+    return wait_for_use(use, 'requests', tenant_rpm - 1, now)
+  end
+
+  local function reply_rpm()
+    return reply('rpm', wait_for_place(KEYS[2], rpm_limit, now))
+  end
+
+  -- Every request of a valid key counts, so that those of a suspended tenant are limited, too.
+  if strings[2] then
+    if requests >= rpm_limit and not is_batch then return reply_rpm() end
+    if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
+    return reply_counted('suspended')
+  end
+
+  -- A second call with the same Idempotency-Key joins the first one's request: it takes one of the rpm and nothing else.
+  if strings[4] then
+    if requests >= rpm_limit then return reply_rpm() end
+    if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
+    local joined = reply_counted('joined')
+    joined[10] = strings[4]
+    return joined
+  end
+
+  -- All windows must pass, so the caller waits for the slowest of them.
+  local verdict, retry = nil, 0
+  local function refuse(name, wait)
+    if wait > retry then verdict, retry = name, wait end
+  end
+  if requests >= rpm_limit and not is_batch then refuse('rpm', wait_for_place(KEYS[2], rpm_limit, now)) end
+  if known.throttle_log and count_of(known.throttle_log, now) >= known.throttle_limit then
+    refuse('throttle', wait_for_place(known.throttle_log, known.throttle_limit, now))
+  end
+  local day = known.day
+  if day and day.total >= known.daily_limit then refuse('daily', wait_for_day(day, known.daily_limit, now)) end
+  if key.tokens > 0 and key.tokens + estimate > known.tpm_limit then
+    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - estimate), now))
+  end
+  if is_tenant_rpm_full then refuse('tenant_rpm', wait_for_tenant_rpm()) end
+  if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
+    refuse('tenant_tpm', wait_for_use(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
+  end
+  -- In-flight requests end, and give their holds back, within about one recent duration; of many, one does so sooner.
+  local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
+  local function soon_ms(count)
+    return math.min(30000, math.max(1000, duration / math.max(1, count)))
+  end
+  if not is_batch and (not known.is_open_known or open >= known.share or open_limit >= 0 and open >= open_limit) then
+    open = redis.call('ZCARD', KEYS[11])
+    if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[11], KEYS[1], id) end
+    if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(open)) end
+  end
+  local left, used, balance, held = known.left, known.used, known.balance, known.held
+  if not known.billed and (left <= 0 or used > 0 and left < estimate) then
+    refuse('test_tokens', 86400000 - now % 86400000)
+  end
+  if verdict then return reply(verdict, retry, estimate) end
+
+  if known.billed then
+    if not balance then return reply('load') end
+    if balance <= 0 then return reply_counted('credits') end
+    if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon_ms(1)) end
+    if left and left <= 0 then return reply_counted('budget') end
+    if left and used > 0 and left - used < estimate then return reply_counted('budget_in_flight', soon_ms(1)) end
+  end
+
+  local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
+  -- A replay takes none of the places that callers were promised.
+  local is_let_in, own_due, lane_due
+  if not is_batch and open >= share then
+    local own = open - taken_of(KEYS[11], KEYS[12], open)
+    is_let_in, own_due = find_place(not is_replay and KEYS[19], KEYS[20], own, share, now)
+    if not is_let_in then
+      if is_replay then return reply('lane_share', 1000) end
+      use_promise(KEYS[19], KEYS[20], own_due)
+      return reply_counted('lane_share', promise_place(KEYS[19], KEYS[20], KEYS[4], 'own', id, now))
+    end
+  end
+  if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
+  if not is_batch then
+    is_let_in, lane_due = find_place(not is_replay and KEYS[17], KEYS[18], waiting, lane_limit, now)
+    if not is_let_in then
+      if is_replay then return reply('lane', 1000) end
+      use_promise(KEYS[17], KEYS[18], lane_due)
+      return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
+    end
+  end
+  use_promise(KEYS[19], KEYS[20], own_due)
+  use_promise(KEYS[17], KEYS[18], lane_due)
+  return nil, open
+end

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it } from '@jest/globals';
+
+import { ROOT, SERVICE_OPTIONS } from '../../../../scripts/harness/program.ts';
+
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
+describe('options of Node.js for ingress and worker', () => {
+  it('are the same in the image, by npm run start:api and where memory is measured', () => {
+    const [, launched = ''] = /^const SERVICE_OPTIONS = \[(.*)\];$/m.exec(read('scripts/launch.mjs')) ?? [];
+    const [, inImage] = /^ENV NODE_OPTIONS=(.*)$/m.exec(read('Dockerfile')) ?? [];
+
+    expect(launched).toBe(SERVICE_OPTIONS.map((option) => `'${option}'`).join(', '));
+    expect(inImage).toBe(SERVICE_OPTIONS.join(' '));
+  });
+
+  it.each(['docker-compose.yml', 'deploy/kubernetes/base/ingress.yaml', 'deploy/kubernetes/base/worker.yaml'])(
+    'are left to the image by %s',
+    (file) => {
+      expect(read(file)).not.toContain('NODE_OPTIONS');
+    },
+  );
+});
