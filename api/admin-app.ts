@@ -16,7 +16,8 @@ import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './ht
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
-import { assignRequestId } from './http/request-context.ts';
+import { assignRequestId, inOneLayer } from './http/request-context.ts';
+import type { Step } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
@@ -46,11 +47,10 @@ export type AdminDeps = AdminEndpointDeps & {
   deepHealth(): Promise<object>;
 };
 
-const setSafeHeaders: RequestHandler = (_req, res, next) => {
+const setSafeHeaders: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Referrer-Policy', 'no-referrer');
   res.setHeader('Cache-Control', 'no-store');
-  next();
 };
 
 /** The OpenAPI document of the administration and its page, at `/admin/openapi.json` and `/admin/docs/`. */
@@ -77,8 +77,8 @@ export function createAdminApp(deps: AdminDeps): Express {
   const authentication = createAdminAuthentication({ tokens, failures, sessions });
   const { requireToken, requirePageAccess } = authentication;
   const requireSafeTransport: RequestHandler = (req, res, next) => {
-    if (http.requireHttps) requireHttps(req, res, next);
-    else next();
+    if (http.requireHttps) requireHttps(req, res);
+    next();
   };
   /** Whoever needs no token of the administration sends none in clear, so plain HTTP will do. */
   const mayWatch = Router().use(
@@ -91,7 +91,7 @@ export function createAdminApp(deps: AdminDeps): Express {
 
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy);
-  app.use(assignRequestId, requireHost, setSafeHeaders);
+  app.use(inOneLayer(assignRequestId, requireHost, setSafeHeaders));
 
   app
     .route('/metrics')

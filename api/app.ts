@@ -18,7 +18,8 @@ import { createErrorHandler, notFound, storeFault } from './http/error-handler.t
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
-import { assignRequestId } from './http/request-context.ts';
+import { assignRequestId, inOneLayer } from './http/request-context.ts';
+import type { Guard, Step } from './http/request-context.ts';
 import { requireHost, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
 import { createTraceRequest } from './http/trace-request.ts';
@@ -30,13 +31,13 @@ import { servedDocument, createDocsRoute, createOpenapiRoute, DOCUMENT_CACHE } f
 
 export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps, 'records'>, ReplayDeps {
   http: Pick<Config['http'], 'trustProxy' | 'requireHttps' | 'corsOrigins'>;
-  authenticate: RequestHandler;
+  authenticate: Guard;
   countRefusal: (error: ServiceError, res: Response) => Promise<ServiceError>;
   refusals: Pick<RefusalWatch, 'note'>;
-  countLookup: RequestHandler;
+  countLookup: Guard;
   countRequest: Guards['countRequest'];
   /** Refuses a chat request before its body is read. */
-  refuseEarly: RequestHandler;
+  refuseEarly: Guard;
   readiness: Readiness;
   metrics: IngressMetrics;
   /** Receives payment notices, which have no key. Undefined: nothing is sold. */
@@ -65,15 +66,13 @@ const describePreflight: RequestHandler = (req, res, next) => {
  * Ignores `If-None-Match: *`: Express would answer 304 without a body to every GET, lists and readiness included. A
  * client that has an ETag sends that instead.
  */
-const ignoreAnyMatch: RequestHandler = (req, _res, next) => {
+const ignoreAnyMatch: Step = (req) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
-  next();
 };
 
 /** Answers hold what callers have sent: no browser may take one for a page. */
-const forbidSniffing: RequestHandler = (_req, res, next) => {
+const forbidSniffing: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
-  next();
 };
 
 /** Sets the headers of a caller without a key. */
@@ -83,8 +82,8 @@ const describeAddress: RequestHandler = (_req, res, next) => {
 };
 
 /** Counts and times every answer by its route's pattern; paths of no route share one label. */
-function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' | 'duration'>): RequestHandler {
-  return (req, res, next) => {
+function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' | 'duration'>): Step {
+  return (req, res) => {
     const stop = duration.startTimer();
     res.once('close', () => {
       // Express types `route` as any; it is set once a route has matched.
@@ -92,9 +91,16 @@ function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' |
       requests.inc({ route: path, status: res.statusCode });
       stop({ route: path });
     });
-    next();
   };
 }
+
+/** As Express reads the path of the route below. */
+const HEALTH_PATH = /^\/health(\/|$)/i;
+
+/** What watches the process asks it over plain HTTP. */
+const requireHttpsOfCalls: Step = (req, res) => {
+  if (!HEALTH_PATH.test(req.path)) requireHttps(req, res);
+};
 
 /** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
 function createHealthRoute(readiness: Readiness): Router {
@@ -116,18 +122,13 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  app.use(
-    assignRequestId,
-    forbidSniffing,
-    createMeasure(metrics),
-    requireHost,
-    ignoreAnyMatch,
-    createHealthRoute(deps.readiness),
-  );
-  if (http.requireHttps) app.use(requireHttps);
-  if (deps.tracing !== undefined) app.use('/platform/v1', createTraceRequest(deps.tracing));
-  if (http.corsOrigins.length > 0)
-    app.use(describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 }));
+  const steps = [assignRequestId, forbidSniffing, createMeasure(metrics), requireHost, ignoreAnyMatch];
+  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : [])));
+  if (deps.tracing !== undefined) app.use('/platform/v1', inOneLayer(createTraceRequest(deps.tracing)));
+  const origins: RequestHandler[] =
+    http.corsOrigins.length === 0
+      ? []
+      : [describePreflight, cors({ origin: http.corsOrigins, exposedHeaders: EXPOSED_HEADERS, maxAge: 600 })];
 
   const identify = createIdentify(authenticate);
   const budget = createBodyBudget();
@@ -142,8 +143,10 @@ export function createApp(deps: AppDeps): Express {
     bodies: createBodyDeps(budget),
   };
   // Ahead of what is asked for seldom: each router that a request passes costs it time.
-  app.use('/platform/v1', serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) }));
+  const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });
+  app.use('/platform/v1', ...origins, endpoints);
 
+  app.use(createHealthRoute(deps.readiness), ...origins);
   // Neither needs a key nor takes from a limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));

@@ -12,6 +12,7 @@ import { readQueues } from './admin/queues/queues-endpoints.ts';
 import { openReplay } from './admin/requests/open-replay.ts';
 import { createIngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
+import { createLedgerRepository } from '../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createRoutingCache } from '../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-repository.ts';
 import { createPrincipalRepository } from '../shared/infra/mongo/tenants/principal-repository.ts';
@@ -32,6 +33,7 @@ import { createLastUsed } from './admission/last-used.ts';
 import { createFollowMove } from './admission/follow-move.ts';
 import type { FollowMove } from './admission/follow-move.ts';
 import { createPrincipalCache } from './admission/principal-cache.ts';
+import { createRefund } from './admission/refund.ts';
 import { createEarlyRefusal } from './admission/refuse-early.ts';
 import { openRecall } from './admission/recall.ts';
 import { createAdminApp } from './admin-app.ts';
@@ -115,6 +117,10 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
+    refund: createRefund({
+      ...{ accounts, accountStore, clock, log, giveUpAfterMs: requestTimeoutMs },
+      ledger: createLedgerRepository(mongo),
+    }),
   });
   const admit = createAdmission({
     store: admissionStore,

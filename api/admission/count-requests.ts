@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express';
+import type { Response } from 'express';
 
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -6,6 +6,7 @@ import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { claimCount, contextOf, principalOf } from '../http/request-context.ts';
+import type { Guard } from '../http/request-context.ts';
 import { addressBlockOf, tooManyFailures } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { FollowMove } from './follow-move.ts';
@@ -22,8 +23,8 @@ async function countThere(count: Count, follow: FollowMove, res: Response): Prom
   }
 }
 
-function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): RequestHandler {
-  return async (_req, res, next) => {
+function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Guard {
+  return async (_req, res) => {
     claimCount(res);
     const admission = await countThere(count, follow, res).catch((cause: unknown) => {
       throw new ServiceError(
@@ -41,12 +42,11 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Req
     if (verdict === 'rpm' || verdict === 'throttle') throw overLimit(admission, principal);
     if (verdict === 'revoked' || verdict === 'suspended' || verdict === 'moved' || verdict === 'moving')
       throw toRefusal({ ...admission, verdict }, principal, 'chat');
-    next();
   };
 }
 
 /** Counts a request that looks up, resumes or cancels another: it has a limit of its own and takes nothing of the rpm. */
-export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): RequestHandler {
+export function createCountLookup(store: Pick<AdmissionStore, 'countLookup'>, follow: FollowMove): Guard {
   return createCounter(store.countLookup, follow, ({ retryAfterMs }) => {
     const message = `The limit of ${LOOKUPS_PER_MINUTE} look-ups per minute and key is reached; wait as Retry-After says.`;
     return new ServiceError('rpm_exceeded', message, {
@@ -66,7 +66,7 @@ export interface OwnLimit {
 export function createCountRequest(
   store: Pick<AdmissionStore, 'count'>,
   follow: FollowMove,
-): (own?: OwnLimit) => RequestHandler {
+): (own?: OwnLimit) => Guard {
   return (own) =>
     createCounter(
       (requestId, principal) =>

@@ -25,7 +25,6 @@ const HOPS_MAX = 3;
 /** What a mark says holds without MongoDB, too, while principals may be 15 minutes old. */
 export function createFollowMove({ principals, recover, log }: FollowMoveDeps): FollowMove {
   const recovering = new Set<string>();
-  const hops = new WeakMap<Response, number>();
 
   function recoverOnce(tenantId: string): void {
     if (recovering.has(tenantId)) return;
@@ -38,14 +37,17 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
   }
 
   return (res, { verdict, movedTo }) => {
+    // Nearly every call.
+    if (verdict !== 'moving' && verdict !== 'moved') return undefined;
     const principal = principalOf(res);
-    const count = hops.get(res) ?? 0;
-    if (verdict === 'moving' || (verdict === 'moved' && count === HOPS_MAX)) recoverOnce(principal.tenantId);
-    if (verdict !== 'moved' || movedTo === undefined || count === HOPS_MAX) return undefined;
-    hops.set(res, count + 1);
+    const context = contextOf(res);
+    const { hops: count = 0 } = context;
+    if (verdict === 'moving' || count === HOPS_MAX) recoverOnce(principal.tenantId);
+    if (verdict === 'moving' || movedTo === undefined || count === HOPS_MAX) return undefined;
+    context.hops = count + 1;
     principals.relocate(principal.tenantId, movedTo);
     const moved = { ...principal, shard: movedTo };
-    contextOf(res).principal = moved;
+    context.principal = moved;
     return moved;
   };
 }

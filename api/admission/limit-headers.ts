@@ -9,35 +9,33 @@ function resetSeconds(resetMs: number): number {
   return Math.max(0, Math.ceil(resetMs / 1000));
 }
 
-type Headers = Record<string, number>;
-
-function familyOf(family: 'Requests' | 'Tokens', limit: number, used: number, resetMs: number): Headers {
-  return {
-    [`X-RateLimit-Limit-${family}`]: limit,
-    [`X-RateLimit-Remaining-${family}`]: Math.max(0, limit - used),
-    [`X-RateLimit-Reset-${family}`]: resetSeconds(resetMs),
-  };
-}
-
-function setAll(res: Response, headers: Headers): void {
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+function remaining(limit: number, used: number): number {
+  return Math.max(0, limit - used);
 }
 
 const UNKNOWN: WindowFigures = { requests: 0, requestsResetMs: 0, tokens: 0, tokensResetMs: 0 };
 
 /** Without `figures` (Redis is away) the headers name the limits as if nothing had been used. */
 export function setKeyHeaders(res: Response, { limits }: Principal, figures: WindowFigures = UNKNOWN): void {
-  setAll(res, familyOf('Requests', limits.rpm, figures.requests, figures.requestsResetMs));
-  setAll(res, familyOf('Tokens', limits.tpm, figures.tokens, figures.tokensResetMs));
+  res.setHeader('X-RateLimit-Limit-Requests', limits.rpm);
+  res.setHeader('X-RateLimit-Remaining-Requests', remaining(limits.rpm, figures.requests));
+  res.setHeader('X-RateLimit-Reset-Requests', resetSeconds(figures.requestsResetMs));
+  res.setHeader('X-RateLimit-Limit-Tokens', limits.tpm);
+  res.setHeader('X-RateLimit-Remaining-Tokens', remaining(limits.tpm, figures.tokens));
+  res.setHeader('X-RateLimit-Reset-Tokens', resetSeconds(figures.tokensResetMs));
 }
 
 type AddressFigures = Pick<WindowFigures, 'requests' | 'requestsResetMs'>;
 
 /** For a request without a valid key: the limit on failed authentications of its address. */
-export function addressHeaders({ requests, requestsResetMs }: AddressFigures = UNKNOWN): Headers {
-  return familyOf('Requests', ADDRESS_FAILURES_PER_MINUTE, requests, requestsResetMs);
+export function addressHeaders({ requests, requestsResetMs }: AddressFigures = UNKNOWN): Record<string, number> {
+  return {
+    'X-RateLimit-Limit-Requests': ADDRESS_FAILURES_PER_MINUTE,
+    'X-RateLimit-Remaining-Requests': remaining(ADDRESS_FAILURES_PER_MINUTE, requests),
+    'X-RateLimit-Reset-Requests': resetSeconds(requestsResetMs),
+  };
 }
 
 export function setAddressHeaders(res: Response, figures?: AddressFigures): void {
-  setAll(res, addressHeaders(figures));
+  for (const [name, value] of Object.entries(addressHeaders(figures))) res.setHeader(name, value);
 }

@@ -19,6 +19,8 @@ interface Entry {
 export interface PrincipalCache {
   /** Undefined: unknown key. Rejects when MongoDB is away and the key is not cached. */
   find(hash: string, now: number): Promise<Principal | undefined>;
+  /** What `find` would answer without asking MongoDB. Undefined: ask `find`. */
+  fresh(hash: string, now: number): Principal | undefined;
   /** Whether the key was known within the last 15 minutes. */
   isKnown(hash: string, now: number): boolean;
   /** The tenant is on this shard. */
@@ -79,11 +81,19 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
+  function fresh(hash: string, now: number): Principal | undefined {
+    const entry = entries.get(hash);
+    return entry !== undefined && now - entry.loadedAt < FRESH_MS ? entry.principal : undefined;
+  }
+
   return {
+    fresh,
+
     async find(hash, now) {
+      const found = fresh(hash, now);
+      if (found !== undefined) return found;
       const entry = entries.get(hash);
       const age = entry === undefined ? Infinity : now - entry.loadedAt;
-      if (entry !== undefined && age < FRESH_MS) return entry.principal;
       if (now - (unknown.get(hash) ?? -Infinity) < UNKNOWN_MS) return undefined;
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
     },

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, Response } from 'express';
 
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
@@ -6,6 +6,7 @@ import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
+import type { Guard } from '../http/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 
 /** A smaller body costs less to read than it costs to ask Redis about it. */
@@ -40,7 +41,7 @@ function isCostly(req: Request): boolean {
 
 export interface EarlyRefusal {
   /** Refuses a chat request before its body is read, where the body would not change the answer. */
-  refuse: RequestHandler;
+  refuse: Guard;
   /** Hears every refusal: what holds for a while is remembered of those of chat requests. */
   note(error: ServiceError, res: Response): void;
 }
@@ -53,8 +54,6 @@ export interface EarlyRefusal {
  */
 export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: Clock): EarlyRefusal {
   const held = new Map<string, HeldRefusal>();
-  /** The key and path of the chat requests that have come by here: no other limit says anything about their bodies. */
-  const asked = new WeakMap<Response, string>();
   const repeated = new WeakSet<ServiceError>();
 
   function heldOf(name: string, now: number): HeldRefusal | undefined {
@@ -87,28 +86,28 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
     return refusal;
   }
 
+  async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {
+    const found = await look(res);
+    const refusal = refusalOf(req, res, found, last);
+    if (refusal === undefined) return;
+    setKeyHeaders(res, principalOf(res), found);
+    throw refusal;
+  }
+
   return {
-    async refuse(req, res, next) {
-      const principal = principalOf(res);
+    refuse(req, res) {
       // Express types it as any; a route has matched, and its path has one spelling.
       const { path } = req.route as { path: string };
-      const name = `${principal.keyId} ${path}`;
-      asked.set(res, name);
-      const last = heldOf(name, clock.now());
-      if (last !== undefined || isCostly(req)) {
-        const found = await look(res);
-        const refusal = refusalOf(req, res, found, last);
-        if (refusal !== undefined) {
-          setKeyHeaders(res, principal, found);
-          throw refusal;
-        }
-      }
-      next();
+      const name = `${principalOf(res).keyId} ${path}`;
+      // No other limit says anything about bodies.
+      contextOf(res).chatName = name;
+      const last = held.size === 0 ? undefined : heldOf(name, clock.now());
+      return last !== undefined || isCostly(req) ? lookAndRefuse(req, res, last) : undefined;
     },
 
     note(error, res) {
       const { code, message, retryAfterSeconds = 1 } = error;
-      const name = asked.get(res);
+      const { chatName: name } = contextOf(res);
       if (name === undefined || repeated.has(error)) return;
       if (code !== 'rpm_exceeded' && code !== 'tpm_exceeded') return;
       const now = clock.now();

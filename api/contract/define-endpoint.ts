@@ -4,7 +4,7 @@ import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { Actor } from '../tenant-events.ts';
 import type { Answer, BodyRule, Operation, QueryRule } from './operation.ts';
-import { readParams } from './path-parameters.ts';
+import { paramsOf, readParam } from './path-parameters.ts';
 import type { ParamsOf, PathParam } from './path-parameters.ts';
 
 /** A successful answer in JSON. */
@@ -99,10 +99,11 @@ function reading<Path extends string, Query, Body, Status extends number, Call e
   body,
   handle,
 }: Definition<Path, Query, Body, Status, Call, Deps>): Handle<Call, Deps> {
+  const names = paramsOf(path);
   return (call, deps) => {
-    // `readParams` has the names of the path, `Query` and `Body` are undefined where the definition has no rule.
+    // `names` are those of the path, `Query` and `Body` are undefined where the definition has no rule.
     const parts = {
-      params: readParams(path, call.req),
+      params: Object.fromEntries(names.map((name) => [name, readParam(call.req, name)])),
       query: query?.read(call.req.query),
       body: body?.read(call.req.body),
     } as CallParts<Path, Query, Body>;

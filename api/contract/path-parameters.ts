@@ -87,11 +87,6 @@ export function readParam(req: Request, name: PathParam): string {
   return value;
 }
 
-/** All of them, by name. */
-export function readParams(path: string, req: Request): Record<string, string> {
-  return Object.fromEntries(paramsOf(path).map((name) => [name, readParam(req, name)]));
-}
-
 /** What the path names. Throws `not_found` where there is none. */
 export function found<T>(value: T | undefined, param: PathParam): T {
   if (value === undefined) throw new ServiceError('not_found', PATH_PARAMETERS[param].unknown);

@@ -1,7 +1,7 @@
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { allowsScope, hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
+import { allowsScope, API_KEY_LENGTH_MAX, hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -9,6 +9,7 @@ import { addressBlockOf } from '../admission/address-guard.ts';
 import type { AddressGuard } from '../admission/address-guard.ts';
 import type { PrincipalCache } from '../admission/principal-cache.ts';
 import { contextOf, principalOf } from './request-context.ts';
+import type { Guard, Step } from './request-context.ts';
 
 export interface AuthenticateDeps {
   principals: PrincipalCache;
@@ -48,23 +49,28 @@ function assertUsable(principal: Principal | undefined, now: number): asserts pr
 }
 
 /** Accepts or refuses the key. Scope and tenant status are checked after it (docs/spec/contract.md section 3). */
-export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse }: AuthenticateDeps): RequestHandler {
+export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse }: AuthenticateDeps): Guard {
+  const ownKeys = `${keyPrefix}_sk_`;
+
+  function accept(res: Response, principal: Principal, now: number): void {
+    contextOf(res).principal = principal;
+    onUse(principal.keyId, now);
+  }
+
   /** A key that is known is not held up by others of its address. */
   function find(hash: string, now: number, ip: string | undefined): Promise<Principal | undefined> {
     const look = () => principals.find(hash, now);
     return principals.isKnown(hash, now) ? look() : guard.lookUp(addressBlockOf(ip), look);
   }
 
-  return async (req, res, next) => {
-    const token = bearerToken(req.headers.authorization);
+  async function look({ ip }: Request, res: Response, token: string, now: number): Promise<void> {
     if (!isApiKey(token, keyPrefix)) {
       throw new ServiceError(
         'invalid_api_key',
         `This is no API key; keys look like ${keyPrefix}_sk_live_ and 32 characters.`,
       );
     }
-    const now = clock.now();
-    const principal = await find(hashApiKey(token), now, req.ip).catch((cause: unknown) => {
+    const principal = await find(hashApiKey(token), now, ip).catch((cause: unknown) => {
       if (cause instanceof ServiceError) throw cause;
       throw new ServiceError('model_unavailable', 'The key cannot be checked at the moment; try again shortly.', {
         cause,
@@ -72,9 +78,19 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
       });
     });
     assertUsable(principal, now);
-    contextOf(res).principal = principal;
-    onUse(principal.keyId, now);
-    next();
+    accept(res, principal, now);
+  }
+
+  return (req, res) => {
+    const token = bearerToken(req.headers.authorization);
+    const now = clock.now();
+    // What was looked up within the last seconds is a key, so its checksum need not be counted again.
+    const isLikely = token.length <= API_KEY_LENGTH_MAX && token.startsWith(ownKeys);
+    const known = isLikely ? principals.fresh(hashApiKey(token), now) : undefined;
+    if (known === undefined) return look(req, res, token, now);
+    assertUsable(known, now);
+    accept(res, known, now);
+    return undefined;
   };
 }
 
@@ -82,14 +98,14 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
  * For answers that do not depend on the key: an unknown path, a wrong method. A valid key is counted and described in
  * the headers; an invalid one is counted against its address.
  */
-export function createIdentify(authenticate: RequestHandler): RequestHandler {
+export function createIdentify(authenticate: Guard): RequestHandler {
   return async (req, res, next) => {
-    if (req.headers.authorization !== undefined) {
-      await Promise.resolve(authenticate(req, res, () => undefined)).catch((fault: unknown) => {
-        // A key that cannot be checked at the moment has not failed.
-        const isUnchecked = !(fault instanceof ServiceError) || fault.code === 'model_unavailable';
-        contextOf(res).hasFailedKey = !isUnchecked;
-      });
+    try {
+      if (req.headers.authorization !== undefined) await authenticate(req, res);
+    } catch (fault) {
+      // A key that cannot be checked at the moment has not failed.
+      const isUnchecked = !(fault instanceof ServiceError) || fault.code === 'model_unavailable';
+      contextOf(res).hasFailedKey = !isUnchecked;
     }
     next();
   };
@@ -107,12 +123,11 @@ export function assertScope(res: Response, ...accepted: readonly Scope[]): void 
 }
 
 /** Refuses keys that have none of the scopes, then suspended tenants: the order of docs/spec/contract.md section 3. */
-export function requireScope(...accepted: readonly Scope[]): RequestHandler {
-  return (_req, res, next) => {
+export function requireScope(...accepted: readonly Scope[]): Step {
+  return (_req, res) => {
     assertScope(res, ...accepted);
     if (principalOf(res).tenantStatus === 'suspended') {
       throw new ServiceError('account_suspended', 'This account is suspended; contact the administrator.');
     }
-    next();
   };
 }

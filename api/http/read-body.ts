@@ -70,6 +70,22 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
   });
 }
 
+/**
+ * The body, where all of it has come already, as most do with their headers. Undefined: there is more to come.
+ */
+function wholeOf(req: Request, limit: BodyLimit, share: BodyShare): Buffer | undefined {
+  const { readableLength: length } = req;
+  const isWhole = req.complete || (length > 0 && length === Number(req.headers['content-length']));
+  if (!isWhole || req.destroyed) return undefined;
+  if (length > limit.bytes) throw limit.fault();
+  share.hold(length);
+  // A request without an encoding yields bytes, and all that it has; null: it has none.
+  const bytes = req.read() as Buffer | null;
+  // So that it comes to its end.
+  req.resume();
+  return bytes ?? Buffer.alloc(0);
+}
+
 /** A refusal waits for the rest of the body no longer. */
 const DISCARD_MS = 5_000;
 
@@ -98,7 +114,7 @@ export async function readBody(
 ): Promise<Buffer> {
   try {
     if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
-    return await collect(req, limit, share, pace);
+    return wholeOf(req, limit, share) ?? (await collect(req, limit, share, pace));
   } catch (fault) {
     share.close();
     await discard(req);

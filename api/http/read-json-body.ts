@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -7,8 +7,10 @@ import type { BodyLimit, Encoding } from './inflate-body.ts';
 import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
 import type { BodyTurns } from './body-turns.ts';
 import { JSON_DEPTH_MAX, parseJson, parseLargeJson } from './parse-json.ts';
+import type { ParsedJson } from './parse-json.ts';
 import { readBody } from './read-body.ts';
 import { contextOf } from './request-context.ts';
+import type { Guard } from './request-context.ts';
 
 export interface BodyRules {
   limitBytes: number;
@@ -31,6 +33,7 @@ function hasBody({ headers }: Request): boolean {
 /** The body's media type in lower case; undefined where it says another encoding than UTF-8. */
 export function mediaTypeOf({ headers }: Pick<Request, 'headers'>): string | undefined {
   const type = headers['content-type'] ?? '';
+  if (type === 'application/json') return type;
   const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters
     .find((part) => part.startsWith('charset='))
@@ -59,11 +62,7 @@ export function createBodyDeps(budget: BodyBudget): BodyDeps {
 /** Joining, parsing and checking a larger body takes tens of milliseconds each: it waits for its turn. */
 const LARGE_BYTES = 1024 * 1024;
 
-async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Promise<unknown> {
-  if (body.length === 0) {
-    throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
-  }
-  const parsed = body.length > LARGE_BYTES ? await parseLargeJson(body, valuesMax) : parseJson(body, valuesMax);
+function valueOf(parsed: ParsedJson, { valuesMax = Infinity }: BodyRules): unknown {
   switch (parsed.kind) {
     case 'value':
       return parsed.value;
@@ -80,6 +79,18 @@ async function parseBody(body: Buffer, { valuesMax = Infinity }: BodyRules): Pro
   }
 }
 
+function parseSmall(body: Buffer, rules: BodyRules): unknown {
+  if (body.length === 0) {
+    throw new ServiceError('invalid_request', 'The request body is empty; send a JSON object.');
+  }
+  return valueOf(parseJson(body, rules.valuesMax), rules);
+}
+
+async function parseBody(body: Buffer, rules: BodyRules): Promise<unknown> {
+  if (body.length <= LARGE_BYTES) return parseSmall(body, rules);
+  return valueOf(await parseLargeJson(body, rules.valuesMax ?? Infinity), rules);
+}
+
 /** The body, if it is small; undefined: it waits for its turn. */
 async function smallOf(
   sent: Buffer,
@@ -93,16 +104,21 @@ async function smallOf(
 }
 
 /** Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what was sent. */
-async function readJson(req: Request, tenantId: string, rules: BodyRules, deps: BodyDeps): Promise<unknown> {
-  const { limitBytes } = rules;
-  const limit: BodyLimit = {
-    bytes: limitBytes,
-    fault: () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`),
-  };
+async function readJson(
+  req: Request,
+  tenantId: string,
+  rules: BodyRules,
+  limit: BodyLimit,
+  deps: BodyDeps,
+): Promise<unknown> {
   const encoding = encodingOf(req);
   const share = deps.budget.open(tenantId);
   try {
+    // What has come with the headers is handed over before the next microtask.
+    if (!req.complete) await Promise.resolve();
     const sent = await readBody(req, limit, share);
+    // As nearly every body is.
+    if (encoding === undefined && sent.length <= LARGE_BYTES) return parseSmall(sent, rules);
     const small = await smallOf(sent, encoding, tenantId, deps);
     if (small !== undefined) {
       if (small.length > limit.bytes) throw limit.fault();
@@ -131,18 +147,22 @@ function asFaultOf(family: BodyRules['family'], cause: unknown): unknown {
 }
 
 /** Reads and parses the body; mount it after authentication, so that strangers cannot make the service read. */
-export function readJsonBody(rules: BodyRules, deps: BodyDeps): RequestHandler {
-  return async (req, res, next) => {
+export function readJsonBody(rules: BodyRules, deps: BodyDeps): Guard {
+  const { limitBytes } = rules;
+  const limit: BodyLimit = {
+    bytes: limitBytes,
+    fault: () => new ServiceError('payload_too_large', `The request body must not exceed ${limitBytes} bytes.`),
+  };
+  return async (req, res) => {
     if (rules.optional === true && !hasBody(req)) req.body = {};
     else {
       assertJsonType(req, rules);
       const tenantId = contextOf(res).principal?.tenantId ?? '';
       try {
-        req.body = await readJson(req, tenantId, rules, deps);
+        req.body = await readJson(req, tenantId, rules, limit, deps);
       } catch (cause) {
         throw asFaultOf(rules.family, cause);
       }
     }
-    next();
   };
 }

@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 import type { AdminToken } from '../../shared/config/secret-settings.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
@@ -26,24 +26,61 @@ export interface RequestContext {
   countIsClaimed: boolean;
   /** Set where the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
+  /** Set where admission has come by: key and path, by which its refusals are remembered; see refuse-early.ts. */
+  chatName?: string;
+  /** How often the call was sent on to another shard; see follow-move.ts. */
+  hops?: number;
   /** Set where this call is traced; see trace-request.ts. */
   traceparent?: string;
   /** Removes what the reader of the body has stored, when the request does not run after all. Safe to repeat. */
   undo?: () => Promise<void>;
 }
 
-const contexts = new WeakMap<Response, RequestContext>();
+/** A step of every request: it lets the request pass, or throws. */
+export type Step = (req: Request, res: Response) => void;
+
+/** One layer for all of them: each layer of Express costs a request a microsecond. */
+export function inOneLayer(...steps: readonly Step[]): RequestHandler {
+  return (req, res, next) => {
+    for (const step of steps) step(req, res);
+    next();
+  };
+}
+
+/** A step that may take time. */
+export type Guard = (req: Request, res: Response) => Promise<void> | undefined;
+
+export type Handlers = readonly [RequestHandler, ...RequestHandler[]];
+
+/** The handlers behind guards, which share the first one's layer. */
+export function guarded(guards: readonly (Step | Guard)[], ...[first, ...rest]: Handlers): RequestHandler[] {
+  const guardedFirst: RequestHandler = async (req, res, next) => {
+    for (const guard of guards) {
+      const passing = guard(req, res);
+      if (passing !== undefined) await passing;
+    }
+    await first(req, res, next);
+  };
+  return [guardedFirst, ...rest];
+}
+
+/** Stands on the response itself: the garbage collector visits every entry of a WeakMap again and again. */
+const CONTEXT = Symbol('context');
+
+/** Express knows nothing of the field. */
+function holderOf(res: Response): { [CONTEXT]?: RequestContext } {
+  return res as { [CONTEXT]?: RequestContext };
+}
 
 /** Runs first: gives the request its id, which every answer repeats as `X-Request-Id`. */
-export const assignRequestId: RequestHandler = (_req, res, next) => {
+export const assignRequestId: Step = (_req, res) => {
   const requestId = newId('req');
-  contexts.set(res, { requestId, countIsClaimed: false });
+  holderOf(res)[CONTEXT] = { requestId, countIsClaimed: false };
   res.setHeader('X-Request-Id', requestId);
-  next();
 };
 
 export function contextOf(res: Response): RequestContext {
-  const context = contexts.get(res);
+  const context = holderOf(res)[CONTEXT];
   if (context === undefined) throw new Error('assignRequestId must run before every other handler');
   return context;
 }

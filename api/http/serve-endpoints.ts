@@ -13,22 +13,23 @@ import { methodNotAllowed } from './error-handler.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createBodyDeps, readJsonBody } from './read-json-body.ts';
 import type { BodyDeps } from './read-json-body.ts';
-import { contextOf, principalOf } from './request-context.ts';
+import { contextOf, guarded, principalOf } from './request-context.ts';
+import type { Guard, Handlers } from './request-context.ts';
 import { requireScope } from './authenticate.ts';
 
 export interface Guards {
-  authenticate: RequestHandler;
+  authenticate: Guard;
   /** For answers that do not depend on the key. */
   identify: RequestHandler;
   /** Takes one of the rpm, and of the endpoint's own limit. */
-  countRequest: (own?: OwnLimit) => RequestHandler;
-  countLookup: RequestHandler;
+  countRequest: (own?: OwnLimit) => Guard;
+  countLookup: Guard;
   /** Answers a repeated `Idempotency-Key` of a family of paths. */
   replay: (family: string) => RequestHandler;
   /** Reads the body of a batch. */
   receiveBatch: RequestHandler;
   /** Refuses a chat request whose body need not be read for it. */
-  refuseEarly: RequestHandler;
+  refuseEarly: Guard;
   bodies: BodyDeps;
 }
 
@@ -40,7 +41,7 @@ const CHAT_BODY = {
 const JSON_BODY_BYTES_MAX = 64 * 1024;
 const JSON_BODY = { limitBytes: JSON_BODY_BYTES_MAX, family: 'other' } as const;
 
-function createBodyReaders(deps: BodyDeps): Readonly<Record<Exclude<BodyKind, 'batch'>, RequestHandler>> {
+function createBodyReaders(deps: BodyDeps): Readonly<Record<Exclude<BodyKind, 'batch'>, Guard>> {
   return {
     json: readJsonBody(JSON_BODY, deps),
     'optional-json': readJsonBody({ ...JSON_BODY, optional: true }, deps),
@@ -89,7 +90,7 @@ export function serveEndpoints<Deps>(
   guards: Guards,
   deps: Deps,
 ): Router {
-  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): RequestHandler {
+  function countsOf({ counts, method, path, perMinute }: Endpoint<Deps>): Guard {
     switch (counts) {
       case 'request':
         return guards.countRequest(perMinute === undefined ? undefined : { name: `${method} ${path}`, perMinute });
@@ -104,19 +105,23 @@ export function serveEndpoints<Deps>(
   function chainOf(endpoint: Endpoint<Deps>): RequestHandler[] {
     const { method, scopes, counts: count, body, handle } = endpoint;
     const isReplayed = method === 'POST' && count === 'request';
-    return [
-      guards.authenticate,
-      ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
-      countsOf(endpoint),
-      ...(body === undefined ? [] : [body.kind === 'batch' ? guards.receiveBatch : readers[body.kind]]),
-      ...(isReplayed ? [guards.replay(familyOf(endpoint))] : []),
-      async (req, res) => {
-        const { requestId } = contextOf(res);
-        const principal = principalOf(res);
-        const { tenantId, mode, keyId: id } = principal;
-        send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
-      },
-    ];
+    const answer: RequestHandler = async (req, res) => {
+      const { requestId } = contextOf(res);
+      const principal = principalOf(res);
+      const { tenantId, mode, keyId: id } = principal;
+      send(res, await handle({ req, res, requestId, principal, actor: { tenantId, mode, id, requestId } }, deps));
+    };
+    const replayed: Handlers = isReplayed ? [guards.replay(familyOf(endpoint)), answer] : [answer];
+    const handlers: Handlers = body?.kind === 'batch' ? [guards.receiveBatch, ...replayed] : replayed;
+    return guarded(
+      [
+        guards.authenticate,
+        ...(scopes === 'any' ? [] : [requireScope(...scopes)]),
+        countsOf(endpoint),
+        ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
+      ],
+      ...handlers,
+    );
   }
 
   return route(endpoints, chainOf, guards.identify);
@@ -150,10 +155,9 @@ export function serveAdminEndpoints<Deps>(
   replay: Guards['replay'],
 ): Router {
   const readers = createBodyReaders(createBodyDeps(createBodyBudget()));
-  return route(endpoints, ({ method, path, body, isRemembered, handle }) => [
-    ...(body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]]),
-    ...(isRemembered === true ? [replay(familyOf({ path }))] : []),
-    async (req, res) => {
+  return route(endpoints, ({ method, path, body, isRemembered, handle }) => {
+    const reading = body === undefined || body.kind === 'batch' ? [] : [readers[body.kind]];
+    const answer: RequestHandler = async (req, res) => {
       const { requestId } = contextOf(res);
       const actorIn = (tenantId: string) => ({ tenantId, mode: 'live' as const, id: 'administrator', requestId });
       const isChange = method !== 'GET' && !isRefused(body, req.body);
@@ -167,6 +171,7 @@ export function serveAdminEndpoints<Deps>(
         if (error instanceof ServiceError) await conclude?.({ status: ERRORS[error.code].status });
         throw error;
       }
-    },
-  ]);
+    };
+    return isRemembered === true ? guarded(reading, replay(familyOf({ path })), answer) : guarded(reading, answer);
+  });
 }

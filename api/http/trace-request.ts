@@ -1,7 +1,6 @@
-import type { RequestHandler } from 'express';
-
 import type { Tracing } from '../../shared/infra/tracing/tracing.ts';
 import { contextOf } from './request-context.ts';
+import type { Step } from './request-context.ts';
 
 /** What puts a request into line. Constants: a span takes nothing of its name from a caller. */
 const ROUTES: ReadonlyMap<string, string> = new Map(
@@ -9,8 +8,8 @@ const ROUTES: ReadonlyMap<string, string> = new Map(
 );
 
 /** Stands at `/platform/v1` where calls are traced: the span of a chat call, whatever is answered. */
-export function createTraceRequest(tracing: Tracing): RequestHandler {
-  return (req, res, next) => {
+export function createTraceRequest(tracing: Tracing): Step {
+  return (req, res) => {
     const route = req.method === 'POST' ? ROUTES.get(req.path) : undefined;
     if (route !== undefined) {
       const context = contextOf(res);
@@ -23,6 +22,5 @@ export function createTraceRequest(tracing: Tracing): RequestHandler {
         span.end(res.headersSent ? res.statusCode : undefined);
       });
     }
-    next();
   };
 }

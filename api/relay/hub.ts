@@ -171,7 +171,8 @@ export function createRelayHub(deps: {
     const group = groups.get(requestId);
     if (group === undefined) return;
     const entry = decodeMessage(head, payload);
-    for (const reader of [...group.readers]) receive(reader, entry);
+    // A reader that closes itself meanwhile only leaves the set.
+    for (const reader of group.readers) receive(reader, entry);
   });
   channel.onReady(() => {
     fillAll(0);

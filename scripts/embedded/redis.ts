@@ -101,6 +101,8 @@ export function serverArguments(port: number, dataDir: string, more: Record<stri
     daemonize: 'no',
     appendonly: 'yes',
     appendfsync: 'everysec',
+    // Whenever the file has doubled a child writes it anew: a tenth of the server's time, and nearly half of that compresses.
+    rdbcompression: 'no',
     save: '',
     'maxmemory-policy': 'noeviction',
     ...more,

@@ -44,6 +44,9 @@ TransactionRegistry._prune_locked = seldom(TransactionRegistry._prune_locked)
 SessionRegistry._prune_locked = seldom(SessionRegistry._prune_locked)
 
 
+FIRST_DATE = datetime.datetime(1, 1, 1, tzinfo=datetime.timezone.utc)
+
+
 def remove_expired(self: Storage, db: str, coll: str, *, now: datetime.datetime | None = None) -> int:
     """Removes by a TTL index what has expired, as MongoDB does.
 
@@ -56,8 +59,9 @@ def remove_expired(self: Storage, db: str, coll: str, *, now: datetime.datetime 
         seconds = options.get("expireAfterSeconds")
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0 or len(key) != 1:
             continue
-        field = next(iter(key))
-        expired = {field: {"$lt": when - datetime.timedelta(seconds=float(seconds))}}
+        # The index has what has no date, too, before the first date.
+        dates = {"$gte": FIRST_DATE, "$lt": when - datetime.timedelta(seconds=float(seconds))}
+        expired = {next(iter(key)): dates}
         partial = options.get("partialFilterExpression")
         removed += self.delete_matching(db, coll, {"$and": [expired, dict(partial)]} if partial else expired)
     return removed

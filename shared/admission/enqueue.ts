@@ -18,6 +18,8 @@ export interface EnqueueDeps {
   log: Logger;
   /** After this long an admission is left to the sweep. */
   giveUpAfterMs: number;
+  /** For a request whose caller was told that it was not accepted, and that was charged all the same. */
+  refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
 
 export interface Enqueue {
@@ -32,7 +34,7 @@ export interface Enqueue {
 
 const RETRY_MS = 250;
 
-export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: EnqueueDeps): Enqueue {
+export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }: EnqueueDeps): Enqueue {
   /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
   async function untilConfirmed(
     takeBack: AdmissionStore['disown'],
@@ -72,7 +74,9 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs }: Enqueu
     },
 
     takeBack(requestId, principal) {
-      void untilConfirmed(store.disown, requestId, principal);
+      void untilConfirmed(store.disown, requestId, principal).then((state) =>
+        state === 'gone' ? refund?.(requestId, principal) : undefined,
+      );
     },
   };
 }

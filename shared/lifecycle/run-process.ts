@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-
 import { ConfigError, loadConfig } from '../config/load-config.ts';
 import type { Config, ProcessKind } from '../config/load-config.ts';
 import { createLogger } from '../infra/logging/logger.ts';
@@ -49,13 +47,6 @@ function sentenceOf(error: unknown): string {
   return `${messageOf(error)}${cause}`;
 }
 
-/**
- * How far the old generation may grow beyond what is in use before it is collected, in percent. V8 lets it grow to four
- * times of it; what a request leaves there is garbage, so that is room for nothing. Less costs CPU time
- * (docs/decisions/0074).
- */
-const HEAP_GROWING_PERCENT = 100;
-
 function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
   try {
     return loadConfig(env, kind);
@@ -71,8 +62,6 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
  * ends it at once. What fails at the start is one sentence and exit code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
-  // V8 reads it after each collection.
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   const config = parseConfig(options);
   if (config === undefined) {
     process.exitCode = 1;

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { parseEnvelope } from '../../shared/contracts/stored-request.ts';
 import { createFailedIntents } from '../../shared/infra/mongo/requests/failed-intents.ts';
@@ -7,18 +7,29 @@ import { createAdmissionStore } from '../../shared/infra/redis/requests/admissio
 import { waitFor } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import type { TestTenant } from '../support/service.ts';
+import { proxyTo } from '../support/store-proxy.ts';
+import type { StoreProxy } from '../support/store-proxy.ts';
+import { mongoUri } from '../support/stores.ts';
 import { useService } from '../support/use-service.ts';
 
 const RATES = { promptMicro: 1_000_000, completionMicro: 1_000_000 };
 
 /** Each test does by hand what an ingress does, up to the moment at which it is killed. */
 describe('a replay whose ingress is killed', () => {
-  const service = useService();
+  let mongo: StoreProxy;
+  beforeAll(async () => {
+    mongo = await proxyTo(mongoUri(`replay${String(process.pid)}`));
+  });
+  const service = useService(() => ({ env: { MONGODB_URI: mongo.url } }));
   const lab = replayLab(service);
   beforeAll(() => service.setProvider({ max_retries: 0 }));
   afterEach(() => {
     service.provider.restore();
     service.provider.reset();
+    mongo.restore();
+  });
+  afterAll(async () => {
+    await mongo.close();
   });
 
   const intentOf = (id: string) => service.models.requestIntents.findById(id).lean();
@@ -107,4 +118,26 @@ describe('a replay whose ingress is killed', () => {
 
     await expectOnce(tenant, id);
   }, 60_000);
+
+  it('while MongoDB is away, for longer than an admission may be without a body, has it run all the same', async () => {
+    const tenant = await service.startTenant();
+    const { inflight } = service.keyspace.shard(0);
+    const { id } = await lab.failed(tenant);
+    const envelopeJson = await take(id);
+    await reopen(id);
+    await admit(id, envelopeJson);
+    mongo.cut();
+    await service.redis.zadd(inflight, 'XX', 1, id);
+    // The sweep has looked at it.
+    await waitFor(
+      async () => ((await service.redis.zscore(inflight, id)) === '1' ? undefined : true),
+      'the sweep',
+      20_000,
+    );
+
+    mongo.restore();
+    await waitFor(() => hasten(id).catch(() => undefined), 'MongoDB', 20_000);
+
+    await expectOnce(tenant, id);
+  }, 90_000);
 });

@@ -49,7 +49,7 @@ describe('a failed request is not replayed', () => {
 
     expect(await lab.reasonOf(id)).toBe('key_revoked');
     expect(service.provider.stats().calls).toBe(0);
-  }, 40_000);
+  });
 
   it('while its account is suspended, and is afterwards', async () => {
     const tenant = await service.startTenant();
@@ -61,7 +61,7 @@ describe('a failed request is not replayed', () => {
 
     expect(await lab.reasonOf(id)).toBeNull();
     await lab.ended(tenant, id);
-  }, 40_000);
+  });
 
   it('whose entity has been deleted', async () => {
     const tenant = await service.startTenant();
@@ -71,7 +71,7 @@ describe('a failed request is not replayed', () => {
     expect((await call(tenant, 'delete', '/entities/pupil-7')).status).toBe(200);
 
     await expectUnchanged(tenant, id, 'entity_deleted');
-  }, 40_000);
+  });
 
   it('without credits for it, and is once there are some', async () => {
     const tenant = await service.startTenant({ credits: 1_000 });
@@ -85,7 +85,7 @@ describe('a failed request is not replayed', () => {
 
     expect(await lab.reasonOf(id)).toBeNull();
     await lab.ended(tenant, id);
-  }, 40_000);
+  });
 
   it('whose tenant keeps nothing any more', async () => {
     const tenant = await service.startTenant();
@@ -94,7 +94,7 @@ describe('a failed request is not replayed', () => {
 
     expect(await lab.reasonOf(id)).toBe('nothing_is_kept');
     expect(service.provider.stats().calls).toBe(0);
-  }, 40_000);
+  });
 
   it('while others of its account leave no room, which the requests a minute do not matter for', async () => {
     const tenant = await service.startTenant({ key: { rpm: 2 } });
@@ -111,5 +111,5 @@ describe('a failed request is not replayed', () => {
     expect((await lab.get(tenant, id)).body.status).toBe('failed');
     expect(await lab.reasonOf(id)).toBeNull();
     await lab.ended(tenant, id);
-  }, 40_000);
+  });
 });

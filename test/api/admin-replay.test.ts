@@ -42,7 +42,7 @@ describe('POST /admin/v1/requests/replay', () => {
       .get(`/platform/v1/chat/stream/${id}`)
       .auth(tenant.key, { type: 'bearer' });
     expect(textOf(parseSse(stream.text))).toBe(body.response.choices[0].message.content);
-  }, 40_000);
+  });
 
   it('runs it once when it is asked for twice at once, and not at all once it has an answer', async () => {
     const tenant = await service.startTenant();
@@ -57,7 +57,7 @@ describe('POST /admin/v1/requests/replay', () => {
     expect([during, await reasonOf(id)]).toEqual(['not_replayable', 'not_replayable']);
     await ledgerOf(service, { headers: { 'x-request-id': id } });
     expect([await usageOf(id), service.provider.request(id)?.calls]).toEqual([1, 1]);
-  }, 40_000);
+  });
 
   it('gives the new answer to whoever repeats the Idempotency-Key', async () => {
     const tenant = await service.startTenant();
@@ -70,7 +70,7 @@ describe('POST /admin/v1/requests/replay', () => {
     expect(done.data).toMatchObject([{ kind: 'keyed', outcome: 'replayed' }]);
     expect([repeated.status, repeated.headers['idempotent-replayed'], repeated.body.id]).toEqual([200, 'true', id]);
     expect(service.provider.stats().calls).toBe(1);
-  }, 40_000);
+  });
 
   it('tells webhooks of the success after the failure, as an event of its own', async () => {
     const tenant = await service.startTenant();
@@ -99,7 +99,7 @@ describe('POST /admin/v1/requests/replay', () => {
     expect((await replay({ request_ids: [id], dry_run: true })).matched).toBe(1);
 
     expect(await createTenantMoves(service.mongo).openTasks(tenant.tenantId)).toMatchObject({ intents: 0 });
-  }, 40_000);
+  });
 
   it('leaves a request alone whose key its caller has used again', async () => {
     const tenant = await service.startTenant();
@@ -111,7 +111,7 @@ describe('POST /admin/v1/requests/replay', () => {
 
     expect((await get(tenant, id)).body.status).toBe('failed');
     expect(service.provider.stats().calls).toBe(1);
-  }, 40_000);
+  });
 
   it('skips what has text, which was charged, and what was refused for what it says', async () => {
     const tenant = await service.startTenant();
@@ -127,7 +127,7 @@ describe('POST /admin/v1/requests/replay', () => {
 
     expect(done).toMatchObject({ matched: 0, replayed: 0, skipped: 2 });
     expect(done.skipped_reasons).toEqual([{ reason: 'not_replayable', count: 2 }]);
-  }, 40_000);
+  });
 
   it('finds by tenant, code, kind and time, page by page, and changes nothing in a dry run', async () => {
     const tenant = await service.startTenant();

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
 import { encodeEntry } from '../../shared/contracts/events.ts';
@@ -43,17 +43,19 @@ function ran(index: number, deltas: string[], terminal: Terminal = STOP, fields:
   return { index, status: 'completed', answer: { fields: { ...FIELDS, ...fields }, entries } };
 }
 
-async function makeBatch(count: number): Promise<string> {
-  return String((await postLines(service, tenant.key, itemsOf(count))).body.id);
+async function makeBatch(count: number, key = tenant.key): Promise<string> {
+  return String((await postLines(service, key, itemsOf(count))).body.id);
 }
 
-async function end(batchId: string, ...ends: Ended[]): Promise<void> {
+async function endLines(tenantId: string, batchId: string, ends: Ended[]): Promise<void> {
   const work = createBatchWorkRepository(service.mongo);
-  const lines = await work.waiting(tenant.tenantId, batchId, -1, 10_000);
+  const lines = await work.waiting(tenantId, batchId, -1, 10_000);
   const requestIds = new Map(lines.map(({ index, requestId }) => [index, requestId]));
   const named = ends.map((one) => ({ ...one, requestId: requestIds.get(one.index) ?? '' }));
-  await work.end(tenant.tenantId, batchId, named);
+  await work.end(tenantId, batchId, named);
 }
+
+const end = (batchId: string, ...ends: Ended[]) => endLines(tenant.tenantId, batchId, ends);
 
 const results = (batchId: string) => resultsOf(service, tenant.key, batchId);
 
@@ -155,27 +157,32 @@ describe('a reader of results', () => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  /** A batch whose results are far more than the sockets of both ends take. */
-  async function makeLarge(): Promise<string> {
-    const id = await makeBatch(40);
-    for (let index = 0; index < 40; index += 1) await end(id, ran(index, ['x'.repeat(MIB / 2)]));
-    return id;
-  }
+  /** A batch whose results are far more than the sockets of both ends take, and the key that reads them. */
+  let large: { id: string; key: string };
+  beforeAll(async () => {
+    const made = await service.startTenant();
+    const id = await makeBatch(40, made.key);
+    for (let first = 0; first < 40; first += 8) {
+      const ends = Array.from({ length: 8 }, (_, index) => ran(first + index, ['x'.repeat(MIB / 2)]));
+      await endLines(made.tenantId, id, ends);
+    }
+    large = { id, key: made.key };
+  }, 60_000);
 
   /** Asks for results and reads nothing of them. */
-  function ask(batchId: string): Socket {
+  function ask(): Socket {
     const { hostname, port } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     sockets.push(socket);
     socket.on('error', () => undefined);
     socket.pause();
-    const head = `GET /platform/v1/batches/${batchId}/results HTTP/1.1\r\nHost: parley\r\nConnection: close\r\n`;
-    socket.write(`${head}Authorization: Bearer ${tenant.key}\r\n\r\n`);
+    const head = `GET /platform/v1/batches/${large.id}/results HTTP/1.1\r\nHost: parley\r\nConnection: close\r\n`;
+    socket.write(`${head}Authorization: Bearer ${large.key}\r\n\r\n`);
     return socket;
   }
 
   it('is dropped when it takes nothing for the drain time', async () => {
-    const socket = ask(await makeLarge());
+    const socket = ask();
 
     // It reads nothing, so it hears of the end when what it sends is refused.
     await waitFor(() => {
@@ -187,7 +194,7 @@ describe('a reader of results', () => {
   });
 
   it('has all of them when it reads slowly, even if that takes longer than the drain time', async () => {
-    const socket = ask(await makeLarge());
+    const socket = ask();
     const start = performance.now();
     let bytes = 0;
     let portion = 0;
@@ -207,7 +214,7 @@ describe('a reader of results', () => {
   });
 
   it('a reader of results that leaves early is no fault', async () => {
-    const socket = ask(await makeLarge());
+    const socket = ask();
     await new Promise((resolve) => {
       socket.once('data', resolve);
       socket.resume();

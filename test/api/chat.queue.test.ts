@@ -45,7 +45,7 @@ describe('a request that waits', () => {
       'its end',
     );
     expect((await get(mine, ids[2] ?? ''))['queue']).toBeNull();
-  }, 40_000);
+  });
 
   it('says so in its stream within two seconds and with its pings, in comments that are no events', async () => {
     const tenant = await service.startTenant();
@@ -70,7 +70,7 @@ describe('a request that waits', () => {
       headers: { Authorization: `Bearer ${tenant.key}` },
     });
     expect(await again.text()).toBe(text.replaceAll(/^:.*\n\n/gm, ''));
-  }, 40_000);
+  });
 });
 
 describe('the estimate', () => {

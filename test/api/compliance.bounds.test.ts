@@ -36,7 +36,7 @@ describe('deletions', () => {
     }
     expect((await jobOf(api, 'deletions', id)).status).toBe('completed');
     expect((await deleteAll(api)).status).toBe(202);
-  }, 40_000);
+  });
 
   it('of entities are 20 at most, and one of the same entity that has not begun is the same', async () => {
     const { tenantId, key } = await service.startTenant();

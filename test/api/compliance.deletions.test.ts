@@ -75,7 +75,7 @@ describe('the deletion of an entity', () => {
     expect(groups.map(({ entity_id }) => entity_id).sort()).toEqual([hash, 'neighbour'].sort());
     const lines = (await api('get', '/usage/requests')).body.data as { entity_id: string }[];
     expect(lines.map(({ entity_id }) => entity_id).sort()).toEqual([hash, 'neighbour'].sort());
-  }, 40_000);
+  });
 
   it('ends what runs for it, and a caller who waits hears so', async () => {
     const { api, tenant, pseudonym, said } = one;
@@ -118,7 +118,7 @@ describe('the deletion of an entity', () => {
     await postChat(service.app, tenant.key, said({ messages: [{ role: 'user', content: 'Anew' }] }));
     const { body } = await api('get', `${entityPath()}/history?order=asc`);
     expect((body.data as { content: string }[]).map(({ content }) => content)).toEqual(['Anew', 'Anew']);
-  }, 40_000);
+  });
 
   it('catches requests in every state of their end, and nothing of them comes back', async () => {
     const { tenant, entity, word, said } = one;
@@ -147,7 +147,7 @@ describe('the deletion of an entity', () => {
 
     expect(deletion).toMatchObject({ status: 'completed', entity_id: null, error: null });
     expect(Object.values(deletion.report)).toEqual(Object.values(deletion.report).map(() => 0));
-  }, 30_000);
+  });
 
   it('the deletion of an entity goes on where its worker has died', async () => {
     const { tenant, entity, pseudonym } = one;
@@ -167,7 +167,7 @@ describe('the deletion of an entity', () => {
 
     expect(row.claim).toBe(2);
     expect(await findEverywhere(service, [entity])).toEqual([]);
-  }, 40_000);
+  });
 });
 
 describe('a deletion beside an export', () => {

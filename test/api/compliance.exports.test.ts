@@ -156,7 +156,7 @@ describe('an export of an entity', () => {
     expect(linesIn(files, 'ledger')).toMatchObject([{ type: 'usage', entity_id: 'pupil' }]);
     expect(linesIn(files, 'messages')).toHaveLength(2);
     expect(files.has('keys.jsonl')).toBe(false);
-  }, 40_000);
+  });
 
   it('an export of an entity is empty where the entity is unknown', async () => {
     const { manifest } = await exported({ scope: 'entity', entity_id: 'nobody' });
@@ -165,7 +165,7 @@ describe('an export of an entity', () => {
       'audit_log.jsonl',
       'compliance_jobs.jsonl',
     ]);
-  }, 40_000);
+  });
 });
 
 describe('the file of an export', () => {
@@ -186,7 +186,7 @@ describe('the file of an export', () => {
     } finally {
       await idle.close();
     }
-  }, 40_000);
+  });
 
   it('is made again when its worker died halfway, and nothing of the first attempt stays', async () => {
     const id = await ask({ scope: 'tenant' });
@@ -201,7 +201,7 @@ describe('the file of an export', () => {
     expect(sha256Of((await download(id)).body as Buffer)).toBe(again['sha256']);
     const chunks = await service.models.exportChunks.find({ exportId: id }, { claim: 1 }).lean();
     expect(chunks.map(({ claim }) => claim)).toEqual([2]);
-  }, 40_000);
+  });
 });
 
 describe('POST /compliance/exports', () => {

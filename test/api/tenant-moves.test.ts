@@ -177,3 +177,25 @@ it('has moves in the audit logs of the operator and of the tenant', async () => 
   const { body: own } = await apiOf(service, key)('get', '/compliance/audit_log');
   expect(own.data).toContainEqual(expect.objectContaining({ action: 'tenant.moved', details: { from, to } }));
 });
+
+it('waits for what webhooks are yet to hear: nobody might serve the former shard any more', async () => {
+  const { tenantId, key, from, to } = await startPlaced();
+  const keys = service.keyspace.shard(from);
+  await service.redis.set(keys.lease('notices'), 'a process that has gone', 'PX', 60_000);
+  service.provider.change({ text: 'parley moderation test' });
+  await postChat(service.app, key, chatOf('Hi'));
+  service.provider.restore();
+  expect(await service.redis.xlen(keys.notices)).toBe(1);
+  await waitFor(
+    async () => ((await service.redis.hlen(keys.pending(tenantId))) === 0 ? true : undefined),
+    'the charge',
+  );
+
+  const refused = await askToMove(service, tenantId, to);
+  await service.redis.del(keys.lease('notices'));
+
+  expect(refused.status).toBe(409);
+  expect(refused.body.error.message).toMatch(/not idle: an event is not published\./);
+  expect((await moveWhenIdle(service, tenantId, to)).status).toBe(200);
+  expect(await service.redis.xlen(keys.notices)).toBe(0);
+});

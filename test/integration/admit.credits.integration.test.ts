@@ -136,6 +136,15 @@ describe('the monthly token budget', () => {
     expect((await key.figures()).budgetUsedTokens).toBe(100);
   });
 
+  it('is that of the month in Redis, to which the charge will count, whatever the clock of the ingress says', async () => {
+    const key = await lab.key(budget);
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { [monthOf(Date.now())]: 100 } });
+
+    await key.admit();
+
+    expect((await key.admit({}, Date.now() + 31 * 86_400_000)).verdict).toBe('budget');
+  });
+
   it('the monthly token budget is full again in another month', async () => {
     const key = await lab.key(budget);
     await key.publish({ balanceMicro: 1e12, tokensByMonth: { '202001': 5_000 } });

@@ -71,8 +71,8 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
-  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and values[9] ~= owner then', 'if false then'],
-  ['a claim that is sent again is the same claim', 'and values[9] ~= owner then', 'then'],
+  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and before[1] ~= owner then', 'if false then'],
+  ['a claim that is sent again is the same claim', 'and before[1] ~= owner then', 'then'],
   [
     'only the attempt with the fence may append',
     "or values[2] ~= fence then return 'superseded' end",
@@ -101,7 +101,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
     "if values[1] == 'done' then return ended end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
     '',
   ],
-  ['an end gives the hold back', 'number_of(account[10]) - held)', 'number_of(account[10]))'],
+  ['an end gives the hold back', 'number_of(account[8]) - held)', 'number_of(account[8]))'],
   ['a cancel ends an accepted request only', "if values[2] ~= 'accepted' then return values[2] end", ''],
   ['only a higher version of the book replaces a lower one', 'if tonumber(ARGV[1]) > version then', 'if true then'],
   ['a charge that is settled twice is taken from pending once', 'if owed then\n', 'owed = owed or "7:1:1"\n  do\n'],

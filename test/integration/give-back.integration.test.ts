@@ -22,11 +22,11 @@ afterEach(async () => {
 });
 
 /** Takes up to eight at once and runs nothing by itself. */
-function takingWorker() {
+function takingWorker(connection = lab.redis) {
   const backend = createChatBackend({ jobs: lab.jobs, places: () => 8, lockMs: LOCK_MS, onError: () => undefined });
   const made: RedisQueueBackend[] = [];
   const worker = new Worker<ChatJob, unknown, string>(
-    ...(['interactive', null, { connection: lab.redis, prefix: lab.keys.tag, autorun: false }] as const),
+    ...(['interactive', null, { connection, prefix: lab.keys.tag, autorun: false }] as const),
     (...args) => {
       const queueBackend = backend.factory(...args);
       made.push(queueBackend);
@@ -214,5 +214,23 @@ describe('a worker that takes several', () => {
 
     expect(await kept.moveToCompleted({ tier: 'mobius' }, 'kept', true)).toBeUndefined();
     expect(await failed.moveToFailed(new Error('timeout'), 'failed', true)).toBeUndefined();
+  });
+
+  it('fails a job under its own lock once Redis is back, when the connection was lost at its end', async () => {
+    const [id = ''] = await lab.queueUpSome(1);
+    const connection = await lab.connect(redisUrl());
+    const { worker } = takingWorker(connection);
+    worker.on('error', () => undefined);
+    const job = await worker.getNextJob('token', { block: false });
+    connection.disconnect();
+    await waitFor(() => (connection.status === 'end' ? true : undefined), 'the end of the connection');
+    const failing = () => job.moveToFailed(new Error('timeout'), 'token', false);
+    await expect(failing()).rejects.toThrow('Connection is closed');
+    await connection.connect();
+
+    await failing();
+
+    expect(await lab.queue.getJobCounts('active', 'failed')).toEqual({ active: 0, failed: 1 });
+    expect((await lab.queue.getJob(id))?.failedReason).toBe('timeout');
   });
 });

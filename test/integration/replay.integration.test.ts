@@ -8,6 +8,8 @@ import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { endingOf, FAILED, needs, openRequestLab } from '../support/request-lab.ts';
 import { REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { sweepOf } from '../support/sweep.ts';
+import type { Delivery } from '../../workers/pipeline/stage.ts';
 
 /** Second, requests and tokens of an entry. */
 const ENTRY_BYTES = 14;
@@ -180,4 +182,29 @@ describe('a failed request that is run again', () => {
     expect(kinds).toEqual(['unchanged', 'unchanged', 'unchanged']);
     expect(await lab.snapshot()).toEqual(before);
   });
+});
+
+it('a request that is run again is handed out three times again when its workers die, and then only ended', async () => {
+  const request = await lab.admit({ withoutBody: true });
+  const { requestId, envelope } = request;
+  const taken: Delivery[] = [];
+  const sweep = sweepOf(lab, 'process', {
+    hasReconnectedRecently: () => false,
+    isExhausted: () => false,
+    runPipeline: (delivery) => Promise.resolve(taken.push(delivery)),
+  });
+  // Three runs before have failed.
+  await replays.requeue(SHARD, envelope, 3);
+  await lab.redis.del(lab.keys.job('interactive', requestId));
+  for (let attempt = 4; attempt <= 6; attempt += 1) {
+    await lab.run(request, attempt);
+    await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
+    await sweep.sweepShard(SHARD);
+  }
+
+  expect(taken).toMatchObject([
+    { attempt: 5, endOnly: false },
+    { attempt: 6, endOnly: false },
+    { attempt: 7, endOnly: true },
+  ]);
 });

@@ -151,7 +151,7 @@ it('gives no record up while MongoDB is away, however long, and books all of the
   expect(await lab.outbox.length(SHARD)).toBe(0);
   expect(await book.usageOf(tenantId)).toHaveLength(3);
   expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 90 * RATE, ledger: GRANT - 90 * RATE });
-}, 30_000);
+});
 
 it('books once when the answer to any step of the transaction is lost', async () => {
   const ledger = await book.ledgerThrough(proxy.port);
@@ -168,7 +168,7 @@ it('books once when the answer to any step of the transaction is lost', async ()
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT - 30 * RATE, ledger: GRANT - 30 * RATE });
   }
   expect(await deadLetters()).toEqual([]);
-}, 30_000);
+});
 
 /** What a MongoDB says that is there and cannot serve whoever asks. */
 const GLOBAL_FAULTS = [

@@ -59,7 +59,7 @@ describe('a request that lost its worker', () => {
   /** Claims as a worker that dies afterwards; returns its writing end. */
   async function claimAndDie(requestId: string, text?: string): Promise<AttemptRef> {
     const requests = createRequestStore(service.redis, service.keyspace, {
-      leaseMs: 10_000,
+      leaseMs: 1,
       disconnectGraceMs: 30_000,
     });
     const body = (await service.redis.get(keys().body(requestId))) ?? '';

@@ -232,26 +232,6 @@ it('loses neither credits nor a revocation that come while a tenant is moved', a
   expect(await service.redis.get(service.keyspace.shard(to).blocked(keyId))).toBe('1');
 });
 
-it('brings a claim whose owner nobody knows, but not over a newer one', async () => {
-  const tenant = await service.startTenant();
-  const from = await shardOf(service, tenant.tenantId);
-  const claimsOf = (shard: number) =>
-    ['reused', 'older', 'left'].map((name) => service.keyspace.shard(shard).idempotency(`${tenant.keyId}-${name}`));
-  const claims = claimsOf(from);
-  const there = claimsOf(1 - from);
-  const [older, newer] = [`${newId('req')} print`, `${newId('req')} print`];
-  for (const name of claims) await service.redis.set(name, older, 'PX', TEST_MS);
-  // Of a tenant that has moved there with its claim, which was given up and taken again.
-  await service.redis.set(there[0] ?? '', newer, 'PX', TEST_MS * 2);
-  // Of one that comes back.
-  await service.redis.set(there[1] ?? '', newer, 'PX', TEST_MS / 2);
-
-  await openMover(plainly).move(tenant.tenantId, 1 - from);
-
-  expect(await service.redis.mget(there)).toEqual([newer, older, older]);
-  expect(await service.redis.mget(claims)).toEqual([older, older, older]);
-});
-
 it('serves tenants of two moves in a row from the shard where they are', async () => {
   const tenant = await service.startTenant();
   const from = await shardOf(service, tenant.tenantId);

@@ -7,6 +7,7 @@ import type { Admission, AdmissionRequest, AdmissionStore } from '../../shared/i
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import type { Keyspace, ShardKeys } from '../../shared/infra/redis/keyspace.ts';
+import type { ShardClocks } from '../../shared/infra/redis/timely-script.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
@@ -24,6 +25,8 @@ export interface LabKey {
   principal: Principal;
   /** Ten prompt tokens and at most ten of completion, unless told otherwise. */
   admit(asked?: Asked, now?: number): Promise<Admission>;
+  /** As `admit`, by a process that knows no other clock than its own. */
+  admitAlone(asked: Asked, now: number): Promise<Admission>;
   /** As `admit`, with further limits of the key. */
   admitWith(limits: Partial<Principal['limits']>, asked?: Asked): Promise<Admission>;
   publish(book: Partial<PublishedBook>): Promise<void>;
@@ -78,26 +81,28 @@ export async function moveUse(redis: RedisClient, hash: string, seconds: number)
 interface LabOptions {
   url?: string;
   queueLimit?: number;
+  clocks?: ShardClocks;
 }
 
 /** Without `url` in the Redis that all tests share. */
-export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOptions = {}): Promise<AdmissionLab> {
+export async function openAdmissionLab({
+  url,
+  queueLimit = LANE_LIMIT,
+  ...more
+}: LabOptions = {}): Promise<AdmissionLab> {
   const namespace = uniqueName('adm');
   const keyspace = createKeyspace(namespace);
   const keys = keyspace.shard(SHARD);
   const redis = await openTestRedis('producer', url);
-  const store = createAdmissionStore(redis, keyspace, {
-    queueLimit,
-    requestTimeoutMs: 600_000,
-    retentionMs: 60_000,
-  });
+  const settings = { queueLimit, requestTimeoutMs: 600_000, retentionMs: 60_000 };
+  const store = createAdmissionStore(redis, keyspace, { ...settings, ...more });
   const accounts = createAccountStore(redis, keyspace);
 
   function labKey(principal: Principal): LabKey {
     const { keyId, tenantId } = principal;
     let version = 0;
-    const admitAs = (as: Principal, asked: Asked, now = Date.now()) =>
-      store.admit(
+    const admitAs = (as: Principal, asked: Asked, now = Date.now(), by = store) =>
+      by.admit(
         {
           requestId: newId('req'),
           principal: as,
@@ -119,6 +124,7 @@ export async function openAdmissionLab({ url, queueLimit = LANE_LIMIT }: LabOpti
     return {
       principal,
       admit: (asked = {}, now) => admitAs(principal, asked, now),
+      admitAlone: (asked, now) => admitAs(principal, asked, now, createAdmissionStore(redis, keyspace, settings)),
       admitWith: (limits, asked = {}) => admitAs({ ...principal, limits: { ...principal.limits, ...limits } }, asked),
       async publish(book) {
         version += 1;

@@ -1,8 +1,8 @@
-/** Tries until `check` returns something; fails after `timeoutMs`. */
+/** Tries until `check` returns something; fails after `timeoutMs`, which a machine that is busy may need. */
 export async function waitFor<T>(
   check: () => Promise<T | null | undefined> | T | null | undefined,
   what: string,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   const until = Date.now() + timeoutMs;
   for (;;) {

@@ -13,6 +13,9 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answ
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
+/** Whether a request that was due has surely been looked after, if anybody was promised that it survives. */
+export type LookedAfter = (requestId: string) => boolean;
+
 interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
   presence: RequestPresence;
@@ -32,16 +35,18 @@ const LOOK_AGAIN_MS = 10_000;
  * One round over a shard: brings back requests that Redis has lost, and concludes the intents of those that have ended.
  */
 function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps) {
-  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
+  /** False: it could not be looked after. */
+  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<boolean> {
     try {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
-      if (intent === undefined) return;
+      if (intent === undefined) return true;
       const recovery = await recover(intent);
       if (recovery.kind === 'ended') await conclude(intent);
       else {
         const waitMs = recovery.kind === 'later' ? recovery.waitMs : LOOK_AGAIN_MS;
         await intents.postpone([requestId], clock.now() + waitMs);
       }
+      return true;
     } catch (error) {
       log.error('A request that Redis has lost could not be brought back; a later round tries again.', {
         requestId,
@@ -49,11 +54,12 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
         error,
       });
       await intents.postpone([requestId], clock.now() + LOOK_AGAIN_MS);
+      return false;
     }
   }
 
   /** Returns how many there were. */
-  async function lookAfter(shard: number): Promise<number> {
+  async function lookAfter(shard: number, missed: Set<string>): Promise<number> {
     const due = await intents.due(shard, clock.now(), BATCH);
     if (due.length === 0) return 0;
     const ids = due.map(({ requestId }) => requestId);
@@ -64,24 +70,27 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
       clock.now() + LOOK_AGAIN_MS,
     );
     for (const [index, one] of due.entries())
-      if (found[index] !== 'ended' && found[index] !== 'open') await recoverOne(one);
+      if (found[index] !== 'ended' && found[index] !== 'open' && !(await recoverOne(one))) missed.add(one.requestId);
     return due.length;
   }
 
-  async function round(shard: number): Promise<void> {
-    for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) return;
+  async function round(shard: number): Promise<LookedAfter> {
+    const missed = new Set<string>();
+    for (let batch = 0; batch < BATCHES_MAX; batch += 1)
+      if ((await lookAfter(shard, missed)) < BATCH) return (requestId) => !missed.has(requestId);
+    return () => false;
   }
 
-  const rounds = new Map<number, Promise<void>>();
+  const rounds = new Map<number, Promise<LookedAfter>>();
   /** Whoever asks while a round runs waits for that one. */
-  return (shard: number): Promise<void> => {
+  return (shard: number): Promise<LookedAfter> => {
     const running = rounds.get(shard) ?? round(shard).finally(() => rounds.delete(shard));
     rounds.set(shard, running);
     return running;
   };
 }
 
-export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<void> {
+export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<LookedAfter> {
   const { mongo, redis, keyspace, clock, log } = deps;
   const recovery = openRecovery({ ...deps, limit: unlimited });
   const intents = createRequestIntents(mongo);

@@ -70,6 +70,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
       ...counted(work.requests, 'a request waits or runs', 'requests wait or run'),
       ...counted(tasks.batches, 'a batch has not ended', 'batches have not ended'),
       ...counted(work.unsettled, 'an ended request is not booked', 'ended requests are not booked'),
+      ...counted(work.unpublished, 'an event is not published', 'events are not published'),
       ...counted(tasks.intents, 'a kept request has ended a moment ago', 'kept requests have ended a moment ago'),
       ...counted(tasks.jobs, 'an export or deletion has not ended', 'exports or deletions have not ended'),
     ];

@@ -49,9 +49,12 @@ export function createApiKey(prefix: string, mode: KeyMode, random: string): New
   return { value, hash: hashApiKey(value), redactedValue: `${prefix}_sk_${mode}_…${value.slice(-4)}` };
 }
 
+/** Longer text is no key, whatever the prefix. */
+export const API_KEY_LENGTH_MAX = 128;
+
 /** Whether `value` can be a key at all: form and checksum. */
 export function isApiKey(value: string, prefix: string): boolean {
-  if (value.length > 128) return false;
+  if (value.length > API_KEY_LENGTH_MAX) return false;
   const match = /^([a-z][a-z0-9]*_sk_(?:live|test)_)([0-9A-Za-z]{26})([0-9A-Za-z]{6})$/.exec(value);
   if (match === null || !value.startsWith(`${prefix}_sk_`)) return false;
   return checksumOf(value.slice(0, -CHECKSUM_CHARACTERS)) === match[3];

@@ -27,73 +27,86 @@ const NOTHING: TakePart = () => undefined;
 /** The answer's own go to `onHead`. */
 const NO_HEADERS = new AxiosHeaders();
 
-/** Resolves with the status at the end of the body. */
-function dispatch(agent: Dispatcher, { endpoint, headers, body, signal, onHead }: HttpCall): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let sent: Dispatcher.DispatchController | undefined;
-    let status = 0;
-    let take = NOTHING;
-    const fail = (error: Error) => {
-      signal.removeEventListener('abort', onAbort);
-      reject(error);
-    };
-    const onAbort = () => {
-      // The reasons of aborts are errors here, and so is what is thrown.
-      const reason = signal.reason as Error;
-      fail(reason);
-      sent?.abort(reason);
-    };
-    /** undici ends a call, and its connection, where the handler throws. */
-    const orEnd = <T>(act: () => T): T => {
-      try {
-        return act();
-      } catch (error) {
-        fail(error as Error);
-        throw error;
-      }
-    };
-    if (signal.aborted) {
-      onAbort();
-      return;
+/**
+ * Resolves with the status at the end of the body. Lets go of the call at its end: undici's own request, which knows this
+ * handler, lives on until V8's next full collection (docs/decisions/0072-garbage-that-dies-young.md).
+ */
+function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let call: HttpCall | undefined = sentCall;
+  let sent: Dispatcher.DispatchController | undefined;
+  let stopped: Error | undefined;
+  let status = 0;
+  let take = NOTHING;
+  const end = () => {
+    call?.signal.removeEventListener('abort', onAbort);
+    call = undefined;
+    take = NOTHING;
+  };
+  const fail = (error: Error) => {
+    end();
+    reject(error);
+  };
+  const onAbort = () => {
+    if (call === undefined) return;
+    // The reasons of aborts are errors here, and so is what is thrown.
+    stopped = call.signal.reason as Error;
+    fail(stopped);
+    sent?.abort(stopped);
+  };
+  /** undici ends a call, and its connection, where the handler throws. */
+  const orEnd = <T>(act: () => T): T => {
+    try {
+      return act();
+    } catch (error) {
+      fail(error as Error);
+      throw error;
     }
-    signal.addEventListener('abort', onAbort, { once: true });
-    const options: Dispatcher.DispatchOptions = {
-      origin: endpoint.origin,
-      path: endpoint.path,
-      method: 'POST',
-      headers: { ...endpoint.headers, ...headers },
-      body,
-    };
-    agent.dispatch(options, {
-      onRequestStart(controller) {
-        sent = controller;
-        // It was waiting for its connection.
-        if (signal.aborted) controller.abort(signal.reason as Error);
-      },
-      onResponseStart(_controller, statusCode, received) {
-        // Early hints and the like come before the answer.
-        if (statusCode < 200) return;
-        status = statusCode;
-        const header = (name: string) => {
-          const value = received[name];
-          return typeof value === 'string' ? value : undefined;
-        };
-        take = orEnd(() => onHead({ status, header }));
-      },
-      onResponseData(_controller, part) {
-        orEnd(() => {
-          take(part);
-        });
-      },
-      onResponseEnd() {
-        signal.removeEventListener('abort', onAbort);
-        resolve(status);
-      },
-      onResponseError(_controller, error) {
-        fail(new NetworkError(error));
-      },
-    });
+  };
+  if (call.signal.aborted) {
+    onAbort();
+    return promise;
+  }
+  call.signal.addEventListener('abort', onAbort, { once: true });
+  const { endpoint, headers, body } = call;
+  const options: Dispatcher.DispatchOptions = {
+    origin: endpoint.origin,
+    path: endpoint.path,
+    method: 'POST',
+    headers: { ...endpoint.headers, ...headers },
+    body,
+  };
+  agent.dispatch(options, {
+    onRequestStart(controller) {
+      sent = controller;
+      // It was waiting for its connection.
+      if (stopped !== undefined) controller.abort(stopped);
+    },
+    onResponseStart(_controller, statusCode, received) {
+      // Early hints and the like come before the answer.
+      if (statusCode < 200 || call === undefined) return;
+      status = statusCode;
+      const header = (name: string) => {
+        const value = received[name];
+        return typeof value === 'string' ? value : undefined;
+      };
+      const { onHead } = call;
+      take = orEnd(() => onHead({ status, header }));
+    },
+    onResponseData(_controller, part) {
+      orEnd(() => {
+        take(part);
+      });
+    },
+    onResponseEnd() {
+      end();
+      resolve(status);
+    },
+    onResponseError(_controller, error) {
+      fail(new NetworkError(error));
+    },
   });
+  return promise;
 }
 
 /**

@@ -43,7 +43,11 @@ interface Piece {
   isSeldom: boolean;
 }
 
-const toPiece = (text: string): Piece => ({ text, isSeldom: text.startsWith('-- Seldom') });
+/** Without its comments, whose words are no names. */
+const toPiece = (text: string): Piece => ({
+  text: text.replaceAll(/^ *--.*\n/gm, ''),
+  isSeldom: text.startsWith('-- Seldom'),
+});
 
 /**
  * What a script uses of its shared parts. Each call makes all functions of its script anew, so what only a seldom function
@@ -56,15 +60,12 @@ export function linkParts(parts: readonly string[], body: string): string {
     const name = new RegExp(`(?<!')\\b${ofFunction ?? ofValue ?? ''}\\b(?!')`);
     const [user, ...others] = kept.filter((piece) => name.test(piece.text));
     if (user?.isSeldom === true && others.length === 0) {
-      user.text = user.text.replace(/^local function .*\n/m, (head) => `${head}${text}\n`);
+      user.text = user.text.replace(/^local function .*\n/m, (head) => `${head}${toPiece(text).text}\n`);
     } else if (user !== undefined) {
       kept.unshift(toPiece(`${text}\n`));
     }
   }
-  return kept
-    .map(({ text }) => text)
-    .join('')
-    .replaceAll(/^ *--.*\n/gm, '');
+  return kept.map(({ text }) => text).join('');
 }
 
 const loaded = new WeakMap<RedisClient, Set<string>>();
@@ -90,6 +91,16 @@ function load(client: RedisClient, lua: string): void {
   if (texts.has(lua)) return;
   texts.add(lua);
   if (client.status === 'ready') send(lua);
+}
+
+/** A process defines most scripts several times: for each client and each shard. */
+const linked = new Map<string, string>();
+
+function link(name: string, parts: readonly string[]): string {
+  const files = [...parts, name].join(' ');
+  const text = linked.get(files) ?? linkParts(parts.map(source), source(name));
+  linked.set(files, text);
+  return text;
 }
 
 /** In front of an argument of so many bytes. */
@@ -159,12 +170,12 @@ function isUnknownScript(error: unknown): boolean {
 }
 
 /**
- * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind the shared parts it names; on a cluster the
- * chunk channel is a sharded one, so the message stays on the shard's node.
+ * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind what it uses of the shared parts; on a
+ * cluster the chunk channel is a sharded one, so the message stays on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';
-  const text = linkParts(parts.map(source), source(name)).replaceAll('@PUBLISH@', publish);
+  const text = link(name, parts).replaceAll('@PUBLISH@', publish);
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);

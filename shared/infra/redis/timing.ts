@@ -11,7 +11,7 @@ export async function serverTimeMs(client: RedisClient, key: string): Promise<nu
 }
 
 /** With Redis away a caller gets its 503 within 2 s. */
-const CALL_MS = 1_500;
+export const CALL_MS = 1_500;
 
 /** How long a store's calls may take. */
 export type TimeLimit = <Result>(call: Promise<Result>) => Promise<Result>;

@@ -43,6 +43,11 @@ export const redisPaused: Experiment = {
         ),
       ],
       judge: ({ provider, ledger }) => [
+        // Every one of them reached Redis seconds after its caller was told 503.
+        none(
+          'none that was refused calls a provider',
+          requests.filter((sent) => isRefused(sent) && (provider.get(sent.id())?.calls ?? 0) > 0),
+        ),
         {
           name: 'none is both refused and billed',
           faults: requests

@@ -46,13 +46,19 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
     return names.map((name, at) => [`${queue} ${name}`, lengths[at] ?? 0]);
   }
   async function countsOf(shard: ShardKeys): Promise<[string, number][]> {
-    const [lanes, inflight, outbox, deadLetters] = await Promise.all([
+    const [lanes, inflight, outbox, deadLetters, notices] = await Promise.all([
       Promise.all(QUEUE_NAMES.map((queue) => queueOf(shard, queue))),
       client.zcard(shard.inflight),
       client.xlen(shard.outbox),
       client.xlen(shard.deadLetters),
+      client.xlen(shard.notices),
     ]);
-    return [...lanes.flat(), ['inflight', inflight], ['outbox', outbox], ['dead letters', deadLetters]];
+    const streams: [string, number][] = [
+      ['outbox', outbox],
+      ['dead letters', deadLetters],
+      ['notices', notices],
+    ];
+    return [...lanes.flat(), ['inflight', inflight], ...streams];
   }
   async function accountIn(shard: ShardKeys, tenantId: string) {
     const fields = await client.hgetall(shard.account(tenantId));

@@ -39,28 +39,28 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
   'complete, one at a time': {
     ...{ ...COMPLETE, ...ONE },
     budget: {
-      ...{ redisCalls: 5.3, redisCommands: 78, redisBytesIn: 8_000, redisBytesOut: 3_300 },
+      ...{ redisCalls: 5.3, redisCommands: 64, redisBytesIn: 7_500, redisBytesOut: 3_300 },
       ...{ mongoOperations: 4, providerCalls: 1 },
     },
   },
   'complete, 32 at once': {
     ...{ ...COMPLETE, ...MANY },
     budget: {
-      ...{ redisCalls: 3, redisCommands: 66, redisBytesIn: 6_000, redisBytesOut: 3_100 },
+      ...{ redisCalls: 3, redisCommands: 54, redisBytesIn: 5_600, redisBytesOut: 3_100 },
       ...{ mongoOperations: 0.3, providerCalls: 1 },
     },
   },
   'stream of 40 chunks, one at a time': {
     ...{ ...STREAM, ...ONE },
     budget: {
-      ...{ redisCalls: 6.5, redisCommands: 88, redisBytesIn: 7_800, redisBytesOut: 3_600 },
+      ...{ redisCalls: 6.5, redisCommands: 75, redisBytesIn: 7_800, redisBytesOut: 3_600 },
       ...{ mongoOperations: 4, providerCalls: 1 },
     },
   },
   'stream of 40 chunks, 32 at once': {
     ...{ ...STREAM, ...MANY },
     budget: {
-      ...{ redisCalls: 9, redisCommands: 176, redisBytesIn: 12_000, redisBytesOut: 6_500 },
+      ...{ redisCalls: 9, redisCommands: 163, redisBytesIn: 12_000, redisBytesOut: 6_500 },
       ...{ mongoOperations: 0.3, providerCalls: 1 },
     },
   },
@@ -68,7 +68,7 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
   'stream of 40 chunks in 400 ms, 32 at once': {
     ...{ ...LIVE, ...MANY, requests: 128 },
     budget: {
-      ...{ redisCalls: 11, redisCommands: 186, redisBytesIn: 12_500, redisBytesOut: 6_500 },
+      ...{ redisCalls: 11, redisCommands: 173, redisBytesIn: 12_500, redisBytesOut: 6_500 },
       ...{ mongoOperations: 0.4, providerCalls: 1 },
     },
   },
@@ -76,7 +76,7 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
   'stream of 40 chunks in 800 ms, 100 at once': {
     ...{ stream: true, model: 'sim?chunks=40&first_token_ms=200&chunk_ms=20', clients: 100, requests: 300 },
     budget: {
-      ...{ redisCalls: 8, redisCommands: 150, redisBytesIn: 11_300, redisBytesOut: 5_000 },
+      ...{ redisCalls: 8, redisCommands: 137, redisBytesIn: 11_300, redisBytesOut: 5_000 },
       ...{ mongoOperations: 0.4, providerCalls: 1 },
     },
   },

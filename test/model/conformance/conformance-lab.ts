@@ -78,7 +78,8 @@ async function viewRequest(redis: RedisClient, keyspace: Keyspace, shard: number
     state: state ?? 'absent',
     fence: Number(fence ?? 0),
     sentSeq: Number(sent ?? 0),
-    hold: Number(hold ?? 0),
+    // What has ended holds nothing, whatever its record says.
+    hold: state === 'done' ? 0 : Number(hold ?? 0),
     cancelled: cancel === '1',
     terminals: payloads.filter((payload) => decodeEntry(0, payload).terminal !== undefined).length,
   };
@@ -101,7 +102,7 @@ export async function openConformanceLab(edit: (lua: string) => string = (lua) =
     inflight: createInflight(redis, keyspace),
     admissions,
     requests,
-    recoverLost: () => Promise.resolve(),
+    recoverLost: () => Promise.resolve(() => true),
     retentionMs: RETENTION_MS,
     hasReconnectedRecently: () => false,
     isExhausted: () => false,

@@ -9,23 +9,22 @@ const ASCII = 128;
 /** One entry for every UTF-16 unit: V8 gives up on code that reads beyond the end of an array. */
 const UNITS = 0x1_0000;
 
-/** What a UTF-16 unit is where nothing is being read; see `skim` in text-scanner.ts. Gaps are `GAPS` and their own number. */
-export const UNKNOWN = 0;
-/** A letter that is plain, see `plainLetters`. */
-export const PLAIN = 1;
+/**
+ * What a UTF-16 unit is. One below `ALPHABET_SIZE` is plain: a letter, this one, in its only reading. Gaps are `GAPS` and
+ * their own number.
+ */
 /** Any other letter, or what stands for one. */
-export const LETTER = 2;
+export const LETTER = 40;
 /** As if it were not there. */
-export const NOTHING = 3;
-export const GAPS = 8;
+export const NOTHING = 41;
+export const UNKNOWN = 42;
+export const GAPS = 64;
 /** Added where it may be a letter as well. */
-export const READABLE = 16;
+export const READABLE = 32;
 
 /** The phrase lists, compiled: everything that scans share. */
 export interface Lexicon {
   readonly characters: CharacterTable;
-  /** The letter that a character is in its only reading, by its UTF-16 unit; -1 for all others. */
-  readonly plainLetters: Int8Array;
   /** What each UTF-16 unit is; those beyond ASCII are found out on first sight, by `learnUnit`. */
   readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
@@ -40,10 +39,9 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const isOpening = (word: number) =>
     graph.steps(graph.anywhere).has(word) || graph.steps(graph.sentenceStart).has(word);
   const characters = new CharacterTable();
-  const plainLetters = new Int8Array(UNITS).fill(-1);
-  const unitKinds = new Uint8Array(UNITS);
+  const unitKinds = new Uint8Array(UNITS).fill(UNKNOWN);
   const trie = buildWordTrie(graph.words, isOpening);
-  const lexicon = { characters, plainLetters, unitKinds, trie, phrases: new PhraseSets(graph) };
+  const lexicon = { characters, unitKinds, trie, phrases: new PhraseSets(graph) };
   for (let unit = 0; unit < ASCII; unit += 1) learnUnit(lexicon, unit, characters.classOf(unit));
   return lexicon;
 }
@@ -52,11 +50,16 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
  * Notes what a character is, unless it takes two units. A letter with an accent is what the letter without is: both have
  * one class.
  */
-export function learnUnit({ unitKinds, plainLetters }: Lexicon, codePoint: number, character: CharacterClass): void {
-  if (codePoint >= UNITS || unitKinds[codePoint] !== UNKNOWN) return;
+export function learnUnit(
+  { unitKinds }: Pick<Lexicon, 'unitKinds'>,
+  codePoint: number,
+  character: CharacterClass,
+): void {
+  // Half a character alone is a gap, and with its other half it may be a letter.
+  const isHalf = codePoint >= 0xd800 && codePoint < 0xe000;
+  if (codePoint >= UNITS || isHalf || unitKinds[codePoint] !== UNKNOWN) return;
   const letter = plainLetterOf(character);
-  plainLetters[codePoint] = letter;
-  unitKinds[codePoint] = letter === -1 ? kindOf(character) : PLAIN;
+  unitKinds[codePoint] = letter === -1 ? kindOf(character) : letter;
 }
 
 function kindOf({ gap, readings }: CharacterClass): number {

@@ -10,7 +10,7 @@ export interface PhraseSet<Label> {
   /** Whether the set may skip a word. */
   readonly skips: boolean;
   /** What was found out so far: the sets that words lead to, and what becomes of this set together with others. */
-  readonly next: Map<number, PhraseSet<Label> | undefined>;
+  readonly next: Map<number, PhraseSet<Label> | null>;
   readonly merged: Map<PhraseSet<Label>, PhraseSet<Label>>;
   skipped: PhraseSet<Label> | undefined;
 }
@@ -27,6 +27,9 @@ export class PhraseSets<Label> {
   private readonly known = new Map<string, PhraseSet<Label>>();
   private anywhere: PhraseSet<Label>;
   private sentenceStart: PhraseSet<Label>;
+  /** What each word begins, where anything may begin and where a sentence does: asked for most of all. */
+  private begunAnywhere: (PhraseSet<Label> | null)[] = [];
+  private begunAtStart: (PhraseSet<Label> | null)[] = [];
 
   constructor(graph: PhraseGraph<Label>) {
     this.graph = graph;
@@ -39,12 +42,22 @@ export class PhraseSets<Label> {
     return opensSentence ? this.sentenceStart : this.anywhere;
   }
 
+  /** The set behind the first word of a phrase, undefined if none begins with it. */
+  begin(opensSentence: boolean, word: number): PhraseSet<Label> | undefined {
+    const known = opensSentence ? this.begunAtStart : this.begunAnywhere;
+    const begun = known[word];
+    if (begun !== undefined) return begun ?? undefined;
+    const found = this.follow(this.start(opensSentence), word);
+    known[word] = found ?? null;
+    return found;
+  }
+
   /** The set behind a word, undefined if no phrase goes on with it. */
   follow(from: PhraseSet<Label>, word: number): PhraseSet<Label> | undefined {
     const known = from.next.get(word);
-    if (known !== undefined || from.next.has(word)) return known;
+    if (known !== undefined) return known ?? undefined;
     const found = this.intern(from.steps.flatMap(({ state }) => this.graph.steps(state).get(word) ?? []));
-    from.next.set(word, found);
+    from.next.set(word, found ?? null);
     return found;
   }
 
@@ -100,5 +113,7 @@ export class PhraseSets<Label> {
     this.known.clear();
     this.anywhere = this.startAt([this.graph.anywhere]);
     this.sentenceStart = this.startAt([this.graph.anywhere, this.graph.sentenceStart]);
+    this.begunAnywhere = [];
+    this.begunAtStart = [];
   }
 }

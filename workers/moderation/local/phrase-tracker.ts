@@ -71,8 +71,10 @@ export class PhraseTracker {
 
   /** A letter begins a word after a gap. */
   beginWord(): void {
-    if (this.waiting.length === 0) return;
-    this.passing = this.waiting.filter(({ set }) => set?.skips !== false);
+    const { waiting } = this;
+    if (waiting.length === 0) return;
+    const mayPass = waiting.every(({ set }) => set?.skips !== false);
+    this.passing = mayPass ? waiting : waiting.filter(({ set }) => set?.skips !== false);
     this.waiting = NONE;
   }
 

@@ -1,3 +1,4 @@
+import { unitsOf } from '../../text-units.ts';
 import type { Lexicon } from './lexicon.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
 
@@ -66,14 +67,15 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     return isOpen && scanner.heldFrom() > heldFrom;
   }
 
+  const units = unitsOf(text);
   const nextBreak = findBreaks(text);
   let read = 0;
   for (let at = 0; at < text.length;) {
     const lineEnd = nextBreak(at);
     if (lineEnd > at) {
       const end = endOfPiece(text, at, lineEnd);
-      scanner.write(text, at, end);
-      across?.write(text, at, end);
+      scanner.read(units, at, end);
+      across?.read(units, at, end);
       read += end - at;
       at = end;
     } else {

@@ -10,7 +10,9 @@ import {
   STOP_GAP,
   type CharacterClass,
 } from './characters.ts';
-import { learnUnit, type Lexicon } from './lexicon.ts';
+import { codePointAt, unitsOf } from '../../text-units.ts';
+import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
+import { isPlainWordBehind, kindAt } from './pass-token.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
 import { skimText, type TextPlace } from './skim-text.ts';
 import { WordReaders, type WordStart } from './word-readers.ts';
@@ -52,25 +54,29 @@ export class TextScanner {
     return this.position;
   }
 
+  write(text: string): void {
+    this.read(unitsOf(text), 0, text.length);
+  }
+
   /**
-   * Reads the part of `text` from one index to another, cut between code points. What follows there is read next, or
+   * Reads the part of a text from one unit to another, cut between code points. What follows there is read next, or
    * white space in place of white space.
    */
-  write(text: string, from = 0, to = text.length): void {
+  read(units: Uint16Array, from: number, to: number): void {
     const { characters } = this.lexicon;
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
-        const skimmed = skimText(this.lexicon, this.place, text, index, to);
+        const skimmed = skimText(this.lexicon, this.place, units, index, to);
         this.position += skimmed;
         index += skimmed;
         if (index === to) return;
       }
       if (this.place.inGap && this.readers.idle) {
-        const read = this.writePlainWord(text, index, to);
+        const read = this.readPlainWord(units, index, to) || this.passGaps(units, index, to);
         index += read;
         if (read > 0) continue;
       }
-      const codePoint = text.codePointAt(index) ?? 0;
+      const codePoint = codePointAt(units, index);
       const width = codePoint > 0xffff ? 2 : 1;
       const character = characters.classOf(codePoint);
       learnUnit(this.lexicon, codePoint, character);
@@ -98,45 +104,70 @@ export class TextScanner {
    * is being read: then there is one reading, and a walk down the trie is all of it. Returns how many characters were
    * read. Does nothing that reading them one by one would not do.
    */
-  private writePlainWord(text: string, index: number, to: number): number {
-    const { plainLetters, trie } = this.lexicon;
-    if ((plainLetters[text.charCodeAt(index)] ?? -1) < 0) return 0;
+  private readPlainWord(units: Uint16Array, index: number, to: number): number {
+    const { unitKinds, trie } = this.lexicon;
+    if (kindAt(unitKinds, units, index) >= ALPHABET_SIZE) return 0;
     const { start, opensSentence, context } = this.wordStart();
     const mayContinue = context.length > 0;
     let node = 0;
     let letter = -1;
     let at = index;
     for (; at < to; at += 1) {
-      const next = plainLetters[text.charCodeAt(at)] ?? -1;
-      if (next < 0 || next === letter) break;
+      const next = kindAt(unitKinds, units, at);
+      if (next >= ALPHABET_SIZE || next === letter) break;
       letter = next;
       node = trie.children[node * ALPHABET_SIZE + letter] ?? 0;
       if (node === 0 || (!mayContinue && trie.opens[node] === 0)) {
         // No phrase has a word that begins so.
         this.beginWord();
-        return this.passPlainLetters(text, index, at, to);
+        return this.passWord(units, index, at, to);
       }
     }
     const letters = at - index;
     this.beginWord();
     this.position += letters;
-    if (letters === 1 || at === to || text.charCodeAt(at) !== SPACE) {
+    const isOver = at < to && units[at] === SPACE && (letters > 1 || isPlainWordBehind(unitKinds, units, at));
+    if (!isOver) {
       this.readers.place({ start, opensSentence, context }, node, letter, letters);
       return letters;
     }
     const found = trie.wordAt[node] ?? -1;
     if (found >= 0) this.tracker.read(found, { start, opensSentence, context, disguised: false });
-    this.tracker.endWord();
-    this.place.inGap = true;
-    this.position += 1;
+    this.position += this.endWordAtSpace();
     return letters + 1;
   }
 
-  /** Nothing is being read, so letters mean nothing before the next gap. Returns how many characters are behind `index`. */
-  private passPlainLetters(text: string, index: number, from: number, to: number): number {
-    const { plainLetters } = this.lexicon;
+  /**
+   * Nothing is being read, so letters mean nothing before the next gap; where that is a space, the word is over. Returns
+   * how many characters are behind `index`.
+   */
+  private passWord(units: Uint16Array, index: number, from: number, to: number): number {
+    const { unitKinds } = this.lexicon;
     let at = from;
-    while (at < to && (plainLetters[text.charCodeAt(at)] ?? -1) >= 0) at += 1;
+    while (at < to && kindAt(unitKinds, units, at) < ALPHABET_SIZE) at += 1;
+    this.position += at - index;
+    if (at === to || units[at] !== SPACE) return at - index;
+    this.position += this.endWordAtSpace();
+    return at + 1 - index;
+  }
+
+  /** Returns the length of the space. */
+  private endWordAtSpace(): 1 {
+    this.tracker.endWord();
+    this.place.inGap = true;
+    return 1;
+  }
+
+  /** Passes over gaps behind a gap that change nothing: dashes and dots of a table, wide spaces. Returns how many. */
+  private passGaps(units: Uint16Array, index: number, to: number): number {
+    const { unitKinds } = this.lexicon;
+    const { lastMark, newlines } = this.place;
+    const isPlainSpace = lastMark === NO_GAP && newlines <= 1;
+    let at = index;
+    for (; at < to; at += 1) {
+      const kind = kindAt(unitKinds, units, at);
+      if (kind !== GAPS + SOFT_GAP && !(isPlainSpace && kind === GAPS + SPACE_GAP)) break;
+    }
     this.position += at - index;
     return at - index;
   }

@@ -4,8 +4,18 @@ import { ALPHABET_SIZE, alphabetIndex } from './characters.ts';
 export interface WordTrie {
   /** `children[node * ALPHABET_SIZE + letter]`, 0 for none. */
   readonly children: Uint16Array;
+  /** The same for the beginnings of words that can begin a phrase; 0 for all others. */
+  readonly openings: Uint16Array;
+  /** For three letters, none like its neighbour, by `threeLetters`: 1 where a word that can begin a phrase begins so. */
+  readonly openingThrees: Uint8Array;
+  /** The letter that leads to a node. */
+  readonly letters: Uint8Array;
+  /** 1 for the nodes of single letters. */
+  readonly firsts: Uint8Array;
   /** The word that ends at a node, or -1. */
   readonly wordAt: Int32Array;
+  /** 1 where a word that can begin a phrase ends. */
+  readonly opensHere: Uint8Array;
   /** 1 where a word that can begin a phrase ends at the node or below it. */
   readonly opens: Uint8Array;
   /** 1 for nodes without children. */
@@ -14,18 +24,49 @@ export interface WordTrie {
 
 const NODES_MAX = 0xffff;
 
+/** The place of three letters in a table of all such. */
+export function threeLetters(first: number, second: number, third: number): number {
+  return (first * ALPHABET_SIZE + second) * ALPHABET_SIZE + third;
+}
+
+interface TrieNode {
+  readonly children: number[];
+  readonly letter: number;
+  readonly depth: number;
+  word: number;
+  opens: boolean;
+}
+
+/** Which three letters some word begins with that can begin a phrase. */
+function threesOf(openings: Uint16Array): Uint8Array {
+  const threes = new Uint8Array(ALPHABET_SIZE ** 3);
+  const child = (node: number, letter: number) => openings[node * ALPHABET_SIZE + letter] ?? 0;
+  for (let place = 0; place < threes.length; place += 1) {
+    const [first, second, third] = [
+      Math.floor(place / ALPHABET_SIZE ** 2),
+      Math.floor(place / ALPHABET_SIZE) % ALPHABET_SIZE,
+      place % ALPHABET_SIZE,
+    ];
+    const one = child(0, first);
+    const two = one === 0 ? 0 : child(one, second);
+    threes[place] = two !== 0 && child(two, third) !== 0 ? 1 : 0;
+  }
+  return threes;
+}
+
 /** `isOpening` says of a word's index whether a phrase can begin with it. */
 export function buildWordTrie(words: readonly string[], isOpening: (word: number) => boolean): WordTrie {
-  const nodes: { children: number[]; word: number; opens: boolean }[] = [];
-  const addNode = () => nodes.push({ children: new Array<number>(ALPHABET_SIZE).fill(0), word: -1, opens: false }) - 1;
-  addNode();
+  const nodes: TrieNode[] = [];
+  const addNode = (letter: number, depth: number) =>
+    nodes.push({ children: new Array<number>(ALPHABET_SIZE).fill(0), letter, depth, word: -1, opens: false }) - 1;
+  addNode(0, 0);
   words.forEach((word, index) => {
     let at = 0;
     for (const letter of word) {
       const slot = alphabetIndex(letter.codePointAt(0) ?? 0);
       const node = nodes[at];
       if (slot < 0 || node === undefined) throw new Error(`The word '${word}' has characters outside a-z and 0-9.`);
-      at = node.children[slot] ||= addNode();
+      at = node.children[slot] ||= addNode(slot, node.depth + 1);
       const child = nodes[at];
       if (child !== undefined && isOpening(index)) child.opens = true;
     }
@@ -33,9 +74,16 @@ export function buildWordTrie(words: readonly string[], isOpening: (word: number
     if (last !== undefined) last.word = index;
   });
   if (nodes.length > NODES_MAX) throw new Error(`The word trie has ${nodes.length} nodes, more than 16 bits can name.`);
+  const children = Uint16Array.from(nodes.flatMap((node) => node.children));
+  const openings = children.map((child) => (nodes[child]?.opens === true ? child : 0));
   return {
-    children: Uint16Array.from(nodes.flatMap((node) => node.children)),
+    children,
+    openings,
+    openingThrees: threesOf(openings),
+    letters: Uint8Array.from(nodes, (node) => node.letter),
+    firsts: Uint8Array.from(nodes, (node) => (node.depth === 1 ? 1 : 0)),
     wordAt: Int32Array.from(nodes, (node) => node.word),
+    opensHere: Uint8Array.from(nodes, ({ word }) => (word >= 0 && isOpening(word) ? 1 : 0)),
     opens: Uint8Array.from(nodes, (node) => (node.opens ? 1 : 0)),
     leaf: Uint8Array.from(nodes, (node) => (node.children.every((child) => child === 0) ? 1 : 0)),
   };

@@ -157,23 +157,28 @@ export interface OpenLeases {
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
-  const running = new Map<string, Lease>();
+  /**
+   * A place is emptied as its request ends. V8 lets the table that a map has outgrown live on beside the next one, and
+   * with it all that its values hold, until the next full collection.
+   */
+  const running = new Map<string, { lease: Lease | undefined }>();
   return {
     open(options) {
       const { requestId } = options.ref;
       const lease = create(options);
-      const open: Lease = {
+      const place: { lease: Lease | undefined } = { lease };
+      running.set(requestId, place);
+      return {
         ...lease,
         release() {
           // A later attempt at the same request may have taken its place.
-          if (running.get(requestId) === open) running.delete(requestId);
+          if (running.get(requestId) === place) running.delete(requestId);
+          place.lease = undefined;
           lease.release();
         },
       };
-      running.set(requestId, open);
-      return open;
     },
-    check: (requestId) => running.get(requestId)?.check() ?? Promise.resolve(),
-    checkAll: () => Promise.allSettled([...running.values()].map((lease) => lease.check())),
+    check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
+    checkAll: () => Promise.allSettled([...running.values()].map(({ lease }) => lease?.check() ?? Promise.resolve())),
   };
 }

@@ -1,3 +1,5 @@
+import { unitsOf } from '../../text-units.ts';
+
 /** In UTF-16 units. Longer words are rarely seen twice. */
 export const WORD_KEPT_MAX = 32;
 
@@ -11,14 +13,6 @@ const WHITE_SPACE = /\s/;
 
 function isWhiteSpace(unit: number): boolean {
   return unit < 0x80 ? unit <= SPACE : WHITE_SPACE.test(String.fromCharCode(unit));
-}
-
-/** As V8 has a text, so that a unit of it is one look into memory. */
-function unitsOf(text: string): Uint16Array {
-  const bytes = Buffer.allocUnsafeSlow(text.length * 2);
-  // The order of bytes is that of all machines but one that Node.js is built for.
-  bytes.write(text, 'utf16le');
-  return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length);
 }
 
 /** A word that is not known: a part of the text. */

@@ -99,7 +99,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   async function call(): Promise<void> {
     try {
       await adapter.generate(provider, callOf(input, clock), hear);
-      end.reject(new Error('An adapter ended without an end event'));
+      if (state.phase === 'begun') end.reject(new Error('An adapter ended without an end event'));
     } catch (error) {
       end.reject(error);
     }

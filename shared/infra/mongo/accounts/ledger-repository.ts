@@ -77,11 +77,19 @@ export function ledgerIdOf(requestId: string): string {
   return requestId.replace(/^req_/, 'txn_');
 }
 
+/** That of what gives a request's charge back: the request's own characters from behind, so there is one, too. */
+export function refundIdOf(requestId: string): string {
+  const [, own = ''] = requestId.split('_');
+  return `txn_${Array.from(own).reverse().join('')}`;
+}
+
 export type LedgerType = LedgerRow['type'];
 
 export interface LedgerRepository {
   /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
   settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined>;
+  /** What a request was charged, in micro-credits; undefined: it was not, or not yet. */
+  chargeOf(tenantId: string, requestId: string): Promise<number | undefined>;
   /** In the order of booking, of one type or of all; one row more than the limit. */
   list(space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
 }
@@ -92,6 +100,11 @@ export function createLedgerRepository(connection: Connection): LedgerRepository
     async settledAt(space, requestId) {
       const row = await ledger.findOne({ _id: ledgerIdOf(requestId), ...inSpace(space) }, { createdAt: 1 }).lean();
       return row?.createdAt;
+    },
+
+    async chargeOf(tenantId, requestId) {
+      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }, { amountMicro: 1 }).lean();
+      return row === null ? undefined : 0 - row.amountMicro;
     },
 
     list: (space, type, query) =>

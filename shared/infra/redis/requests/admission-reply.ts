@@ -1,4 +1,5 @@
 import type { ScriptReply } from '../scripts.ts';
+import type { TimedReply } from '../timely-script.ts';
 import { readMark } from '../tenants/move-marks.ts';
 
 /** Why the script let a request in or not; `load` asks for the tenant's book before another try,
@@ -57,6 +58,15 @@ const MOVING_RETRY_MS = 2_000;
 export function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
   if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
   return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
+}
+
+/** Where the server's clock stands in a reply of admit.lua, behind its verdict; it is all that `late` has. */
+const NOW_AT = 7;
+
+export function readTime(reply: ScriptReply): TimedReply {
+  const { verdict, numbers } = numbersOf(reply);
+  const isLate = verdict === 'late';
+  return { isLate, now: numbers[isLate ? 0 : NOW_AT] ?? 0 };
 }
 
 /** What admit.lua and count.lua answer. */

@@ -14,8 +14,10 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
+import { createShardClocks, timely } from '../timely-script.ts';
+import type { ShardClocks } from '../timely-script.ts';
 import { inTime } from '../timing.ts';
-import { numbersOf, toAdmission } from './admission-reply.ts';
+import { numbersOf, readTime, toAdmission } from './admission-reply.ts';
 import type { Admission } from './admission-reply.ts';
 import { bodyLifeMs } from './line-store.ts';
 
@@ -60,9 +62,12 @@ export interface AdmissionSettings {
   queueLimit: number;
   requestTimeoutMs: number;
   retentionMs: number;
+  /** What the process knows of the shards' clocks; nothing unless given. */
+  clocks?: ShardClocks;
 }
 
 export interface AdmissionStore {
+  /** `now` only counts until the shard's own clock is known. */
   admit(request: AdmissionRequest, now: number): Promise<Admission>;
   /**
    * Takes an accepted request back; see void.lua for the states it returns. `last` ends the stream for whoever still
@@ -116,7 +121,9 @@ export function createAdmissionStore(
     const script = defineScript(client, name, parts);
     return (keys, args) => inTime(script(keys, args));
   };
-  const admit = define('admit', ['window', 'account', 'use', 'line', 'promise', 'refusal']);
+  const admitNow = defineScript(client, 'admit', ['window', 'account', 'use', 'line', 'promise', 'refusal']);
+  const clocks = settings.clocks ?? createShardClocks();
+  const admit = timely(admitNow, readTime, clocks);
   const take = define('count', ['window', 'account', 'use']);
   const takeAddress = define('count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
@@ -166,8 +173,13 @@ export function createAdmissionStore(
       const job = storedChatJob(queue, requestId, { tenantId });
       const live = mode === 'live';
       const mostTokens = request.promptMostTokens ?? promptTokens;
+      const mostMicro = Math.round(mostTokens * rates.promptMicro + maxTokens * rates.completionMicro);
       const throttle = endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
+      // Its charge counts to the month of its acceptance, which Redis notes: no ingress whose clock is ahead or behind may
+      // look at another month's budget, or another day's allowance.
+      const acceptedAt = clocks.at(principal.shard, performance.now()) ?? now;
       const reply = await admit(
+        principal.shard,
         [
           keys.record(requestId),
           keys.keyRpm(keyId),
@@ -192,7 +204,7 @@ export function createAdmissionStore(
           // Those that not every request has, in the order in which admit.lua takes them.
           ...(throttle < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
           ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
-          ...(live ? [] : [keys.testAllowance(tenantId, dayOf(now))]),
+          ...(live ? [] : [keys.testAllowance(tenantId, dayOf(acceptedAt))]),
           ...(idempotency === undefined ? [] : [keys.idempotency(idempotency.name)]),
           ...(entityHash === undefined ? [] : [keys.entityRequests(tenantId, entityHash)]),
           ...(batch === undefined ? [] : [keys.lease(BATCH_LEASE), keys.closedBatch(batch.batchId)]),
@@ -203,11 +215,11 @@ export function createAdmissionStore(
             ...[limits.rpm, throttle, shareOf(limits.tpm), limits.dailyRequests, promptTokens, maxTokens],
             ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
             ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
-            ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE)), lifeMs],
+            ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE))],
           ]),
           live ? 1 : 0,
           live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
-          monthOf(now),
+          monthOf(acceptedAt),
           channel,
           tenantId,
           keyId,
@@ -218,9 +230,7 @@ export function createAdmissionStore(
           idempotency?.fingerprint ?? '',
           queue,
           batch?.leaderId ?? '',
-          mostTokens + maxTokens,
-          Math.round(mostTokens * rates.promptMicro + maxTokens * rates.completionMicro),
-          `${rates.promptMicro} ${rates.completionMicro}`,
+          `${rates.promptMicro} ${rates.completionMicro} ${mostTokens + maxTokens} ${mostMicro}`,
           request.body?.slice(0, -1) ?? '',
           bodyLifeMs(settings.requestTimeoutMs),
           job.name,

@@ -13,6 +13,8 @@ export interface Overdue {
   keyId: string;
   queue: QueueName;
   fence: number;
+  /** How often it has been handed out since it was accepted, or run again last. */
+  deliveries: number;
   /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
   sent: number;
   /** Milliseconds until the request's deadline; negative when it has passed. */
@@ -40,9 +42,9 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     const values = await client.hmget(
       keys.record(requestId),
-      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane', 'keep'],
+      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane', 'keep', 'base'],
     );
-    const [state, tenantId, keyId, fence, sent, deadline, queueName, keep] = values;
+    const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base] = values;
     // Written by admit.lua, for batches only.
     const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
     const jobPrefix = `${keys.tag}:${queue}`;
@@ -59,6 +61,8 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       keyId: keyId ?? '',
       queue,
       fence: Number(fence ?? 0),
+      // Written by requeue.lua: a request that is run again goes on behind its last fence.
+      deliveries: Number(fence ?? 0) - Number(base ?? 0),
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,
       hasBody: body === 1,

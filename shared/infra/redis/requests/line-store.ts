@@ -28,7 +28,7 @@ interface LineRequest {
 }
 
 export function createLineStore(client: RedisClient, keyspace: Keyspace, requestTimeoutMs: number): LineStore {
-  const add = defineScript(client, 'enqueue', ['line']);
+  const add = defineScript(client, 'enqueue', ['window', 'line']);
   return {
     async enqueue(shard, queue, { requestId, tenantId, body }) {
       const keys = keyspace.shard(shard);

@@ -114,7 +114,7 @@ export function toHeld(micro: unknown, tokens: unknown): Held {
   return { micro: amountOf(micro), tokens: amountOf(tokens) };
 }
 
-/** `rates`: micro-credits a token of prompt and completion, as admit.lua wrote them. */
+/** `rates`: micro-credits a token of prompt and completion, then more, as admit.lua wrote them. */
 function toRates(rates: string): Rates | undefined {
   const [promptMicro, completionMicro] = rates.split(' ').map(Number);
   return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };

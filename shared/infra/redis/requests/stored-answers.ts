@@ -112,7 +112,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       return (await inTime(client.exists(keyspace.shard(shard).idempotency(name)))) === 1;
     },
 
-    async restore(shard, { requestId, fields, entries, idempotency }, { ttlMs, namedMs }) {
+    async restore(shard, { requestId, tenantId, fields, entries, idempotency }, { ttlMs, namedMs }) {
       const keys = keyspace.shard(shard);
       const named = Object.entries(fields).filter(([, value]) => value !== '');
       await inTime(
@@ -124,7 +124,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
           ],
           [
             ttlMs,
-            idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint}`,
+            idempotency === undefined ? '' : `${requestId} ${idempotency.fingerprint} ${tenantId}`,
             namedMs,
             named.length,
             ...named.flat(),

@@ -1,5 +1,6 @@
 import { Cluster } from 'ioredis';
 
+import { parseNotice } from '../../../contracts/finished-notice.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { createRequestEraser } from '../requests/request-eraser.ts';
@@ -18,6 +19,8 @@ interface OpenWork {
   requests: number;
   /** Requests that have ended and are not booked yet, dead letters included. */
   unsettled: number;
+  /** What webhooks are yet to hear of them: a shard without tenants is served by nobody. */
+  unpublished: number;
 }
 
 /**
@@ -50,6 +53,7 @@ export class Overtaken extends Error {
 
 const SCAN_COUNT = 1_000;
 const AT_ONCE = 100;
+const NOTICES_AT_ONCE = 1_000;
 
 /** Empty but for what nobody has tidied up: a tenant that is moved has nothing open and nothing pending. */
 const LEFT_BEHIND: ReadonlySet<string> = new Set(['pend', 'open']);
@@ -108,14 +112,22 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     return own.flatMap((id) => ['r', 's', 'a', 'e'].map((kind) => key(`${kind}:${id}`, { isAnswer: true })));
   }
 
-  /** A claim outlives the record of its request where nothing is kept; its name is a hash over the tenant. */
+  /**
+   * A claim outlives the record of its request where nothing is kept, and names its tenant; its own name is a hash. Those of
+   * versions that did not write the tenant into it are found by the record, or shared.
+   */
   async function ownClaims(shard: number, names: readonly string[], tenantId: string): Promise<StateKey[]> {
     if (names.length === 0) return [];
     const values = await client.mget(names.map((name) => prefixOf(shard) + name));
-    const requestIds = values.map((value) => value?.split(' ')[0] ?? '');
-    const tenants = await tenantsOf(shard, requestIds, tenantId);
+    const claims = values.map((value) => value?.split(' ') ?? []);
+    const unnamed = claims.flatMap(([requestId, , owner]) =>
+      requestId === undefined || owner !== undefined ? [] : [requestId],
+    );
+    const tenants = await tenantsOf(shard, unnamed, tenantId);
     return names.flatMap((name, index) => {
-      const tenant = tenants.get(requestIds[index] ?? '');
+      const [requestId = '', , owner] = claims[index] ?? [];
+      if (owner !== undefined) return owner === tenantId ? [key(name)] : [];
+      const tenant = tenants.get(requestId);
       return tenant === undefined ? [] : [key(name, { isShared: tenant === null })];
     });
   }
@@ -174,6 +186,17 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
     return dead.length + (isWaiting ? 1 : 0);
   }
 
+  async function unpublishedOf(shard: number, tenantId: string): Promise<number> {
+    let count = 0;
+    for (let from = '-', isLast = false; !isLast;) {
+      const rows = await client.xrange(keyspace.shard(shard).notices, from, '+', 'COUNT', NOTICES_AT_ONCE);
+      count += rows.filter(([, fields]) => parseNotice(fields[1] ?? '')?.tenantId === tenantId).length;
+      isLast = rows.length < NOTICES_AT_ONCE;
+      from = `(${rows.at(-1)?.[0] ?? ''}`;
+    }
+    return count;
+  }
+
   return {
     async openWork(shard, tenantId) {
       let open = 0;
@@ -183,7 +206,8 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
           (request) => request.tenantId === tenantId && (request.state === 'accepted' || request.state === 'running'),
         ).length;
       }
-      return { requests: open, unsettled: await unsettledOf(shard, tenantId) };
+      const [unsettled, unpublished] = [await unsettledOf(shard, tenantId), await unpublishedOf(shard, tenantId)];
+      return { requests: open, unsettled, unpublished };
     },
 
     async copy(way, owner, mark, onPage) {

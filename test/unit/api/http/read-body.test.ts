@@ -12,11 +12,48 @@ const LIMIT = { bytes: 200_000, fault: () => new ServiceError('payload_too_large
 
 const shareOf = (bytes = 1_000_000) => createBodyBudget(bytes).open('a tenant');
 
-function open(headers: Record<string, string> = {}) {
+function open(headers: Record<string, string> = {}, complete = false) {
   const stream = new PassThrough();
   // The reader takes a stream with headers; a whole Request needs a socket.
-  return { stream, req: Object.assign(stream, { headers, complete: true }) as unknown as Request };
+  return { stream, req: Object.assign(stream, { headers, complete }) as unknown as Request };
 }
+
+describe('a body that has come with its headers', () => {
+  it('is read whole where only its end has not come', async () => {
+    const { stream, req } = open({ 'content-length': '3' });
+    stream.write('abc');
+    const ended = new Promise((resolve) => stream.once('end', resolve));
+    // Whoever waits for more of it would wait for the end.
+    expect(String(await readBody(req, LIMIT, shareOf()))).toBe('abc');
+    stream.end();
+    await ended;
+  });
+
+  it.each([0, 1, 12_000])('is read whole, and the request comes to its end: %i bytes', async (length) => {
+    const { stream, req } = open({}, true);
+    const ended = new Promise((resolve) => stream.once('end', resolve));
+    stream.end(Buffer.alloc(length, 'a'));
+    expect(await readBody(req, LIMIT, shareOf())).toEqual(Buffer.alloc(length, 'a'));
+    await ended;
+  });
+
+  it.each([
+    ['too large', LIMIT, shareOf(), 'Too large.'],
+    ['more than there is room for', { ...LIMIT, bytes: 1_000_000 }, shareOf(100), 'request bodies take all the room'],
+  ])('is refused where it is %s, and not kept', async (_which, limit, share, message) => {
+    const { stream, req } = open({}, true);
+    stream.end(Buffer.alloc(200_001));
+    await expect(readBody(req, limit, share)).rejects.toThrow(message);
+    expect(stream.readableLength).toBe(0);
+  });
+
+  it('is given up when its client has left', async () => {
+    const { stream, req } = open({}, true);
+    stream.end('{}');
+    stream.destroy();
+    await expect(readBody(req, LIMIT, shareOf())).rejects.toThrow('The connection ended');
+  });
+});
 
 describe('a body that comes a byte at a time', () => {
   it('is kept as bytes, and not as its parts, each of which takes hundreds', async () => {

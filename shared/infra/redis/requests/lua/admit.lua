@@ -12,17 +12,18 @@
 --       2 numbers as JSON, which is read faster than an argument each: rpm limit, throttle limit, tpm limit, daily limit
 --         (0 none), prompt tokens, max tokens, prompt rate, completion rate (micro-credits a token), lane limit, deadline in
 --         ms from now, weight of the tenant's turns, its requests and tokens a minute and requests in flight at most
---         (-1 none), its requests in line at most, lifetime of the record in ms,
+--         (-1 none), its requests in line at most,
 --       3 billed (1 live, 0 test), 4 budget limit ('' none) or test allowance limit, 5 month,
 --       6 channel of the ingress, 7 tenant id, 8 key id, 9 lifetime of the record in ms, 10 tier,
 --       11 metadata as JSON ('' none), 12 what happens without a reader (cancel, finish),
 --       13 fingerprint of the body ('' without an Idempotency-Key),
 --       14 lane: a line of a batch takes nothing of the limits on requests a minute
 --          (docs/spec/contract.md section 3, Batches),
---       15 the process that sends the line ('' it is no line), 16 tokens and 17 micro-credits at most, as the worker will
---       count them, 18 both rates, 19 body without its last brace ('' it comes later), 20 lifetime of the body in ms,
---       21 name of the job, 22 its data, 23 its options, 24 whether it is an entity's (1),
---       25 how long its end is kept in ms ('' the service's own time)
+--       15 the process that sends the line ('' it is no line),
+--       16 both rates, and tokens and micro-credits at most, as the worker will count them,
+--       17 body without its last brace ('' it comes later), 18 lifetime of the body in ms, 19 name of the job, 20 its data,
+--       21 its options, 22 whether it is an entity's (1), 23 how long its end is kept in ms ('' the service's own time),
+--       24 until when its sender waits for the answer, by this server's clock ('' unknown)
 -- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
 -- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
 -- mark of a batch that is being ended (a line)
@@ -31,14 +32,18 @@ local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
 
+-- They are read often, and a local name is found sooner.
+local KEYS, ARGV = KEYS, ARGV
 -- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
 local seq = now_us()
 local now = math.floor(seq / 1000)
-local now_text = int(now)
+-- Its sender has given up meanwhile: nobody waits for what would run here.
+if ARGV[24] ~= '' and now > tonumber(ARGV[24]) then return { 'late', now } end
+local now_text, seq_text = int(now), int(seq)
 local id, billed, lane, month = ARGV[1], ARGV[3] == '1', ARGV[14], ARGV[5]
 local is_batch = lane == 'batch'
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
-  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, life = unpack(cjson.decode(ARGV[2]))
+  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share = unpack(cjson.decode(ARGV[2]))
 local throttle_log, day_key, allowance_key, idempotency_key, entity_key, lease_key, closed_key
 local last_key = 20
 -- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
@@ -46,7 +51,7 @@ if throttle_limit < rpm_limit and not is_batch then last_key, throttle_log = las
 if daily_limit > 0 then last_key, day_key = last_key + 1, KEYS[last_key + 1] end
 if not billed then last_key, allowance_key = last_key + 1, KEYS[last_key + 1] end
 if ARGV[13] ~= '' then last_key, idempotency_key = last_key + 1, KEYS[last_key + 1] end
-if ARGV[24] == '1' then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
+if ARGV[22] == '1' then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
 if ARGV[15] ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key + 2] end
 
 local requests = count_of(KEYS[2], now)
@@ -155,7 +160,7 @@ local start, is_first, follows = start_tag(first, number_of(account[4]), now)
 -- Where nobody waits there is nobody to be fair to: nothing is owed any more.
 local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(account[5]))
 local charged = math.max(1, work)
-local turn = tag_text(start)
+local turn = decimal(start)
 more, at = {}, 0
 -- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count.
 if not follows then at, more[1], more[2], more[3], more[4] = 4, 'c:' .. lane, now_text, 's:' .. lane, '0' end
@@ -168,11 +173,11 @@ else
 end
 if not is_batch then
   more[at + 1], more[at + 2] = 'open', int(open + 1)
-  redis.call('ZADD', KEYS[11], int(seq), id)
+  redis.call('ZADD', KEYS[11], seq_text, id)
 end
 count_use(use, is_batch and 0 or 1, estimate)
 redis.call('HSET', KEYS[4], 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens),
-  names[4], tag_text(start + charged / weight), names[5], int(work - charged), unpack(more))
+  names[4], decimal(start + charged / weight), names[5], work == charged and '0' or int(work - charged), unpack(more))
 
 more, at = {}, 0
 if ARGV[4] ~= '' then at, more[1], more[2] = 2, 'limit', ARGV[4] end
@@ -180,26 +185,30 @@ if allowance_key then at, more[at + 1], more[at + 2] = at + 2, 'allowance', allo
 if ARGV[11] ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'metadata', ARGV[11] end
 if is_batch then at, more[at + 1], more[at + 2] = at + 2, 'lane', lane end
 if follows and number_of(account[#names]) ~= 0 then at, more[at + 1], more[at + 2] = at + 2, 'shift', account[#names] end
-if ARGV[25] ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'keep', ARGV[25] end
+if ARGV[23] ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'keep', ARGV[23] end
+-- Where nobody waits it follows from the time of acceptance.
+if not is_first then at, more[at + 1], more[at + 2] = at + 2, 'turn', turn end
 if idempotency_key then
   more[at + 1], more[at + 2] = 'idempotency', idempotency_key
-  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[13], 'PX', IDEMPOTENCY_MS)
+  redis.call('SET', idempotency_key, id .. ' ' .. ARGV[13] .. ' ' .. ARGV[7], 'PX', IDEMPOTENCY_MS)
 end
-redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', int(seq), 'tenant', ARGV[7], 'key', ARGV[8],
-  'billed', ARGV[3], 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', '0',
+local estimate_text = int(estimate)
+redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', ARGV[7], 'key', ARGV[8],
+  'billed', ARGV[3], 'hold', int(micro), 'holdTokens', reserve == estimate and estimate_text or int(reserve), 'month', month, 'sent', '0',
   'deadline', int(now + deadline_ms), 'acceptedAt', now_text, 'channels', ARGV[6], 'life', ARGV[9],
-  'turn', turn, 'estimate', int(estimate), 'most', ARGV[16], 'mostMicro', ARGV[17], 'rates', ARGV[18],
+  'estimate', estimate_text, 'rates', ARGV[16],
   'tier', ARGV[10], 'alone', ARGV[12], 'reader:' .. ARGV[6], int(now + READER_LEASE_MS), unpack(more))
 -- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
 if entity_key then
   redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', now_text)
+  local life = tonumber(ARGV[9])
   redis.call('ZADD', entity_key, int(now + life + (ARGV[12] == 'finish' and IDEMPOTENCY_MS or 0)), id)
   redis.call('PEXPIRE', entity_key, int(life + IDEMPOTENCY_MS))
 end
 redis.call('ZADD', KEYS[7], int(now + ENQUEUE_GRACE_MS), id)
-if ARGV[19] ~= '' then
-  redis.call('SET', KEYS[16], ARGV[19] .. ',"acceptedAt":' .. now_text .. '}', 'PX', ARGV[20])
-  add_job(KEYS[13], KEYS[12], KEYS[14], KEYS[15], id, ARGV[21], ARGV[22], ARGV[23], now_text, turn)
+if ARGV[17] ~= '' then
+  redis.call('SET', KEYS[16], ARGV[17] .. ',"acceptedAt":' .. now_text .. '}', 'PX', ARGV[18])
+  add_job(KEYS[13], KEYS[12], KEYS[14], KEYS[15], id, ARGV[19], ARGV[20], ARGV[21], now_text, turn)
 end
 -- What was just admitted is the newest member of the log.
 return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_use(key, now), 0, estimate, seq, now }

@@ -1,34 +1,43 @@
+local NOTHING = { micro = 0, tokens = 0 }
+
+-- What a request may take at most. Records of an earlier version have it beside the rates.
+local function most_of(record, rates)
+  local tokens, micro = string.match(rates or '', ' (%d+) (%d+)$')
+  if not tokens then tokens, micro = unpack(redis.call('HMGET', record, 'most', 'mostMicro')) end
+  return { micro = number_of(micro), tokens = number_of(tokens) }
+end
+
 -- Takes a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off
 -- every write of the lower one. `owner` names this claim; `rows` has what the tenants of a call owe (owed_in), and is
 -- written when all is claimed. `account` begins the names of accounts. Returns the tenant, too, where it is claimed.
-local NOTHING = { micro = 0, tokens = 0 }
-
 local function claim_request(record, body_key, inflight, account, id, attempt, lease_ms, owner, now, rows)
-  local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'sent', 'cancel', 'most', 'mostMicro', 'startedAt',
-    'owner', 'seq', 'acceptedAt', 'rates', 'prompt', 'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit', 'tenant')
+  local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'sent', 'seq', 'acceptedAt', 'rates', 'hold',
+    'holdTokens', 'month', 'billed', 'tenant', 'limit')
   local state, fence = values[1], tonumber(values[2])
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
-  if fence >= tonumber(attempt) and values[9] ~= owner then return { 'drop', 'superseded' } end
+  -- Nobody has had a request before its first attempt.
+  local before = (state == 'running' or fence > 0) and redis.call('HMGET', record, 'owner', 'cancel', 'startedAt', 'prompt')
+    or {}
+  if fence >= tonumber(attempt) and before[1] ~= owner then return { 'drop', 'superseded' } end
   local body = redis.call('GET', body_key)
   if not body then return { 'no_body', state } end
   local leased = int(now + lease_ms)
   -- Where there is plenty, the longest answer is held at once: then nobody need watch it grow.
-  local micro, tokens, limit = number_of(values[14]), number_of(values[15]), tonumber(values[19])
-  local hold_micro, hold_tokens = micro, tokens
-  local ahead = { micro = number_of(values[7]), tokens = number_of(values[6]) }
-  if values[17] == '1' then
-    local owed = owed_in(rows, account .. values[20], values[16])
+  local micro, tokens, limit = number_of(values[8]), number_of(values[9]), tonumber(values[13])
+  local hold_micro, hold_tokens, ahead = micro, tokens, most_of(record, values[7])
+  if values[11] == '1' then
+    local owed = owed_in(rows, account .. values[12], values[10])
     hold_micro, hold_tokens = more_held(owed, micro, tokens, limit, NOTHING, ahead, NOTHING)
   else
-    hold_tokens = more_allowed(values[18], tokens, limit, NOTHING, ahead, NOTHING)
+    hold_tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit, NOTHING, ahead, NOTHING)
   end
-  redis.call('HSET', record, 'state', 'running', 'fence', attempt, 'owner', owner, 'startedAt', values[8] or int(now),
+  redis.call('HSET', record, 'state', 'running', 'fence', attempt, 'owner', owner, 'startedAt', before[3] or int(now),
     'leased', leased, 'hold', int(hold_micro), 'holdTokens', int(hold_tokens))
   -- Admission set the sweep's next look to 10 s from then: for a request that starts at once, that is its lease.
-  if state == 'running' or now - number_of(values[11]) > 1000 then redis.call('ZADD', inflight, leased, id) end
+  if state == 'running' or now - number_of(values[6]) > 1000 then redis.call('ZADD', inflight, leased, id) end
   return {
-    'run', body, number_of(values[3]) - now, number_of(values[4]), values[5] or '', number_of(values[10]), now,
-    values[17] == '1' and hold_micro or -1, (limit or values[17] ~= '1') and hold_tokens or -1, values[12] or '',
-    number_of(values[13]),
-  }, values[20]
+    'run', body, number_of(values[3]) - now, number_of(values[4]), before[2] or '', number_of(values[5]), now,
+    values[11] == '1' and hold_micro or -1, (limit or values[11] ~= '1') and hold_tokens or -1, values[7] or '',
+    number_of(before[4]),
+  }, values[12]
 end

@@ -27,6 +27,7 @@ local function add_entry(stream, last_seq, payload, writer)
   end
 end
 
+-- Seldom, as most answers are whole ones: the end of a stream, or the next entry of it.
 local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
   add_entry(stream, last_seq, payload, writer)
   redis.call('PEXPIRE', stream, ttl_ms)

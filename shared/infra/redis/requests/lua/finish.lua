@@ -16,26 +16,28 @@ local SAMPLE = 8
 -- While MongoDB is away they wait; about so many.
 local NOTICES_MAX = 100000
 
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'channels', 'billed', 'month', 'startedAt', 'hold', 'holdTokens', 'firstTokenAt', 'sent', 'allowance', 'owner',
-  'unheard', 'acceptedAt', 'estimate', 'weight')
+-- They are read often, and a local name is found sooner.
+local KEYS, ARGV = KEYS, ARGV
+local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month', 'hold',
+  'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard')
 local ended = values[13] and 'unheard' or 'finished'
 -- Redis came back without the claim.
 if values[1] == 'accepted' then return 'accepted' end
 if values[2] and values[2] ~= ARGV[2] then return 'superseded' end
-if values[12] and ARGV[13] ~= '' and values[12] ~= ARGV[13] then return 'superseded' end
+if values[4] and ARGV[13] ~= '' and values[4] ~= ARGV[13] then return 'superseded' end
 -- Sent again after a lost acknowledgement: it has happened.
 if values[1] == 'done' then return ended end
 if values[1] ~= 'running' then return values[1] or 'missing' end
-if values[10] ~= ARGV[14] then return 'behind ' .. values[10] end
+if values[3] ~= ARGV[14] then return 'behind ' .. values[3] end
 local now = now_ms()
-local now_text, keeps_nothing, is_billed = int(now), ARGV[10] == '0', values[4] == '1'
+local now_text, keeps_nothing, is_billed = int(now), ARGV[10] == '0', values[6] == '1'
 local answer_ms = keeps_nothing and READING_MS or ARGV[10]
 local cost, tokens, kept = ARGV[6] + 0, ARGV[7] + 0, ARGV[11] + 0
-local held, held_tokens = number_of(values[7]), number_of(values[8])
+local held, held_tokens = number_of(values[8]), number_of(values[9])
 if ARGV[14] == '0' then
-  emit_whole(KEYS[11], values[3], ARGV[1], ARGV[4], answer_ms)
+  emit_whole(KEYS[11], values[5], ARGV[1], ARGV[4], answer_ms)
 else
-  emit(KEYS[2], values[3], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
+  emit(KEYS[2], values[5], ARGV[1], ARGV[3], ARGV[4], answer_ms, ARGV[13])
 end
 -- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept; an id that is left among those
 -- that may have stalled is passed over. Where another worker has the job by now, that one finds that the request has ended.
@@ -64,34 +66,35 @@ local settles, is_sampled = settlement ~= '', string.byte(ARGV[1], -1) % SAMPLE 
 -- The account is read once and written once: what is owed, what the tenant takes, its turns and its pace.
 local names = row_names(ARGV[16])
 if is_billed then
-  names[10], names[11] = 'held', 'ht:' .. values[5]
-  if settles then names[12], names[13] = 'pend', 'pt:' .. values[5] end
+  names[8], names[9] = 'held', 'ht:' .. values[7]
+  if settles then names[10], names[11] = 'pend', 'pt:' .. values[7] end
   if is_sampled then names[#names + 1] = 'duration' end
 end
 local account, fields = redis.call('HMGET', KEYS[5], unpack(names)), {}
 if is_billed then
   -- The hold becomes what is owed until its settlement is in the book.
-  fields = { 'held', int(number_of(account[10]) - held), names[11], int(number_of(account[11]) - held_tokens) }
+  fields = { 'held', int(number_of(account[8]) - held), names[9], int(number_of(account[9]) - held_tokens) }
   if settles then
-    redis.call('HSET', KEYS[6], ARGV[1], int(cost) .. ':' .. ARGV[7] .. ':' .. values[5])
-    fields[5], fields[6] = 'pend', int(number_of(account[12]) + cost)
-    fields[7], fields[8] = names[13], int(number_of(account[13]) + tokens)
+    redis.call('HSET', KEYS[6], ARGV[1], int(cost) .. ':' .. ARGV[7] .. ':' .. values[7])
+    fields[5], fields[6] = 'pend', int(number_of(account[10]) + cost)
+    fields[7], fields[8] = names[11], int(number_of(account[11]) + tokens)
   end
   if is_sampled then
-    local duration, mine = number_of(account[#names]), now - number_of(values[6])
+    local duration, mine = number_of(account[#names]), now - number_of(redis.call('HGET', KEYS[1], 'startedAt'))
     fields[#fields + 1] = 'duration'
     fields[#fields + 1] = int(duration == 0 and mine or duration * 0.8 + mine * 0.2)
   end
 else
-  use_allowance(values[11], -held_tokens)
-  if kept > 0 and not values[13] then use_allowance(values[11], kept) end
+  local allowance = redis.call('HGET', KEYS[1], 'allowance')
+  use_allowance(allowance, -held_tokens)
+  if kept > 0 and not values[13] then use_allowance(allowance, kept) end
 end
 local row, own_ends
-if values[15] then
-  correct_tokens(KEYS[8], number_of(values[14]), kept - (values[16] or values[15]))
-  row = correct_row(fields, account, ARGV[16], number_of(values[14]), kept - values[15], now, true)
+if values[11] then
+  correct_tokens(KEYS[8], number_of(values[10]), kept - (values[12] or values[11]))
+  row = correct_row(fields, KEYS[5], account, ARGV[16], number_of(values[10]), kept - values[11], now, true)
   if ARGV[16] == 'interactive' then
-    own_ends = number_of(account[9]) + 1
+    own_ends = number_of(account[7]) + 1
     fields[#fields + 1] = 'ends:own'
     fields[#fields + 1] = int(own_ends)
   end
@@ -115,12 +118,11 @@ if is_sampled and tonumber(ARGV[8]) > 0 then
   local mean = tonumber(redis.call('GET', KEYS[9])) or ARGV[8]
   redis.call('SET', KEYS[9], int(mean * 0.7 + ARGV[8] * 0.3), 'PX', MEAN_LIFETIME_MS)
 end
-if values[9] or not settles then
+if settles and ARGV[14] == '0' then
   redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text,
-    'hold', '0', 'holdTokens', '0')
+    'firstTokenAt', now_text)
 else
-  redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text,
-    'hold', '0', 'holdTokens', '0', 'firstTokenAt', now_text)
+  redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text)
 end
 if keeps_nothing then
   keep_nothing(KEYS[1], KEYS[2], KEYS[11], ARGV[1], now)

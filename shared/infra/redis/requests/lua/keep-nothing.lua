@@ -17,7 +17,7 @@ local function keep_nothing(record, stream, answer, id, now)
   local name = redis.call('HGET', record, 'idempotency')
   local first = name and redis.call('GET', name)
   -- The claim stays, so that a repeat does not run again; the fingerprint would confirm a guess of the body.
-  if first and string.sub(first, 1, #id) == id then redis.call('SET', name, id .. ' -', 'KEEPTTL') end
+  if first and string.sub(first, 1, #id) == id then redis.call('SET', name, (string.gsub(first, ' %S+', ' -', 1)), 'KEEPTTL') end
   redis.call('HDEL', record, 'metadata')
   redis.call('HSET', record, 'gone', 1)
   redis.call('PEXPIRE', record, GONE_MS)

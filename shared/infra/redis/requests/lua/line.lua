@@ -6,11 +6,6 @@ local TURN_TOKENS = 100
 -- Where nobody waits a turn begins at the clock, which runs ahead of whatever tenants can take: in tokens a millisecond.
 local CLOCK_TOKENS = 1000
 
-local function tag_text(tag)
-  -- An integer takes a third of the time.
-  return string.format(tag % 1 == 0 and '%d' or '%.2f', tag)
-end
-
 -- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
 -- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
 -- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag. Returns the tag, whether
@@ -90,10 +85,10 @@ local function move_waiting(open, line, records, row)
     for index = 1, math.min(most, #ids) do
       local place = tonumber(places[index])
       local values = place and redis.call('HMGET', records .. ids[index], 'turn', 'shift', 'acceptedAt')
-      if values and values[1] and number_of(values[3]) >= row.since then
+      if values and values[3] and number_of(values[3]) >= row.since then
         local off = row.shift - number_of(values[2])
         if #tags == 0 and math.abs(off) * row.weight < NEAR then return end
-        tags[#tags + 1] = { id = ids[index], place = place, tag = values[1] + off }
+        tags[#tags + 1] = { id = ids[index], place = place, tag = (values[1] or values[3] * CLOCK_TOKENS) + off }
       end
     end
     if not after or #tags == 0 or tags[#tags].tag < after then break end
@@ -104,7 +99,7 @@ local function move_waiting(open, line, records, row)
     if after and one.tag >= after then one.tag = after - 0.25 end
     after = one.tag
     if one.tag ~= one.place then
-      moves[#moves + 1] = tag_text(one.tag)
+      moves[#moves + 1] = decimal(one.tag)
       moves[#moves + 1] = one.id
     end
   end

@@ -18,11 +18,11 @@ local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
 if values[1] ~= 'accepted' then return values[1] or 'missing' end
 if redis.call('EXISTS', KEYS[2]) == 1 then return values[1] end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-redis.call('HSET', KEYS[1], 'acceptedAt', ARGV[7], 'seq', ARGV[8], 'fence', ARGV[9])
+redis.call('HSET', KEYS[1], 'acceptedAt', ARGV[7], 'seq', ARGV[8], 'fence', ARGV[9], 'base', ARGV[9])
 -- In the windows of tokens it weighs its estimate: they would look for it where it was accepted first.
 redis.call('HDEL', KEYS[1], 'estimate')
 add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], ARGV[4], ARGV[5], ARGV[6], values[3],
-  values[2] or tag_text(values[3] * CLOCK_TOKENS))
+  values[2] or decimal(values[3] * CLOCK_TOKENS))
 -- What BullMQ counts the deliveries of a job by.
 redis.call('HSET', KEYS[3], 'ats', ARGV[9])
 -- The log has it as of then, too: that minute may not be over, and a log without members would be made anew without a

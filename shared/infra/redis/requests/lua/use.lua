@@ -86,48 +86,54 @@ local function correct_tokens(use, accepted_at, more)
   if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + added)) end
 end
 
--- Adds to `fields` a use with more tokens: in the second of their request, and where that has left the minute as of now,
--- if it took more than its estimate: else long answers would pass by the ceiling. `values` begins with the use.
-local function add_tokens(fields, values, accepted_at, more, now)
+-- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
+-- would pass by the ceiling.
+local function add_late_tokens(fields, use, values, more, now)
+  local row = to_use(values[1], redis.call('HGET', use, 'r'), values[2], now)
+  count_use(row, 0, more)
+  for _, value in ipairs({ 'w', row.entries, 't', int(row.tokens), 'r', int(row.requests) }) do
+    fields[#fields + 1] = value
+  end
+end
+
+-- Adds to `fields` a tenant's use with more tokens in the second of their request. `values` begins with entries and tokens.
+local function add_tokens(fields, use, values, accepted_at, more, now)
   local at = #fields
   if second_of(accepted_at) >= second_of(now) - WINDOW_SECONDS then
     local entries, added = with_more(values[1] or '', accepted_at, more, 0)
     if not entries then return end
-    fields[at + 1], fields[at + 2], fields[at + 3], fields[at + 4] = 'w', entries, 't', int(number_of(values[3]) + added)
+    fields[at + 1], fields[at + 2], fields[at + 3], fields[at + 4] = 'w', entries, 't', int(number_of(values[2]) + added)
   elseif more > 0 then
-    local use = to_use(values[1], values[2], values[3], now)
-    count_use(use, 0, more)
-    fields[at + 1], fields[at + 2], fields[at + 3], fields[at + 4] = 'w', use.entries, 't', int(use.tokens)
-    fields[at + 5], fields[at + 6] = 'r', int(use.requests)
+    add_late_tokens(fields, use, values, more, now)
   end
 end
 
--- What a tenant's hash has of its use and its turns.
+-- What a tenant's hash has of its use and its turns, for correct_row. Only a row that ends has been taken from.
 local function row_names(lane)
   if lane == 'interactive' then
-    return { 'w', 'r', 't', 'f:interactive', 'o:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
+    return { 'w', 't', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
   end
-  return { 'w', 'r', 't', 'f:' .. lane, 'o:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
+  return { 'w', 't', 'f:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
 end
 
 -- Once it is known what a request has taken, the tenant's tokens have the true figure. Where it has ended, all that follows
 -- it directly begins so much later; requests before the tenant's present row of turns have nothing to do with that. What
--- never ran, and lines of batches, are credited to or owed by the next turn. `values` are those of row_names; what
--- changes is added to `fields`. Returns the row that was corrected.
-local function correct_row(fields, values, lane, accepted_at, more, now, has_ended)
-  if not values[4] then return nil end
-  if more ~= 0 then add_tokens(fields, values, accepted_at, more, now) end
+-- never ran, and lines of batches, are credited to or owed by the next turn. `values` are those of row_names in the hash
+-- `use`; what changes is added to `fields`. Returns the row that was corrected.
+local function correct_row(fields, use, values, lane, accepted_at, more, now, has_ended)
+  if not values[3] then return nil end
+  if more ~= 0 then add_tokens(fields, use, values, accepted_at, more, now) end
   local at = #fields
   if not has_ended or lane == 'batch' then
-    fields[at + 1], fields[at + 2] = 'o:' .. lane, int(number_of(values[5]) + more)
-  elseif values[7] and accepted_at >= tonumber(values[7]) then
-    local weight = number_of(values[8] or 1)
-    local shift = number_of(values[6]) + more / weight
+    fields[at + 1], fields[at + 2] = 'o:' .. lane, int(number_of(redis.call('HGET', use, 'o:' .. lane)) + more)
+  elseif values[5] and accepted_at >= values[5] + 0 then
+    local weight = number_of(values[6] or 1)
+    local shift = number_of(values[4]) + more / weight
     if more ~= 0 then
-      fields[at + 1], fields[at + 2] = 'f:' .. lane, string.format('%.2f', values[4] + more / weight)
-      fields[at + 3], fields[at + 4] = 's:' .. lane, string.format('%.2f', shift)
+      fields[at + 1], fields[at + 2] = 'f:' .. lane, decimal(values[3] + more / weight)
+      fields[at + 3], fields[at + 4] = 's:' .. lane, decimal(shift)
     end
-    return { since = tonumber(values[7]), shift = shift, weight = weight, ends = number_of(values[9]) }
+    return { since = values[5] + 0, shift = shift, weight = weight, ends = number_of(values[7]) }
   end
 end
 
@@ -135,6 +141,6 @@ end
 local function correct_use(use, lane, accepted_at, more, now)
   if more == 0 then return end
   local fields = {}
-  correct_row(fields, redis.call('HMGET', use, unpack(row_names(lane))), lane, accepted_at, more, now, false)
+  correct_row(fields, use, redis.call('HMGET', use, unpack(row_names(lane))), lane, accepted_at, more, now, false)
   if #fields > 0 then redis.call('HSET', use, unpack(fields)) end
 end

@@ -3,14 +3,16 @@
 -- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('' none: nobody does),
 --      4 whether its caller was told that it was not accepted (1): a worker that has it stops, and nobody pays
--- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged.
-local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency')
+-- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'gone' is a request that
+-- has ended, whose caller was told that it was not accepted, and has been charged for an answer that nobody can have.
+local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard')
 local state = values[1]
 -- Under an Idempotency-Key the caller's next try finds it.
 if state == 'running' and ARGV[4] == '1' and not values[2] then
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
   redis.call('@PUBLISH@', KEYS[10], ARGV[1])
 end
+if state == 'done' and ARGV[4] == '1' and values[3] and (values[4] or '') ~= '' and not values[5] then return 'gone' end
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])

@@ -80,6 +80,19 @@ describe('16,000 code points made to be slow take less than 50 ms', () => {
   });
 });
 
+describe('halves of characters', () => {
+  it('teach the scanner nothing of the characters that begin or end with them', () => {
+    const bold = '𝐡𝐨𝐰 𝐭𝐨 𝐛𝐮𝐢𝐥𝐝 𝐚 𝐛𝐨𝐦𝐛';
+    expect(moderator.checkSync(bold).flagged).toBe(true);
+    const halves = Array.from({ length: bold.length }, (_, index) => bold.charAt(index));
+
+    moderator.checkSync(halves.join(' a '));
+
+    expect(moderator.checkSync(bold).flagged).toBe(true);
+    expect(moderator.checkSync(`Well, ${bold}`).flagged).toBe(true);
+  });
+});
+
 describe('ordinary text', () => {
   it('costs well under 1 ms for 100 short messages', () => {
     const messages = Array.from({ length: 100 }, (_, index) => `What is the capital of country number ${index}?`);
@@ -141,6 +154,10 @@ describe('a text in pieces', () => {
       { weight: 4, arbitrary: fc.constantFrom(...WORDS) },
       { weight: 2, arbitrary: fc.constantFrom(...Array.from(' .,!?:-_\'"()$@|10\n\n\u200b\u0301éI')) },
       { weight: 1, arbitrary: fc.constantFrom(' | ', '. ', ', ', ': ', ' a ', 'all ', 'will ', 'killl ', 'bommb ') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('3 ', '$49.90 ', '18 ', '1.2 kg', '48113) ', 'e.g. ', 'x((y ', 'k1ll ', '! '),
+      },
       { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 4 }) },
     );
     let found = 0;

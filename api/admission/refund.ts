@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { Principal } from '../../shared/domain/keys/principal.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { AccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import { refundIdOf } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { LedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
+
+export interface RefundDeps {
+  ledger: Pick<LedgerRepository, 'chargeOf'>;
+  accounts: Pick<AccountRepository, 'book'>;
+  accountStore: Pick<AccountStore, 'publishBook'>;
+  clock: Clock;
+  log: Logger;
+  giveUpAfterMs: number;
+}
+
+const RETRY_MS = 500;
+const REASON = 'Refund of a request that was answered with 503 and had ended, with nothing kept of its answer.';
+
+/**
+ * Gives a request's charge back, once: its caller was told that it was not accepted, and its tenant keeps nothing, so
+ * nobody can have the answer. The charge may not be booked yet, and MongoDB may be away.
+ */
+export function createRefund({ ledger, accounts, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
+  async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {
+    const amountMicro = await ledger.chargeOf(tenantId, requestId);
+    if (amountMicro === undefined) return false;
+    if (amountMicro === 0) return true;
+    const transactionId = refundIdOf(requestId);
+    const entry = {
+      transactionId,
+      tenantId,
+      type: 'adjustment',
+      amountMicro,
+      reason: REASON,
+      now: clock.now(),
+    } as const;
+    const { book } = await accounts.book(entry);
+    await accountStore.publishBook(shard, tenantId, book);
+    log.warn('A request that was refused had ended; its charge was given back.', { requestId, tenantId });
+    return true;
+  }
+
+  return async (requestId: string, principal: Principal): Promise<void> => {
+    const until = clock.now() + giveUpAfterMs;
+    let fault: unknown;
+    while (clock.now() < until) {
+      const isDone = await tryOnce(requestId, principal).catch((error: unknown) => {
+        fault = error;
+        return false;
+      });
+      if (isDone) return;
+      await delay(RETRY_MS);
+    }
+    const { tenantId } = principal;
+    log.error('The charge of a refused request could not be given back.', { requestId, tenantId, error: fault });
+  };
+}

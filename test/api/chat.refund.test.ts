@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { createRefund } from '../../api/admission/refund.ts';
+import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
+import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
+import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
+import type { TestTenant } from '../support/service.ts';
+import { useService } from '../support/use-service.ts';
+
+const TIMEOUT_MS = 600_000;
+
+/** What an ingress does that got no answer to an admission, and hears of Redis only when the request has ended. */
+describe('a request whose caller was told 503 and that had ended', () => {
+  const service = useService();
+
+  async function takeBack({ tenantId, keyId }: TestTenant, requestId: string): Promise<void> {
+    const { redis, keyspace, mongo, log } = service;
+    const principal = await createPrincipalRepository(mongo).findByKey(tenantId, keyId);
+    if (principal === undefined) throw new Error('The key is gone.');
+    const common = { clock: systemClock, log, giveUpAfterMs: 10_000 };
+    const settings = { queueLimit: 1_000, requestTimeoutMs: TIMEOUT_MS, retentionMs: TIMEOUT_MS };
+    const refund = createRefund({
+      ...common,
+      ledger: createLedgerRepository(mongo),
+      accounts: createAccountRepository(mongo),
+      accountStore: createAccountStore(redis, keyspace),
+    });
+    await new Promise<void>((resolve) => {
+      const store = createAdmissionStore(redis, keyspace, settings);
+      const { takeBack: takeBackOnce } = createEnqueue({
+        ...common,
+        line: createLineStore(redis, keyspace, TIMEOUT_MS),
+        store: {
+          void: store.void,
+          async disown(...call) {
+            const state = await store.disown(...call);
+            if (state !== 'gone') resolve();
+            return state;
+          },
+        },
+        refund: (...call) => refund(...call).finally(resolve),
+      });
+      takeBackOnce(requestId, principal);
+    });
+  }
+
+  const entriesOf = ({ tenantId }: TestTenant) =>
+    service.models.ledger.find({ tenantId }).sort({ createdAt: 1 }).lean();
+  const balanceOf = async ({ tenantId }: TestTenant) =>
+    Number((await service.admin('get', `/tenants/${tenantId}`)).body.balance);
+
+  it('gets its charge back once, where its tenant keeps nothing', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+    await takeBack(tenant, requestId);
+
+    const [, usage, refund, ...more] = await entriesOf(tenant);
+    expect(usage).toMatchObject({ type: 'usage', requestId });
+    expect(refund).toMatchObject({ type: 'adjustment', amountMicro: 0 - (usage?.amountMicro ?? 0) });
+    expect(refund?._id).toMatch(/^txn_[A-Za-z0-9]{24}$/);
+    expect(more).toEqual([]);
+    await waitFor(async () => ((await balanceOf(tenant)) === 1_000 ? true : undefined), 'the balance');
+  });
+
+  it('is charged, where its tenant keeps answers and it can be looked up', async () => {
+    const tenant = await service.startTenant({ credits: 1_000 });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+
+    const entries = await waitFor(async () => {
+      const found = await entriesOf(tenant);
+      return found.length > 1 ? found : undefined;
+    }, 'the charge');
+    expect(entries.map(({ type }) => type)).toEqual(['grant', 'usage']);
+  });
+
+  it('is not given back what it was never charged', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    service.provider.change({ fail: 'status', status: 500 });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+    service.provider.restore();
+
+    await takeBack(tenant, requestId);
+
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant']);
+  });
+});

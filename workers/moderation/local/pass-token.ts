@@ -1,0 +1,135 @@
+import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
+import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
+import type { Lexicon } from './lexicon.ts';
+
+/** What stands between two spaces. */
+export interface PassedToken {
+  /** Where it ends: at white space. */
+  end: number;
+  /** Its last character may be a gap. */
+  inGap: boolean;
+  /** It has a letter that cannot be a gap. */
+  hasLetter: boolean;
+  /** The last stop or colon behind its last letter; NO_GAP: there is none. */
+  mark: number;
+}
+
+/** Where a text may stand within words of the vocabulary. More at once come from made-up text only. */
+const NODES_MAX = 24;
+const before = new Uint16Array(NODES_MAX + 1);
+const after = new Uint16Array(NODES_MAX + 1);
+
+/**
+ * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read: numbers,
+ * words with doubled letters or points in them. It follows all readings at once, and more of them than the scanner does,
+ * so what it passes over the scanner would have read in vain. False: it has to be read, or its end is not there yet.
+ *
+ * No phrase may be open and no word be read, and the token begins at `from`. `passed` says where it ends.
+ */
+export function passToken(
+  { unitKinds, characters, trie }: Lexicon,
+  units: Uint16Array,
+  from: number,
+  to: number,
+  passed: PassedToken,
+): boolean {
+  const { opensHere, leaf } = trie;
+  let [now, next] = [before, after];
+  let count = 0;
+  let mayBegin = true;
+  let hasLetter = false;
+  let mark = NO_GAP;
+  for (let at = from; at < to; at += 1) {
+    const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
+    if (kind === UNKNOWN) return false;
+    if (kind === NOTHING) continue;
+    if (kind >= GAPS) {
+      for (let index = 0; index < count; index += 1) if (opensHere[now[index] ?? 0] === 1) return false;
+      const gap = (kind & ~READABLE) - GAPS;
+      if (gap === SPACE_GAP || gap === NEWLINE_GAP) {
+        if (!endsThere(trie, now, count, unitKinds, units, at)) return false;
+        passed.end = at;
+        passed.hasLetter = hasLetter;
+        passed.inGap = mayBegin;
+        passed.mark = mark;
+        return true;
+      }
+      if (gap !== SOFT_GAP) mark = gap;
+    } else {
+      hasLetter = true;
+      mark = NO_GAP;
+      if (count === 0 && !mayBegin) continue;
+    }
+    // Where it may be a letter it goes on in every reading, or stays where it is as a letter that comes again.
+    let kept = 0;
+    if (kind < ALPHABET_SIZE) kept = followAll(trie, now, count, kind, mayBegin, next, kept);
+    else if (kind === LETTER || kind >= GAPS + READABLE)
+      for (const letter of characters.classOf(units[at] ?? 0).readings)
+        kept = followAll(trie, now, count, letter, mayBegin, next, kept);
+    // Where it may be a gap, words go on behind it.
+    if (kind >= GAPS)
+      for (let index = 0; index < count; index += 1)
+        if (leaf[now[index] ?? 0] !== 1) kept = add(next, kept, now[index] ?? 0);
+    if (kept > NODES_MAX) return false;
+    mayBegin = kind >= GAPS;
+    count = kept;
+    [now, next] = [next, now];
+  }
+  return false;
+}
+
+/** Where a letter leads from all of the nodes, and from the beginning of a word. */
+function followAll(
+  { openings, letters }: Lexicon['trie'],
+  nodes: Uint16Array,
+  count: number,
+  letter: number,
+  mayBegin: boolean,
+  next: Uint16Array,
+  kept: number,
+): number {
+  if (mayBegin) {
+    const child = openings[letter] ?? 0;
+    if (child !== 0) kept = add(next, kept, child);
+  }
+  for (let index = 0; index < count; index += 1) {
+    const node = nodes[index] ?? 0;
+    const child = openings[node * ALPHABET_SIZE + letter] ?? 0;
+    if (child !== 0) kept = add(next, kept, child);
+    if (letters[node] === letter) kept = add(next, kept, node);
+  }
+  return kept;
+}
+
+/** Adds a node that is not there; one too many says that there are more. */
+function add(nodes: Uint16Array, count: number, node: number): number {
+  for (let index = 0; index < count; index += 1) if (nodes[index] === node) return count;
+  if (count > NODES_MAX) return count;
+  nodes[count] = node;
+  return count + 1;
+}
+
+/** A word of more than one letter is over at a space; one of a single letter only if it is no word of single letters. */
+function endsThere(
+  { firsts }: Lexicon['trie'],
+  nodes: Uint16Array,
+  count: number,
+  kinds: Uint8Array,
+  units: Uint16Array,
+  at: number,
+): boolean {
+  if (at + 2 >= units.length) return false;
+  let isSingle = false;
+  for (let index = 0; index < count; index += 1) isSingle ||= firsts[nodes[index] ?? 0] === 1;
+  return !isSingle || isPlainWordBehind(kinds, units, at);
+}
+
+/** Behind a gap two letters side by side: neither belongs to a word of single letters. False at the end of the text. */
+export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
+  if (gap + 2 >= units.length) return false;
+  return kindAt(kinds, units, gap + 1) < ALPHABET_SIZE && kindAt(kinds, units, gap + 2) < ALPHABET_SIZE;
+}
+
+export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): number {
+  return kinds[units[at] ?? 0] ?? UNKNOWN;
+}

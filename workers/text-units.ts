@@ -1,0 +1,24 @@
+/** From here on one call of Node.js's costs less than a loop. */
+const LONG = 128;
+
+/** The UTF-16 units of a text, each of which is one look into memory then: a text itself is asked what it is each time. */
+export function unitsOf(text: string): Uint16Array {
+  const { length } = text;
+  if (length < LONG) {
+    const units = new Uint16Array(length);
+    for (let at = 0; at < length; at += 1) units[at] = text.charCodeAt(at);
+    return units;
+  }
+  const bytes = Buffer.allocUnsafeSlow(length * 2);
+  // The order of bytes is that of all machines but one that Node.js is built for.
+  bytes.write(text, 'utf16le');
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, length);
+}
+
+/** The code point that begins at a unit. */
+export function codePointAt(units: Uint16Array, at: number): number {
+  const first = units[at] ?? 0;
+  if (first < 0xd800 || first > 0xdbff || at + 1 === units.length) return first;
+  const second = units[at + 1] ?? 0;
+  return second < 0xdc00 || second > 0xdfff ? first : (first - 0xd800) * 0x400 + (second - 0xdc00) + 0x1_0000;
+}
