@@ -1,4 +1,4 @@
-import type { Connection } from 'mongoose';
+import type { Connection, mongo } from 'mongoose';
 
 import { accountModel } from './accounts/account-repository.ts';
 import { checkoutModel } from './accounts/checkout-repository.ts';
@@ -94,9 +94,12 @@ async function dropReplaced(connection: Connection): Promise<void> {
 /** Makes collections and indexes; safe to repeat and to run in several processes at once. */
 export async function ensureIndexes(connection: Connection): Promise<void> {
   for (const modelOf of Object.values(COLLECTIONS)) {
-    const model = modelOf(connection);
-    await model.createCollection();
-    await model.ensureIndexes();
+    const { schema, collection } = modelOf(connection);
+    // The driver has the same fields by another type.
+    const indexes = schema.indexes().map(([key, options]) => ({ ...options, key })) as mongo.IndexDescription[];
+    // One command for all of a collection's indexes, which makes the collection, too.
+    if (indexes.length > 0) await collection.createIndexes(indexes);
+    else await modelOf(connection).createCollection();
   }
   await dropReplaced(connection);
 }

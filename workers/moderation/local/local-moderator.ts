@@ -7,6 +7,7 @@ import {
   type Moderator,
 } from '../moderator.ts';
 import { compileLexicon } from './lexicon.ts';
+import type { Lexicon } from './lexicon.ts';
 import { readPhraseLists } from './phrase-lists.ts';
 import { scanText } from './scan-text.ts';
 import { TextScanner, type MatchListener } from './text-scanner.ts';
@@ -21,9 +22,13 @@ export interface LocalModerator extends Moderator {
 /** So many characters are scanned before other work of the process gets its turn: a few milliseconds at the worst. */
 const CHARACTERS_PER_TURN = 32_000;
 
+/** Compiled at its first use, from nothing but the lists, so that all moderators of a process share it. */
+let compiled: Lexicon | undefined;
+
 /** Compiles the phrase lists; one per process serves all tenants. */
 export function createLocalModerator(): LocalModerator {
-  const lexicon = compileLexicon(readPhraseLists());
+  compiled ??= compileLexicon(readPhraseLists());
+  const lexicon = compiled;
 
   return {
     backend: 'local',

@@ -27,7 +27,7 @@ export interface StoredEntity {
   history: ChatMessage[];
 }
 
-export interface RememberOptions {
+interface RememberOptions {
   /** Makes an unknown entity. */
   create: boolean;
   now: number;
