@@ -119,6 +119,19 @@ describe('a replay whose ingress is killed', () => {
     await expectOnce(tenant, id);
   }, 60_000);
 
+  it('and whose intent is not due when its admission is overdue has it run all the same', async () => {
+    const tenant = await service.startTenant();
+    const { id } = await lab.failed(tenant);
+    const envelopeJson = await take(id);
+    await reopen(id);
+    await admit(id, envelopeJson);
+    // As after a round of the sweep that could not look after it.
+    await service.models.requestIntents.updateOne({ _id: id }, { $set: { lookAt: Date.now() + 60_000 } });
+    await service.redis.zadd(service.keyspace.shard(0).inflight, 'XX', 1, id);
+
+    await expectOnce(tenant, id);
+  }, 90_000);
+
   it('while MongoDB is away, for longer than an admission may be without a body, has it run all the same', async () => {
     const tenant = await service.startTenant();
     const { inflight } = service.keyspace.shard(0);

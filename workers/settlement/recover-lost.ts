@@ -13,8 +13,8 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answ
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-/** Whether a request that was due has surely been looked after, if anybody was promised that it survives. */
-export type LookedAfter = (requestId: string) => boolean;
+/** Whether a request is nothing that anybody was promised to survive, or that has been looked after. */
+export type LookedAfter = (request: DueIntent) => Promise<boolean>;
 
 interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
@@ -35,18 +35,16 @@ const LOOK_AGAIN_MS = 10_000;
  * One round over a shard: brings back requests that Redis has lost, and concludes the intents of those that have ended.
  */
 function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps) {
-  /** False: it could not be looked after. */
-  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<boolean> {
+  async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
-      if (intent === undefined) return true;
+      if (intent === undefined) return;
       const recovery = await recover(intent);
       if (recovery.kind === 'ended') await conclude(intent);
       else {
         const waitMs = recovery.kind === 'later' ? recovery.waitMs : LOOK_AGAIN_MS;
         await intents.postpone([requestId], clock.now() + waitMs);
       }
-      return true;
     } catch (error) {
       log.error('A request that Redis has lost could not be brought back; a later round tries again.', {
         requestId,
@@ -54,12 +52,11 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
         error,
       });
       await intents.postpone([requestId], clock.now() + LOOK_AGAIN_MS);
-      return false;
     }
   }
 
   /** Returns how many there were. */
-  async function lookAfter(shard: number, missed: Set<string>): Promise<number> {
+  async function lookAfter(shard: number): Promise<number> {
     const due = await intents.due(shard, clock.now(), BATCH);
     if (due.length === 0) return 0;
     const ids = due.map(({ requestId }) => requestId);
@@ -70,15 +67,23 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
       clock.now() + LOOK_AGAIN_MS,
     );
     for (const [index, one] of due.entries())
-      if (found[index] !== 'ended' && found[index] !== 'open' && !(await recoverOne(one))) missed.add(one.requestId);
+      if (found[index] !== 'ended' && found[index] !== 'open') await recoverOne(one);
     return due.length;
   }
 
+  /**
+   * Its intent alone says so: after a round that could not bring it back it is not due for a while, and neither do the
+   * clocks agree by which it is due and its admission is overdue. The next round comes to it.
+   */
+  const isLookedAfter: LookedAfter = async ({ tenantId, requestId }) => {
+    const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
+    if (intent !== undefined) await intents.postpone([requestId], clock.now());
+    return intent === undefined;
+  };
+
   async function round(shard: number): Promise<LookedAfter> {
-    const missed = new Set<string>();
-    for (let batch = 0; batch < BATCHES_MAX; batch += 1)
-      if ((await lookAfter(shard, missed)) < BATCH) return (requestId) => !missed.has(requestId);
-    return () => false;
+    for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) break;
+    return isLookedAfter;
   }
 
   const rounds = new Map<number, Promise<LookedAfter>>();

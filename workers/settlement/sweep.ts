@@ -87,7 +87,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
     // Its body may be in MongoDB: once it is ended, neither its caller nor a replay finds it for as long as its tombstone is there.
-    if (!hasBody && state === 'accepted' && !isLookedAfter(requestId))
+    if (!hasBody && state === 'accepted' && !(await inTime(isLookedAfter(overdue), RECOVER_MS).catch(() => false)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     if (!hasBody) return endWithoutBody(shard, overdue);
     if (takeovers.size >= TAKEOVERS_MAX) return;
@@ -117,7 +117,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       // With MongoDB away the rest goes on: a dead lease must not wait for it.
       const isLookedAfter = await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
-        return () => false;
+        return () => Promise.resolve(false);
       });
       // A long queue has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
