@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+
 import { ConfigError, loadConfig } from '../config/load-config.ts';
 import type { Config, ProcessKind } from '../config/load-config.ts';
 import { createLogger } from '../infra/logging/logger.ts';
@@ -62,6 +64,8 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
  * ends it at once. What fails at the start is one sentence and exit code 1.
  */
 export async function runProcess(options: ProcessOptions): Promise<void> {
+  // Threads that share so short a work cost more than they save (docs/decisions/0074).
+  setFlagsFromString('--no-parallel-scavenge');
   const config = parseConfig(options);
   if (config === undefined) {
     process.exitCode = 1;

@@ -83,6 +83,23 @@ describe('a request whose caller was told 503 and that had ended', () => {
     expect(entries.map(({ type }) => type)).toEqual(['grant', 'usage']);
   });
 
+  it('is charged, where another call with its Idempotency-Key has read the answer', async () => {
+    const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
+    service.provider.change({ first_token_ms: 500 });
+    const post = () => postChat(service.app, tenant.key, chatOf('Hi')).set('Idempotency-Key', 'once');
+    const [first, second] = await Promise.all([post(), post()]);
+    service.provider.restore();
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const usage = await waitFor(async () => {
+      const [, charge] = await entriesOf(tenant);
+      return charge;
+    }, 'the charge');
+
+    await takeBack(tenant, usage.requestId ?? '');
+
+    expect((await entriesOf(tenant)).map(({ type }) => type)).toEqual(['grant', 'usage']);
+  });
+
   it('is not given back what it was never charged', async () => {
     const tenant = await service.startTenant({ credits: 1_000, tenant: { retention_seconds: 0 } });
     service.provider.change({ fail: 'status', status: 500 });

@@ -102,8 +102,8 @@ describe('a tenant that keeps nothing', () => {
   });
 
   it('has nothing left where nobody reads any more', async () => {
-    // It runs on until everything has been searched.
-    echo({ chunks: 30, chunk_ms: 150 });
+    // It runs on until everything has been searched, and a chunk holds the whole word.
+    echo({ chunks: 20, chunk_ms: 225 });
     const tenant = { retention_seconds: 0, on_disconnect: 'finish' };
     const { key } = await service.startTenant({ tenant });
     const stream = await openStream(service.url, key, said(LONG));

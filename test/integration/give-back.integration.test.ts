@@ -78,6 +78,18 @@ describe('giving back', () => {
     expect(again.every(({ claim }) => claim !== undefined)).toBe(true);
   });
 
+  it('keeps what a worker was told before it started: that the request is cancelled, and that nobody pays', async () => {
+    const request = await lab.queueUp();
+    const { requestId, principal } = request;
+    const taken = await lab.take(1);
+    const last = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } } as const;
+    expect(await lab.admissions.disown(requestId, principal, last)).toBe('running');
+
+    await lab.jobs.giveBack(taken);
+
+    expect((await lab.run(request, 1)).cancelled).toBe(true);
+  });
+
   it('leaves a job that another worker has by now', async () => {
     const [id = ''] = await lab.queueUpSome(1);
     const taken = await lab.take(1);

@@ -224,9 +224,11 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
         ...(credits === 0 ? {} : { credits }),
         ...tenant,
       });
-      if (made.status !== 201) throw new Error(`The tenant was refused: ${made.text}`);
+      if (made.status !== 201)
+        throw new Error(`The tenant was refused: ${made.text} ${log.errors().slice(-3).join(' ')}`);
       const madeKey = await setUp('post', `/tenants/${String(made.body.id)}/keys`, { name: 'test', ...key });
-      if (madeKey.status !== 201) throw new Error(`The key was refused: ${madeKey.text}`);
+      if (madeKey.status !== 201)
+        throw new Error(`The key was refused: ${madeKey.text} ${log.errors().slice(-3).join(' ')}`);
       return { tenantId: String(made.body.id), keyId: String(madeKey.body.id), key: String(madeKey.body.value) };
     },
     async close() {

@@ -108,6 +108,13 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
 
   const lockOf = (token: string) => handed.get(token)?.lock ?? token;
 
+  /** Empties its place: what a map has outgrown lives on until V8's next full collection, with all that it holds. */
+  function forget(token: string): void {
+    const job = handed.get(token);
+    if (job !== undefined) job.claim = undefined;
+    handed.delete(token);
+  }
+
   return {
     handed: (token) => handed.get(token),
 
@@ -147,7 +154,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         const finishedOn = isEnded
           ? Date.now()
           : (await moveToCompleted(job, value, keep, lockOf(token), false)).finishedOn;
-        handed.delete(token);
+        forget(token);
         return { result: undefined, finishedOn };
       };
 
@@ -155,10 +162,10 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         const failing = moveToFailed(job, reason, keep, lockOf(token), false, fields);
         const { finishedOn } = await failing.catch((error: unknown) => {
           // Once Redis is back BullMQ asks again, under the same token.
-          if (!(error instanceof Error) || isNotConnectionError(error)) handed.delete(token);
+          if (!(error instanceof Error) || isNotConnectionError(error)) forget(token);
           throw error;
         });
-        handed.delete(token);
+        forget(token);
         return { result: undefined, finishedOn };
       };
 

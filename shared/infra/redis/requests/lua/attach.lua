@@ -9,7 +9,8 @@ if ARGV[2] ~= '' and values[2] ~= 'done' then
   if not string.find(',' .. channels .. ',', ',' .. ARGV[2] .. ',', 1, true) then
     redis.call('HSET', KEYS[1], 'channels', channels == '' and ARGV[2] or channels .. ',' .. ARGV[2])
   end
-  redis.call('HSET', KEYS[1], 'reader:' .. ARGV[2], int(now_ms() + tonumber(ARGV[3])))
+  -- Somebody may have its answer besides whoever sent it (void.lua).
+  redis.call('HSET', KEYS[1], 'reader:' .. ARGV[2], int(now_ms() + tonumber(ARGV[3])), 'joined', '1')
 end
 for index = 1, 12 do values[index] = values[index] or '' end
 return values

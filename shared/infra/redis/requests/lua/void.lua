@@ -5,14 +5,16 @@
 --      4 whether its caller was told that it was not accepted (1): a worker that has it stops, and nobody pays
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'gone' is a request that
 -- has ended, whose caller was told that it was not accepted, and has been charged for an answer that nobody can have.
-local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard')
+local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined')
 local state = values[1]
 -- Under an Idempotency-Key the caller's next try finds it.
 if state == 'running' and ARGV[4] == '1' and not values[2] then
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
   redis.call('@PUBLISH@', KEYS[10], ARGV[1])
 end
-if state == 'done' and ARGV[4] == '1' and values[3] and (values[4] or '') ~= '' and not values[5] then return 'gone' end
+if state == 'done' and ARGV[4] == '1' and values[3] and (values[4] or '') ~= '' and not values[5] and not values[6] then
+  return 'gone'
+end
 if state and state ~= 'accepted' then return state end
 if state then
   drop_accepted(ARGV[1])

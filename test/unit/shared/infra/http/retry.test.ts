@@ -113,6 +113,22 @@ describe('tries again', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
+  it('not at all where it is stopped before, and gives nothing that came after it was stopped', async () => {
+    const controller = new AbortController();
+    const reason = new Error('stopped');
+    const policy = { ...ALWAYS, signal: controller.signal };
+    const stopping = () => {
+      controller.abort(reason);
+      return Promise.resolve('an answer');
+    };
+
+    await expect(withRetries(stopping, policy)).rejects.toBe(reason);
+    const { attempt, calls } = failing(0);
+    await expect(withRetries(attempt, policy)).rejects.toBe(reason);
+
+    expect(calls).toEqual([]);
+  });
+
   it('without leaving listeners on its signal', async () => {
     const { signal } = new AbortController();
 
