@@ -4,7 +4,7 @@ import type { Lexicon } from './lexicon.ts';
 
 /** What stands between two spaces. */
 export interface PassedToken {
-  /** Where it ends: at white space. */
+  /** Where it ends: at white space. Where it was not passed over: how far it was looked at. */
   end: number;
   /** Its last character may be a gap. */
   inGap: boolean;
@@ -22,7 +22,8 @@ const after = new Uint16Array(NODES_MAX + 1);
 /**
  * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read: numbers,
  * words with doubled letters or points in them. It follows all readings at once, and more of them than the scanner does,
- * so what it passes over the scanner would have read in vain. False: it has to be read, or its end is not there yet.
+ * so what it passes over the scanner would have read in vain. False: it has to be read, or its end is not there yet;
+ * whoever asks again before `passed.end` may look at the same characters for each character of the token.
  *
  * No phrase may be open and no word be read, and the token begins at `from`. `passed` says where it ends.
  */
@@ -41,6 +42,7 @@ export function passToken(
   let mark = NO_GAP;
   for (let at = from; at < to; at += 1) {
     const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
+    passed.end = at;
     if (kind === UNKNOWN) return false;
     if (kind === NOTHING) continue;
     if (kind >= GAPS) {
@@ -48,7 +50,6 @@ export function passToken(
       const gap = (kind & ~READABLE) - GAPS;
       if (gap === SPACE_GAP || gap === NEWLINE_GAP) {
         if (!endsThere(trie, now, count, unitKinds, units, at)) return false;
-        passed.end = at;
         passed.hasLetter = hasLetter;
         passed.inGap = mayBegin;
         passed.mark = mark;
@@ -75,6 +76,7 @@ export function passToken(
     count = kept;
     [now, next] = [next, now];
   }
+  passed.end = to;
   return false;
 }
 

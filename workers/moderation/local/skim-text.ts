@@ -15,6 +15,8 @@ export interface TextPlace {
   /** Since the last letter. */
   newlines: number;
   lastMark: number;
+  /** A token was looked at as far as this unit of the text being read, and has to be read: it is not looked at again. */
+  lookedTo: number;
 }
 
 const passed: PassedToken = { end: 0, inGap: false, hasLetter: false, mark: NO_GAP };
@@ -66,7 +68,7 @@ export function skimText(lexicon: Lexicon, place: TextPlace, units: Uint16Array,
       }
       if (node === 0 && single === 0) begun = undefined;
       else if (single !== 0 || !endsWord(unitKinds, units, at, end)) {
-        if (begun !== undefined || !passToken(lexicon, units, at, to, passed)) break;
+        if (begun !== undefined || !passes(lexicon, place, units, at, to)) break;
         at = passed.end;
         inGap = passed.inGap;
         opensSentence = false;
@@ -102,7 +104,7 @@ export function skimText(lexicon: Lexicon, place: TextPlace, units: Uint16Array,
       kind === UNKNOWN ||
       (kind >= GAPS + READABLE && inGap && !standsAlone(unitKinds, units, at))
     ) {
-      if (kind === UNKNOWN || begun !== undefined || !passToken(lexicon, units, at, to, passed)) break;
+      if (kind === UNKNOWN || begun !== undefined || !passes(lexicon, place, units, at, to)) break;
       at = passed.end;
       inGap = passed.inGap;
       if (passed.hasLetter) {
@@ -135,6 +137,14 @@ export function skimText(lexicon: Lexicon, place: TextPlace, units: Uint16Array,
   place.newlines = newlines;
   place.lastMark = lastMark;
   return at - from;
+}
+
+/** Looks once at each character, whatever the text: a token without an end would cost the square of its length. */
+function passes(lexicon: Lexicon, place: TextPlace, units: Uint16Array, at: number, to: number): boolean {
+  if (at < place.lookedTo) return false;
+  const isPassed = passToken(lexicon, units, at, to, passed);
+  if (!isPassed) place.lookedTo = passed.end;
+  return isPassed;
 }
 
 /** Whether three plain letters, none like its neighbour, say that no phrase begins with their word. */

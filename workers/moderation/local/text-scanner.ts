@@ -34,7 +34,7 @@ export class TextScanner {
   private readonly tracker: PhraseTracker;
   private position = 0;
   private stopped = false;
-  private readonly place: TextPlace = { inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP };
+  private readonly place: TextPlace = { inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP, lookedTo: 0 };
 
   constructor(lexicon: Lexicon, listener: MatchListener) {
     this.lexicon = lexicon;
@@ -64,6 +64,7 @@ export class TextScanner {
    */
   read(units: Uint16Array, from: number, to: number): void {
     const { characters } = this.lexicon;
+    this.place.lookedTo = from;
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
         const skimmed = skimText(this.lexicon, this.place, units, index, to);
