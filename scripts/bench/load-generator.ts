@@ -23,7 +23,7 @@ function faultOf({ status, end, isBroken }: Answer, mode: LoadSpec['mode']): str
 
 async function generate(spec: LoadSpec): Promise<LoadResult> {
   const { origin, pathname } = new URL(spec.url);
-  const { headers, resume } = spec;
+  const { resume } = spec;
   const latency = build({ numberOfSignificantValueDigits: PERCENTILE_DIGITS });
   const firstText = build({ numberOfSignificantValueDigits: PERCENTILE_DIGITS });
   const resumed = build({ numberOfSignificantValueDigits: PERCENTILE_DIGITS });
@@ -34,7 +34,7 @@ async function generate(spec: LoadSpec): Promise<LoadResult> {
   let answeredInTime = 0;
   let endedAt = startedAt;
 
-  async function sendOne(client: Client, body: string): Promise<void> {
+  async function sendOne(client: Client, headers: LoadSpec['headers'], body: string): Promise<void> {
     const sentAt = performance.now();
     const options = { path: pathname, method: 'POST', headers, body } as const;
     try {
@@ -58,10 +58,12 @@ async function generate(spec: LoadSpec): Promise<LoadResult> {
 
   async function runClient(_: unknown, index: number): Promise<void> {
     const body = spec.bodies[index % spec.bodies.length] ?? '';
+    const key = spec.keys?.[index % spec.keys.length];
+    const headers = key === undefined ? spec.headers : { ...spec.headers, Authorization: `Bearer ${key}` };
     const client = new Client(origin, { headersTimeout: 0, bodyTimeout: 0 });
     while (unsent > 0 && performance.now() < deadline) {
       unsent -= 1;
-      await sendOne(client, body);
+      await sendOne(client, headers, body);
     }
     await client.close();
   }

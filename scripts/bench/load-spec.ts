@@ -15,6 +15,8 @@ export interface LoadSpec {
   until: { seconds: number } | { requests: number };
   /** Each stream is left after so many events and read on at `url`, followed by its id. */
   resume?: { url: string; afterEvents: number };
+  /** Clients take them in turn, in place of the key in `headers`: a key may resume only so many streams a minute. */
+  keys?: readonly string[];
 }
 
 export interface LoadResult {

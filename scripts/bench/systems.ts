@@ -9,6 +9,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { superviseProgram } from '../harness/program.ts';
+import type { AdminApi } from '../harness/admin-api.ts';
 import { openTenant } from '../harness/open-tenant.ts';
 import { startProcesses } from '../harness/start-processes.ts';
 import type { ProcessesOptions } from '../harness/start-processes.ts';
@@ -34,6 +35,7 @@ export interface System {
 export interface Parley extends System {
   tenantId: string;
   key: string;
+  admin: AdminApi;
   mongo: MongoInUse;
 }
 
@@ -94,6 +96,7 @@ export async function startParley(
     settled: () => untilSettled(() => outbox.length(SHARD), supervisor.signal),
     tenantId,
     key,
+    admin: service.admin,
     mongo,
   };
 }

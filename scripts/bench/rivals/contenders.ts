@@ -12,7 +12,7 @@ import { TWO_WORKERS, historyOf, promptOf } from './rival-cases.ts';
 import type { RivalCase } from './rival-cases.ts';
 
 /** What a load on one contender needs, beside its duration. */
-export type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies' | 'resume'> & {
+export type Ask = Pick<LoadSpec, 'url' | 'headers' | 'bodies' | 'resume' | 'keys'> & {
   /** Requests that were answered to prepare it. */
   prepared?: number;
 };
@@ -106,10 +106,25 @@ function contenderOf(name: string, system: System, parley?: Parley): Contender {
         ...{ url: url + path, headers },
         bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
         prepared: (entities.length * (kase.history ?? 0)) / 2,
-        ...(kase.isResumed === true ? { resume: { url: `${url}/chat/stream`, afterEvents: 20 } } : {}),
+        ...(kase.isResumed === true
+          ? { resume: { url: `${url}/chat/stream`, afterEvents: 20 }, keys: await makeKeys(parley) }
+          : {}),
       };
     },
   };
+}
+
+/** Enough for 200 resumes a second. */
+const RESUMING_KEYS = 20;
+
+async function makeKeys(parley: Parley | undefined): Promise<string[]> {
+  if (parley === undefined) return [];
+  const make = async (_: unknown, index: number) => {
+    const body = { name: `Resumes ${index}`, mode: 'live', scopes: ['*'] };
+    const key = await parley.admin.send('POST', `/admin/v1/tenants/${parley.tenantId}/keys`, body);
+    return String(key['value']);
+  };
+  return Promise.all(Array.from({ length: RESUMING_KEYS }).map(make));
 }
 
 let filled = 0;

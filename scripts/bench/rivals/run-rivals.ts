@@ -170,8 +170,9 @@ async function runCase(
 }
 
 function specOf(ask: Ask, { mode, clients }: RivalCase, until: LoadSpec['until']): LoadSpec {
-  const { url, headers, bodies, resume } = ask;
-  return { url, headers, bodies, mode, clients, until, ...(resume === undefined ? {} : { resume }) };
+  const { url, headers, bodies, resume, keys } = ask;
+  const resuming = { ...(resume === undefined ? {} : { resume }), ...(keys === undefined ? {} : { keys }) };
+  return { url, headers, bodies, mode, clients, until, ...resuming };
 }
 
 /** About as long as an answer of the simulated provider. */
