@@ -125,25 +125,25 @@ local function refusal(known)
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
-  -- A replay takes none of the places that callers were promised.
-  local is_let_in, own_due, lane_due
+  -- A place among `most`, or the refusal; a replay takes none of the places that callers were promised.
+  local function place_or_refusal(verdict_name, promises, slots, taken, most, pace, field)
+    local is_let_in, due = find_place(not is_replay and promises, slots, taken, most, now)
+    if is_let_in then return nil, due end
+    if is_replay then return reply(verdict_name, 1000) end
+    use_promise(promises, slots, due)
+    return reply_counted(verdict_name, promise_place(promises, slots, pace, field, id, now))
+  end
+
+  local refused, own_due, lane_due
   if not is_batch and open >= share then
     local own = open - taken_of(KEYS[11], KEYS[12], open)
-    is_let_in, own_due = find_place(not is_replay and KEYS[19], KEYS[20], own, share, now)
-    if not is_let_in then
-      if is_replay then return reply('lane_share', 1000) end
-      use_promise(KEYS[19], KEYS[20], own_due)
-      return reply_counted('lane_share', promise_place(KEYS[19], KEYS[20], KEYS[4], 'own', id, now))
-    end
+    refused, own_due = place_or_refusal('lane_share', KEYS[19], KEYS[20], own, share, KEYS[4], 'own')
+    if refused then return refused end
   end
   if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
   if not is_batch then
-    is_let_in, lane_due = find_place(not is_replay and KEYS[17], KEYS[18], waiting, lane_limit, now)
-    if not is_let_in then
-      if is_replay then return reply('lane', 1000) end
-      use_promise(KEYS[17], KEYS[18], lane_due)
-      return reply_counted('lane', promise_place(KEYS[17], KEYS[18], KEYS[10], 'lane', id, now))
-    end
+    refused, lane_due = place_or_refusal('lane', KEYS[17], KEYS[18], waiting, lane_limit, KEYS[10], 'lane')
+    if refused then return refused end
   end
   use_promise(KEYS[19], KEYS[20], own_due)
   use_promise(KEYS[17], KEYS[18], lane_due)
