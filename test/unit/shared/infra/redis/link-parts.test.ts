@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 
-import { linkParts } from '../../../../../shared/infra/redis/scripts.ts';
+import { linkParts } from '../../../../../shared/infra/redis/link-parts.ts';
 
 const PART = `-- Of numbers.
 local LIMIT = 5
