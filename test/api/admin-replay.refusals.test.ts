@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { expectUncharged } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import type { TestTenant } from '../support/service.ts';
@@ -82,6 +83,27 @@ describe('a failed request is not replayed', () => {
     await expectUncharged(service, tenant.tenantId, 0);
 
     await service.admin('post', path, { credits: 1_000, reason: 'Test' });
+
+    expect(await lab.reasonOf(id)).toBeNull();
+    await lab.ended(tenant, id);
+  });
+
+  it('without budget left in the month of its acceptance, whatever this month has', async () => {
+    const tenant = await service.startTenant({ tenant: { monthly_token_budget: 1_000 } });
+    const { id } = await lab.failed(tenant);
+    const acceptedAt = Date.UTC(2026, 0, 31);
+    const row = await service.models.requestIntents.findById(id).lean();
+    const envelopeJson = JSON.stringify({ ...JSON.parse(row?.envelopeJson ?? ''), acceptedAt });
+    await service.models.requestIntents.updateOne({ _id: id }, { $set: { envelopeJson, acceptedAt } });
+    /** As if that had been settled. */
+    const settle = async (tokensByMonth: Record<string, number>) => {
+      await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { tokensByMonth } });
+      await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    };
+    await settle({ 202601: 1_000 });
+    expect(await lab.reasonOf(id)).toBe('budget_exceeded');
+
+    await settle({ 202601: 0, [monthOf(Date.now())]: 1_000 });
 
     expect(await lab.reasonOf(id)).toBeNull();
     await lab.ended(tenant, id);

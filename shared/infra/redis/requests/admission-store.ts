@@ -51,6 +51,8 @@ export interface AdmissionRequest extends AdmissionTerms {
   idempotency: IdempotencyName | undefined;
   /** How long Redis keeps its end; the service's own time unless told otherwise. Milliseconds. */
   retentionMs?: number;
+  /** Of a request that is admitted again: when it was accepted first. Its charge counts to the budget of that month. */
+  acceptedAt?: number;
   /** Of a line: admitted only while `leaderId` leads the shard's batches and the batch is not being ended; else `void`. */
   batch?: { batchId: string; leaderId: string };
 }
@@ -219,7 +221,7 @@ export function createAdmissionStore(
           ]),
           live ? 1 : 0,
           live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
-          monthOf(acceptedAt),
+          monthOf(request.acceptedAt ?? acceptedAt),
           channel,
           tenantId,
           keyId,

@@ -125,6 +125,8 @@ else
   redis.call('HSET', KEYS[1], 'state', 'done', 'status', ARGV[5], 'sent', ARGV[3], 'finishedAt', now_text)
 end
 if keeps_nothing then
+  -- Nothing was charged that could be given back (void.lua).
+  if not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
   keep_nothing(KEYS[1], KEYS[2], KEYS[11], ARGV[1], now)
 else
   redis.call('PEXPIRE', KEYS[1], ARGV[10])

@@ -29,10 +29,12 @@ local function refusal(known)
     }
   end
 
-  -- Sent again after a lost answer: it is admitted already, or was taken back meanwhile.
+  -- Sent again after a lost answer: it is admitted already, and a worker may have been quicker than that, or it was taken
+  -- back meanwhile. Without a channel nobody waits: it was admitted by somebody else.
   local existing = known.existing
   if existing and existing[1] then
-    return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
+    local is_admitted = existing[1] == 'accepted' or ARGV[6] ~= '' and existing[1] ~= 'void'
+    return reply(is_admitted and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
   end
   -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
   if known.lease_key
