@@ -21,6 +21,8 @@ export interface ProviderCall {
   signal: AbortSignal;
   /** Hears of every part of a stream's body, text or not: the provider is not silent. */
   onBytes?: () => void;
+  /** Text that arrives at once comes as one event: for whoever need not count the pieces. */
+  joinsText?: boolean;
 }
 
 /** What a provider says, in order: text, then one end. */

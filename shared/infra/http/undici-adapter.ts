@@ -38,10 +38,13 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
   let stopped: Error | undefined;
   let status = 0;
   let take = NOTHING;
+  /** Came with one read of the socket, each a chunk of HTTP's: a stream's many events are read in one go. */
+  let parts: Buffer[] = [];
   const end = () => {
     call?.signal.removeEventListener('abort', onAbort);
     call = undefined;
     take = NOTHING;
+    parts = [];
   };
   const fail = (error: Error) => {
     end();
@@ -61,6 +64,22 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
     } catch (error) {
       fail(error as Error);
       throw error;
+    }
+  };
+  const takeParts = () => {
+    const [first] = parts;
+    if (first === undefined) return;
+    const whole = parts.length === 1 ? first : Buffer.concat(parts);
+    parts = [];
+    take(whole);
+  };
+  /** The read of the socket is over. */
+  const takeRead = () => {
+    try {
+      takeParts();
+    } catch (error) {
+      fail(error as Error);
+      sent?.abort(error as Error);
     }
   };
   if (call.signal.aborted) {
@@ -94,15 +113,15 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
       take = orEnd(() => onHead({ status, header }));
     },
     onResponseData(_controller, part) {
-      orEnd(() => {
-        take(part);
-      });
+      if (parts.push(part) === 1) queueMicrotask(takeRead);
     },
     onResponseEnd() {
+      orEnd(takeParts);
       end();
       resolve(status);
     },
     onResponseError(_controller, error) {
+      takeRead();
       fail(new NetworkError(error));
     },
   });

@@ -49,6 +49,7 @@ function createChunkWriter(
   let timer: NodeJS.Timeout | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
+  let isStarting = false;
 
   function end(reason: StopReason): void {
     closed = true;
@@ -91,8 +92,25 @@ function createChunkWriter(
     const wait = lastAppendAt + coalesceMs() - performance.now();
     if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
       clearTimeout(timer);
-      start();
+      timer = undefined;
+      startSoon();
     } else timer ??= setTimeout(start, wait);
+  }
+
+  /**
+   * In this turn of the event loop, once all that has come with the text is known: where that is the end of the answer,
+   * the text goes with it, in one call. Calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
+   */
+  function startSoon(): void {
+    if (isStarting) return;
+    isStarting = true;
+    // A tick that is asked for in a microtask comes when no microtask is left.
+    queueMicrotask(() => {
+      process.nextTick(() => {
+        isStarting = false;
+        start();
+      });
+    });
   }
 
   return {

@@ -73,20 +73,24 @@ function open(sentSeq = 0, { others = 0 } = {}) {
   };
 }
 
+/** Lets the turn of the event loop end. */
+const turn = () => jest.advanceTimersByTimeAsync(0);
+
 const texts = (appends: readonly Append[]) => appends.map(({ deltas }) => deltas.join(''));
 
 describe('text on its way to the stream', () => {
   beforeEach(() => {
-    jest.useFakeTimers();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
   });
   afterEach(() => {
     jest.useRealTimers();
   });
 
-  it('text on its way to the stream begins at once with the first piece', () => {
+  it('text on its way to the stream begins at once with the first piece', async () => {
     const { writer, appends } = open();
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 1, deltas: ['a'] }]);
   });
@@ -112,6 +116,7 @@ describe('text on its way to the stream', () => {
   it('is gathered for 40 ms while a worker has more than 50 streams, and for 15 ms again after that', async () => {
     const { writer, appends, silent } = open(0, { others: 50 });
     writer.write('a');
+    await turn();
     writer.write('b');
     await jest.advanceTimersByTimeAsync(39);
     expect(texts(appends)).toEqual(['a']);
@@ -145,6 +150,7 @@ describe('text on its way to the stream', () => {
     writer.write('b'.repeat(1_000));
     expect(appends).toHaveLength(1);
     writer.write('c'.repeat(24));
+    await turn();
 
     expect(appends).toHaveLength(2);
     await jest.advanceTimersByTimeAsync(100);
@@ -155,6 +161,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     for (let piece = 0; piece < 50; piece += 1) writer.write(`${piece} `.repeat(50));
     await jest.advanceTimersByTimeAsync(1_000);
     expect(appends).toHaveLength(1);
@@ -165,10 +172,11 @@ describe('text on its way to the stream', () => {
     expect(appends[1]).toMatchObject({ lastSeq: 51 });
   });
 
-  it('numbers on from what an earlier attempt has sent', () => {
+  it('numbers on from what an earlier attempt has sent', async () => {
     const { writer, appends } = open(7);
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 8, deltas: ['a'] }]);
   });
@@ -186,10 +194,24 @@ describe('text on its way to the stream', () => {
     expect(answer).toMatchObject({ sentSeq: 1, unsent: ['b'] });
   });
 
+  it('leaves text that comes with the end to the terminal event: one call for both', async () => {
+    const { writer, answer, appends } = open();
+    writer.write('a');
+    writer.write('b');
+
+    await Promise.resolve();
+    await writer.settle();
+    await turn();
+
+    expect(appends).toEqual([]);
+    expect(answer).toMatchObject({ sentSeq: 0, unsent: ['a', 'b'] });
+  });
+
   it('is settled only when the append under way has an answer', async () => {
     const { writer, answer, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     let settled = false;
     const settling = writer.settle().then(() => (settled = true));
     await jest.advanceTimersByTimeAsync(1_000);
@@ -205,6 +227,7 @@ describe('text on its way to the stream', () => {
     const { writer, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
 
     await reply(outcome);
 
@@ -215,6 +238,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await reply(new Error('Command timed out'));
@@ -228,6 +252,7 @@ describe('text on its way to the stream', () => {
   it('text on its way to the stream leaves no timer behind', async () => {
     const { writer } = open();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await writer.settle();
