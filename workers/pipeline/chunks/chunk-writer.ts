@@ -1,12 +1,18 @@
 import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
+import { createBeats } from './beats.ts';
 
 /** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
-/** With more streams than this a worker coalesces for longer: a reader does not see it, and each entry has its cost. */
+/**
+ * With more streams than this a worker sends the text of all of them on common beats: each entry has its cost, however
+ * little it brings (docs/decisions/0081-live-streams-keep-time.md).
+ */
 const BUSY_STREAMS = 50;
-const BUSY_COALESCE_MS = 40;
+const BEAT_MS = 80;
+/** Text after so long a silence goes out at once. */
+const BUSY_COALESCE_MS = BEAT_MS / 2;
 
 /** Sends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
@@ -20,12 +26,23 @@ export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
 ): (ref: AttemptRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
   const open = new Set<ChunkWriter>();
-  const coalesceMs = () => (open.size <= BUSY_STREAMS ? COALESCE_MS : BUSY_COALESCE_MS);
+  const beats = createBeats(BEAT_MS);
+  const isBusy = () => open.size > BUSY_STREAMS;
+  const pace: Pace = {
+    isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
+    wait(act, lastAt) {
+      if (isBusy()) return beats.next(act);
+      const timer = setTimeout(act, lastAt + COALESCE_MS - performance.now());
+      return () => {
+        clearTimeout(timer);
+      };
+    },
+  };
   return (ref, answer, lease) => {
-    const writer = createChunkWriter(requests, { ref, answer, lease, coalesceMs });
+    const writer = createChunkWriter(requests, { ref, answer, lease, pace });
     open.add(writer);
     return {
-      write: writer.write,
+      ...writer,
       async settle() {
         open.delete(writer);
         await writer.settle();
@@ -34,19 +51,23 @@ export function createChunkWriters(
   };
 }
 
+/** When text may follow that of `lastAt`; -Infinity: it is the first. */
+interface Pace {
+  isDue(lastAt: number): boolean;
+  /** Calls back when it is due; returns what takes that back. */
+  wait(act: () => void, lastAt: number): () => void;
+}
+
 interface Writing {
   ref: AttemptRef;
   answer: AnswerSoFar;
   lease: Lease;
-  coalesceMs: () => number;
+  pace: Pace;
 }
 
-function createChunkWriter(
-  requests: Pick<RequestStore, 'append'>,
-  { ref, answer, lease, coalesceMs }: Writing,
-): ChunkWriter {
+function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing): ChunkWriter {
   let appending: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
 
@@ -74,7 +95,7 @@ function createChunkWriter(
   }
 
   function start(): void {
-    timer = undefined;
+    stopWaiting = undefined;
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
     appending = append().finally(() => {
       appending = undefined;
@@ -88,11 +109,10 @@ function createChunkWriter(
 
   function schedule(): void {
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
-    const wait = lastAppendAt + coalesceMs() - performance.now();
-    if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
-      clearTimeout(timer);
+    if (pace.isDue(lastAppendAt) || waitingCharacters() >= COALESCE_CHARACTERS) {
+      stopWaiting?.();
       start();
-    } else timer ??= setTimeout(start, wait);
+    } else stopWaiting ??= pace.wait(start, lastAppendAt);
   }
 
   return {
@@ -102,7 +122,7 @@ function createChunkWriter(
     },
     async settle() {
       closed = true;
-      clearTimeout(timer);
+      stopWaiting?.();
       await appending;
     },
   };
