@@ -1,3 +1,4 @@
+import type { ReadLater } from '../../../shared/infra/http/http-call.ts';
 import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 import { createBeats } from './beats.ts';
@@ -6,17 +7,19 @@ import { createBeats } from './beats.ts';
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
- * With more streams than this a worker sends the text of all of them on common beats: each entry has its cost, however
- * little it brings (docs/decisions/0081-live-streams-keep-time.md).
+ * With more streams than this a worker reads and sends the text of all of them on common beats: each read and each entry
+ * has its cost, however little it brings (docs/decisions/0081-live-streams-keep-time.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
-/** Text after so long a silence goes out at once. */
+/** Text that was read on a beat goes out at once. */
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
 /** Sends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
   write(text: string): void;
+  /** When to read on; undefined: as soon as there is something. */
+  readLater: () => ReadLater | undefined;
   /** Waits for the append under way; what is not appended stays in `answer.unsent`. Throws where Redis refused. */
   settle(): Promise<void>;
 }
@@ -30,6 +33,7 @@ export function createChunkWriters(
   const isBusy = () => open.size > BUSY_STREAMS;
   const pace: Pace = {
     isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
+    readLater: () => (isBusy() ? beats.next : undefined),
     wait(act, lastAt) {
       if (isBusy()) return beats.next(act);
       const timer = setTimeout(act, lastAt + COALESCE_MS - performance.now());
@@ -54,6 +58,7 @@ export function createChunkWriters(
 /** When text may follow that of `lastAt`; -Infinity: it is the first. */
 interface Pace {
   isDue(lastAt: number): boolean;
+  readLater: () => ReadLater | undefined;
   /** Calls back when it is due; returns what takes that back. */
   wait(act: () => void, lastAt: number): () => void;
 }
@@ -120,6 +125,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
       answer.unsent.push(text);
       schedule();
     },
+    readLater: () => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
     async settle() {
       closed = true;
       stopWaiting?.();

@@ -136,7 +136,7 @@ describe('text on its way to the stream', () => {
     expect(texts(appends).at(-1)).toBe('d');
   });
 
-  it('waits for no beat after a silence', async () => {
+  it('waits for no beat where it was read on one', async () => {
     const { writer, appends } = open(0, { others: 50 });
     writer.write('a');
     await jest.advanceTimersByTimeAsync(40);
@@ -144,6 +144,20 @@ describe('text on its way to the stream', () => {
     writer.write('b');
 
     expect(texts(appends)).toEqual(['a', 'b']);
+  });
+
+  it('is read on beats once a piece is out, while a worker has more than 50 streams', async () => {
+    const { writer, silent } = open(0, { others: 50 });
+    expect(writer.readLater()).toBeUndefined();
+    writer.write('a');
+    const readOn = jest.fn();
+
+    writer.readLater()?.(readOn);
+    await jest.advanceTimersByTimeAsync(100);
+    expect(readOn).toHaveBeenCalledTimes(1);
+    await silent[0]?.settle();
+
+    expect(writer.readLater()).toBeUndefined();
   });
 
   it('waits for nothing when the last batch is 15 ms ago', async () => {
