@@ -147,6 +147,7 @@ describe('text on its way to the stream', () => {
     await jest.advanceTimersByTimeAsync(40);
 
     writer.write('b');
+    await turn();
 
     expect(texts(appends)).toEqual(['a', 'b']);
   });
@@ -155,6 +156,7 @@ describe('text on its way to the stream', () => {
     const { writer, silent } = open(0, { others: 50 });
     expect(writer.readLater()).toBeUndefined();
     writer.write('a');
+    await turn();
     const readOn = jest.fn();
 
     writer.readLater()?.(readOn);
