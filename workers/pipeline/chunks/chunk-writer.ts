@@ -36,7 +36,7 @@ export function createChunkWriters(
     readLater: () => (isBusy() ? beats.next : undefined),
     wait(act, lastAt) {
       if (isBusy()) return beats.next(act);
-      const timer = setTimeout(act, lastAt + COALESCE_MS - performance.now());
+      const timer = setTimeout(act, Math.max(1, lastAt + COALESCE_MS - performance.now()));
       return () => {
         clearTimeout(timer);
       };
