@@ -6,6 +6,7 @@ import { expectUncharged } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import type { TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
+import { usedOf } from '../support/use-window.ts';
 
 /** docs/spec/contract.md section 8, Replay: what has changed since the request was accepted counts. */
 describe('a failed request is not replayed', () => {
@@ -22,9 +23,10 @@ describe('a failed request is not replayed', () => {
   const patch = (tenant: TestTenant, changes: object) => service.admin('patch', `/tenants/${tenant.tenantId}`, changes);
 
   /** When the limits have counted the request, and how many of its tenant. */
-  function countsOf({ tenantId, keyId }: TestTenant, id: string) {
+  async function countsOf({ tenantId, keyId }: TestTenant, id: string) {
     const keys = service.keyspace.shard(0);
-    return Promise.all([service.redis.zscore(keys.keyRpm(keyId), id), service.redis.hget(keys.account(tenantId), 'r')]);
+    const { requests } = await usedOf(service.redis, keys.account(tenantId));
+    return [await service.redis.zscore(keys.keyRpm(keyId), id), requests];
   }
 
   /** It has failed as before, may be replayed later, and nobody was called, charged or counted. */
