@@ -138,7 +138,7 @@ export async function composeWorker(
     retentionMs,
   });
 
-  const { runPipeline, checkNow, checkAll } = openPipeline({
+  const { runPipeline, checkNow, hearCancel, checkAll } = openPipeline({
     redis,
     keyspace,
     http,
@@ -157,7 +157,7 @@ export async function composeWorker(
     log,
   });
   onReturn(checkAll);
-  const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
+  const cancelChannel = createCancelChannel(subscriber, keyspace, hearCancel);
 
   const outbox = createOutbox(redis, keyspace);
   const accountStore = createAccountStore(redis, keyspace);

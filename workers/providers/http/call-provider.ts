@@ -138,7 +138,7 @@ function isDocument({ header }: HttpHead): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes, joinsText = false }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -146,7 +146,7 @@ export async function callProvider(
   // full collection.
   let end: (() => void) | undefined;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal };
+  const call = { endpoint, headers, body, signal, readLater };
   try {
     await postToProvider(http, call, (head) => {
       if (stream && !isDocument(head)) {

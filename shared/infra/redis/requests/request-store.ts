@@ -4,7 +4,7 @@ import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
+import { defineScript, textsOf } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
@@ -141,7 +141,6 @@ export function createRequestStore(
     return finish(
       [
         keys.record(ref.requestId),
-        keys.stream(ref.requestId),
         keys.body(ref.requestId),
         keys.inflight,
         keys.account(ref.tenantId),
@@ -151,31 +150,20 @@ export function createRequestStore(
         keys.meanCompletion(ref.keyId),
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
-        keys.notices,
         keys.open(ref.tenantId),
-        keys.line(ref.queue),
-        keys.waiting(ref.queue),
         keys.job(ref.queue, ref.requestId),
         keys.active(ref.queue),
       ],
       [
         ref.requestId,
-        ref.fence,
-        lastSeq,
+        textsOf([
+          ...[costMicro, totalTokens, completionTokens, settlement === undefined ? (unbilledTokens ?? 0) : totalTokens],
+          ...[overdraftMicro ?? 0, ref.fence, lastSeq, sentSeq, status, retentionMs, ref.owner ?? '', ref.queue],
+          jobLock ?? '',
+        ]),
         sentSeq === 0 ? `${head}\n${entry}` : entry,
-        status,
-        costMicro,
-        totalTokens,
-        completionTokens,
         settlement === undefined ? '' : JSON.stringify(settlement),
-        retentionMs,
-        settlement === undefined ? (unbilledTokens ?? 0) : totalTokens,
-        overdraftMicro ?? 0,
-        ref.owner ?? '',
-        sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
-        ref.queue,
-        jobLock ?? '',
       ],
     );
   }
