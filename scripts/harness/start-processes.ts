@@ -22,6 +22,8 @@ export interface ProcessesOptions {
   nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
   /** Default: 1. */
   workers?: number;
+  /** Of each worker; undefined: as by default. */
+  concurrency?: number | undefined;
 }
 
 export interface RunningService {
@@ -39,7 +41,16 @@ export interface RunningService {
  * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
  */
 export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
-  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, workers: count = 1 } = options;
+  const {
+    supervisor,
+    dataDir,
+    redisUrl,
+    mongodbUri,
+    provider,
+    nodeArgs = {},
+    workers: count = 1,
+    concurrency,
+  } = options;
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
   const env: Environment = {
@@ -68,7 +79,11 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
       name: `Worker ${number}`,
       file: 'workers/main.ts',
       nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.worker ?? [])],
-      env: { ...env, WORKER_PORT: String(workerPort) },
+      env: {
+        ...env,
+        WORKER_PORT: String(workerPort),
+        ...(concurrency === undefined ? {} : { WORKER_CONCURRENCY: String(concurrency) }),
+      },
       log: { file: join(dataDir, `worker-${number}.log`) },
       ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
     });
