@@ -7,7 +7,7 @@ import { createAdminApi } from './admin-api.ts';
 import type { AdminApi } from './admin-api.ts';
 import { assertReady } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
-import { SERVICE_OPTIONS, superviseProgram } from './program.ts';
+import { SERVICE_ENV, SERVICE_OPTIONS, superviseProgram } from './program.ts';
 import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ProcessesOptions {
@@ -49,6 +49,7 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
   const env: Environment = {
+    ...SERVICE_ENV,
     NODE_ENV: 'production',
     REDIS_URL: redisUrl,
     MONGODB_URI: mongodbUri,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { ROOT, SERVICE_OPTIONS } from '../../../../scripts/harness/program.ts';
+import { ROOT, SERVICE_ENV, SERVICE_OPTIONS } from '../../../../scripts/harness/program.ts';
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
@@ -15,6 +15,10 @@ describe('options of Node.js for ingress and worker', () => {
 
     expect(launched).toBe(SERVICE_OPTIONS.map((option) => `'${option}'`).join(', '));
     expect(inImage).toBe(SERVICE_OPTIONS.join(' '));
+    for (const [name, value = ''] of Object.entries(SERVICE_ENV)) {
+      expect(read('Dockerfile')).toContain(`\nENV ${name}=${value}\n`);
+      expect(/^const SERVICE_ENV = \{(.*)\};$/m.exec(read('scripts/launch.mjs'))?.[1]).toContain(`${name}: '${value}'`);
+    }
   });
 
   it.each(['docker-compose.yml', 'deploy/kubernetes/base/ingress.yaml', 'deploy/kubernetes/base/worker.yaml'])(
