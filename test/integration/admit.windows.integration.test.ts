@@ -137,6 +137,29 @@ describe('what is kept of the last minute', () => {
   });
 });
 
+describe('the logs of a key', () => {
+  it.each([
+    ['a line of a batch', { queue: 'batch' }],
+    ['a request of the other endpoint', { endpoint: 'chat' }],
+  ] as const)('live on where %s comes first in each second', async (_what, first) => {
+    const key = await lab.key();
+    const { keyId } = key.principal;
+    const limits = { chatRpm: 9, streamRpm: 9, rpm: 100 };
+    await key.admitWith(limits, { endpoint: 'chat.stream' });
+    const { keyRpm, throttle, keyUse } = lab.keys;
+    const logs = [keyRpm(keyId), throttle('chat.stream', keyId)];
+
+    // As if they had been given longer to live more than a minute ago, and not since.
+    for (const name of logs) await lab.redis.pexpire(name, MINUTE_MS);
+    await lab.redis.hset(keyUse(keyId), 'kept', Date.now() - 2 * MINUTE_MS);
+    await moveUse(lab.redis, keyUse(keyId), 1);
+    await key.admitWith(limits, first);
+    await key.admitWith(limits, { endpoint: 'chat.stream' });
+
+    for (const name of logs) expect(await lab.redis.pttl(name)).toBeGreaterThan(2.5 * MINUTE_MS);
+  });
+});
+
 describe('the throttles of the two endpoints', () => {
   it('are apart from each other and from the key’s rpm', async () => {
     const key = await lab.key();

@@ -26,6 +26,8 @@ local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
+-- Each has a throttle log of its own.
+local ENDPOINTS = { 'chat', 'chat.stream' }
 
 -- They are read often, and a local name is found sooner.
 local KEYS, ARGV = KEYS, ARGV
@@ -133,19 +135,24 @@ if left then reserve = math.min(reserve, left) end
 count_use(key, 1, estimate)
 local more = {}
 local at = add_use(more, 0, key)
--- Once a minute the key's windows and logs are given longer to live; a log without requests may be a new one.
-local is_due = key.entries and now - key.kept_at >= MINUTE_MS
-if is_due then more[at + 1], more[at + 2] = 'kept', now_text end
-redis.call('HSET', KEYS[3], unpack(more))
-if is_due then redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS) end
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
-  if is_due or requests == 0 then keep_log(KEYS[2], now) end
+  if requests == 0 then keep_log(KEYS[2], now) end
   requests = requests + 1
 end
 if throttle_log then
   redis.call('ZADD', throttle_log, now_text, id)
-  if is_due or throttled == 0 then keep_log(throttle_log, now) end
+  if throttled == 0 then keep_log(throttle_log, now) end
+end
+-- Once a minute the key's windows and all of its logs are given longer to live, whichever request comes first then; a log
+-- without requests may be a new one.
+local is_due = key.entries and now - key.kept_at >= MINUTE_MS
+if is_due then more[at + 1], more[at + 2] = 'kept', now_text end
+redis.call('HSET', KEYS[3], unpack(more))
+if is_due then
+  redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS)
+  keep_log(KEYS[2], now)
+  for _, endpoint in ipairs(ENDPOINTS) do keep_log(tag_of(KEYS[7]) .. 'thr:' .. endpoint .. ':' .. key_id, now) end
 end
 if day then log_day(day) end
 
