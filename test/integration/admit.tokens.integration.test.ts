@@ -84,6 +84,18 @@ describe('the tokens of a minute', () => {
     expect((await key.admitWith(limits, { promptTokens: 30 })).verdict).toBe('admitted');
   });
 
+  it('leave room as soon where nothing has been admitted for a while', async () => {
+    const key = await lab.key({ ceilings: { rpm: null, tpm: 100, inFlight: null } });
+    await key.admit({ promptTokens: 80 });
+    await key.pass(50_000);
+
+    const ofTenant = await key.admit({ promptTokens: 80 });
+    const ofKey = await key.admitWith({ tpm: 50 }, { promptTokens: 1 });
+
+    expect([ofTenant.verdict, ofKey.verdict]).toEqual(['tenant_tpm', 'tpm']);
+    for (const { retryAfterMs } of [ofTenant, ofKey]) expect(retryAfterMs).toBeLessThanOrEqual(GONE_MS - 50_000);
+  });
+
   it('make a request that is larger than the limit wait until none is left, and no longer', async () => {
     const key = await lab.key();
     const limits = { tpm: 100 };

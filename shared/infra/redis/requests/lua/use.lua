@@ -125,7 +125,8 @@ end
 -- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.
 local function wait_for_use(use, kind, most, now)
   local left = use[kind]
-  local entries = turn_use(use.hash, newest_of(use), now).entries
+  -- A second that has just begun has nothing yet, and what it found is not written.
+  local entries = use.entries or turn_use(use.hash, newest_of(use), now).entries
   for at = 1, #entries, ENTRY_BYTES do
     local second, requests, tokens = struct.unpack(ENTRY, entries, at)
     left = left - (kind == 'requests' and requests or tokens)
