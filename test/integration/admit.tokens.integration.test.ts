@@ -133,6 +133,22 @@ describe('the tokens of a minute', () => {
     expect((await lab.store.count('req_look', key.principal, false)).tokens).toBeGreaterThanOrEqual(0);
   });
 
+  it('are given back of a request that an earlier version has admitted after the last one of this', async () => {
+    const key = await lab.key();
+    const hash = lab.keys.keyUse(key.principal.keyId);
+    await key.admit();
+    await key.pass(5_000);
+    const [before] = await lab.redis.hmgetBuffer(hash, 'u');
+    await key.admit({ requestId: 'req_earlier' });
+    const [after] = await lab.redis.hmgetBuffer(hash, 'u');
+    // What such a version writes: it leaves the newest second of this one alone.
+    await lab.redis.hset(hash, { u: before ?? '', w: after?.subarray(0, 14) ?? '', r: 1, t: 20 });
+
+    await lab.store.void('req_earlier', key.principal);
+
+    expect((await lab.store.count('req_look', key.principal, false)).tokens).toBe(20);
+  });
+
   it('leave the window in thousands as well as one by one', async () => {
     const key = await lab.key();
     await Promise.all(Array.from({ length: 1_200 }, () => key.admit()));

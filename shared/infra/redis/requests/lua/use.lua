@@ -146,19 +146,20 @@ local function with_correction(corrections, second, more)
   return corrections .. struct.pack(CORRECTION, second, more)
 end
 
--- Seldom: what an earlier version has admitted, in a hash that no later one has counted in.
+-- Seldom: what an earlier version has admitted, in a second that no later one has counted in.
 local function correct_entries(hash, second, more)
   local values = redis.call('HMGET', hash, 'w', 't')
   local entries, added = with_more(values[1] or '', second, more, 0)
   if entries then redis.call('HSET', hash, 'w', entries, 't', int(number_of(values[2]) + added)) end
 end
 
--- `u` with more tokens in the second of their request; nil where that has left, or was counted by an earlier version only.
+-- `u` with more tokens in the second of their request; nil where that has left, or an earlier version alone has counted it.
 local function corrected(hash, newest, accepted_at, more)
   local at = second_of(accepted_at)
   if not newest then return correct_entries(hash, at, more) end
   local second, requests, tokens, before_requests, before_tokens = struct.unpack(NEWEST, newest)
-  if at > second or at < second - WINDOW_SECONDS then return nil end
+  if at > second then return correct_entries(hash, at, more) end
+  if at < second - WINDOW_SECONDS then return nil end
   local corrections = string.sub(newest, NEWEST_BYTES + 1)
   if at == second then
     tokens = math.max(0, tokens + more)
