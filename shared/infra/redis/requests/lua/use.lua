@@ -180,9 +180,17 @@ end
 -- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
 -- would pass by the ceiling.
 local function add_late_tokens(fields, hash, newest, more, now)
-  local use = to_use(hash, newest, now)
-  count_use(use, 0, more)
-  add_use(fields, #fields, use)
+  local use, at = to_use(hash, newest, now), #fields
+  if newest then
+    count_use(use, 0, more)
+    add_use(fields, at, use)
+    return
+  end
+  -- Only an earlier version has admitted, which knows of nothing else.
+  local entries = with_more(use.entries, use.second, more, 0) or with_second(use.entries, use.second, 0, more)
+  fields[at + 1], fields[at + 2] = 'w', entries
+  fields[at + 3], fields[at + 4] = 'r', int(use.requests)
+  fields[at + 5], fields[at + 6] = 't', int(use.tokens + more)
 end
 
 -- Adds to `fields` a tenant's use with more tokens in the second of their request.
