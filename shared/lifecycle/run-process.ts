@@ -66,8 +66,8 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
 export async function runProcess(options: ProcessOptions): Promise<void> {
   // Threads that share so short a work cost more than they save (docs/decisions/0074).
   setFlagsFromString('--no-parallel-scavenge');
-  // V8 collects the old generation when it has doubled. By itself it waits until there is four times as much, which was
-  // garbage of 130 MB in both processes (docs/decisions/0084).
+  // The old generation is collected when it has doubled. By itself V8 waits until there is four times as much: garbage
+  // of more than 100 MB (docs/decisions/0084).
   setFlagsFromString('--heap-growing-percent=100');
   const config = parseConfig(options);
   if (config === undefined) {
