@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -26,4 +27,12 @@ describe('options of Node.js for ingress and worker', () => {
       expect(read(file)).not.toContain('NODE_OPTIONS');
     },
   );
+
+  it('are known to V8 where a process sets them itself: it passes over others without a word', () => {
+    const set = [...read('shared/lifecycle/run-process.ts').matchAll(/setFlagsFromString\('--(?:no-)?([a-z-]+)/g)];
+    const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
+
+    expect(set.length).toBeGreaterThan(0);
+    for (const [, name = ''] of set) expect(known).toContain(`  --${name} (`);
+  });
 });
