@@ -79,9 +79,8 @@ export async function startParley(
   const mongo = await superviseMongo({ supervisor, dataDir, log });
   const provider = { url: providerUrl, model: options.providerModel ?? PROVIDER_MODEL };
   const urls = { redisUrl: redis.url, mongodbUri: mongo.uri };
-  const service = await startProcesses({
-    ...{ supervisor, dataDir, ...urls, provider, nodeArgs, concurrency, workers: count },
-  });
+  const size = { nodeArgs, concurrency, workers: count };
+  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, ...size, isBuilt: true });
   const { tenantId, key } = await openTenant(service.admin, 'Benchmark');
   const client = await openClient(supervisor, redis.url);
   const outbox = createOutbox(client, createKeyspace());

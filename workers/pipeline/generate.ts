@@ -94,6 +94,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       provider,
       messages,
       stream: envelope.stream || watched,
+      joinsText: isCovered,
       outer: lease.signal,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),

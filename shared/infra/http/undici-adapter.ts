@@ -49,6 +49,8 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
   let stopped: Error | undefined;
   let status = 0;
   let take = NOTHING;
+  /** Came with one read of the socket, each a chunk of HTTP's: a stream's many events are read in one go. */
+  let parts: Buffer[] = [];
   let socket: PacedSocket | undefined;
   const end = () => {
     // The connection may serve another call.
@@ -57,6 +59,7 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
     call?.signal.removeEventListener('abort', onAbort);
     call = undefined;
     take = NOTHING;
+    parts = [];
   };
   const fail = (error: Error) => {
     end();
@@ -76,6 +79,22 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
     } catch (error) {
       fail(error as Error);
       throw error;
+    }
+  };
+  const takeParts = () => {
+    const [first] = parts;
+    if (first === undefined) return;
+    const whole = parts.length === 1 ? first : Buffer.concat(parts);
+    parts = [];
+    take(whole);
+  };
+  /** The read of the socket is over. */
+  const takeRead = () => {
+    try {
+      takeParts();
+    } catch (error) {
+      fail(error as Error);
+      sent?.abort(error as Error);
     }
   };
   if (call.signal.aborted) {
@@ -109,18 +128,19 @@ function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<
       take = orEnd(() => onHead({ status, header }));
     },
     onResponseData(_controller, part) {
-      orEnd(() => {
-        take(part);
-      });
+      if (parts.push(part) === 1) queueMicrotask(takeRead);
       if (call?.readLater === undefined) return;
+      // Known only while its data is handed over.
       socket ??= sockets.current();
       socket?.pace(call.readLater());
     },
     onResponseEnd() {
+      orEnd(takeParts);
       end();
       resolve(status);
     },
     onResponseError(_controller, error) {
+      takeRead();
       fail(new NetworkError(error));
     },
   });

@@ -36,7 +36,7 @@ export function createChunkWriters(
     readLater: () => (isBusy() ? beats.next : undefined),
     wait(act, lastAt) {
       if (isBusy()) return beats.next(act);
-      const timer = setTimeout(act, lastAt + COALESCE_MS - performance.now());
+      const timer = setTimeout(act, Math.max(1, lastAt + COALESCE_MS - performance.now()));
       return () => {
         clearTimeout(timer);
       };
@@ -75,6 +75,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
   let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
+  let isStarting = false;
 
   function end(reason: StopReason): void {
     closed = true;
@@ -116,8 +117,25 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
     if (pace.isDue(lastAppendAt) || waitingCharacters() >= COALESCE_CHARACTERS) {
       stopWaiting?.();
-      start();
+      stopWaiting = undefined;
+      startSoon();
     } else stopWaiting ??= pace.wait(start, lastAppendAt);
+  }
+
+  /**
+   * In this turn of the event loop, once all that has come with the text is known: where that is the end of the answer,
+   * the text goes with it, in one call. Calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
+   */
+  function startSoon(): void {
+    if (isStarting) return;
+    isStarting = true;
+    // A tick that is asked for in a microtask comes when no microtask is left.
+    queueMicrotask(() => {
+      process.nextTick(() => {
+        isStarting = false;
+        start();
+      });
+    });
   }
 
   return {

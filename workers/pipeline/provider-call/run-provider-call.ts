@@ -15,6 +15,8 @@ export interface ProviderCallInput {
   messages: readonly ChatMessage[];
   /** Ask the provider for a stream. */
   stream: boolean;
+  /** Text that arrives at once may be one piece: nobody counts the pieces as tokens. */
+  joinsText?: boolean;
   outer: AbortSignal;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
@@ -38,7 +40,10 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
 
-function callOf({ envelope, target, messages, stream, readLater }: ProviderCallInput, clock: ProviderCallClock) {
+function callOf(
+  { envelope, target, messages, stream, joinsText = false, readLater }: ProviderCallInput,
+  clock: ProviderCallClock,
+) {
   const { requestId, request, traceparent } = envelope;
   return {
     requestId,
@@ -49,6 +54,7 @@ function callOf({ envelope, target, messages, stream, readLater }: ProviderCallI
     stream,
     signal: clock.signal,
     onBytes: clock.touch,
+    joinsText,
     readLater,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
     ...(traceparent === undefined ? {} : { traceparent }),

@@ -73,20 +73,24 @@ function open(sentSeq = 0, { others = 0 } = {}) {
   };
 }
 
+/** Lets the turn of the event loop end. */
+const turn = () => jest.advanceTimersByTimeAsync(0);
+
 const texts = (appends: readonly Append[]) => appends.map(({ deltas }) => deltas.join(''));
 
 describe('text on its way to the stream', () => {
   beforeEach(() => {
-    jest.useFakeTimers();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
   });
   afterEach(() => {
     jest.useRealTimers();
   });
 
-  it('text on its way to the stream begins at once with the first piece', () => {
+  it('text on its way to the stream begins at once with the first piece', async () => {
     const { writer, appends } = open();
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 1, deltas: ['a'] }]);
   });
@@ -114,6 +118,7 @@ describe('text on its way to the stream', () => {
     const [other] = silent;
     writer.write('a');
     other?.write('A');
+    await turn();
     await jest.advanceTimersByTimeAsync(1);
     expect(texts(appends)).toEqual(['a', 'A']);
     writer.write('b');
@@ -142,6 +147,7 @@ describe('text on its way to the stream', () => {
     await jest.advanceTimersByTimeAsync(40);
 
     writer.write('b');
+    await turn();
 
     expect(texts(appends)).toEqual(['a', 'b']);
   });
@@ -150,6 +156,7 @@ describe('text on its way to the stream', () => {
     const { writer, silent } = open(0, { others: 50 });
     expect(writer.readLater()).toBeUndefined();
     writer.write('a');
+    await turn();
     const readOn = jest.fn();
 
     writer.readLater()?.(readOn);
@@ -179,6 +186,7 @@ describe('text on its way to the stream', () => {
     writer.write('b'.repeat(1_000));
     expect(appends).toHaveLength(1);
     writer.write('c'.repeat(24));
+    await turn();
 
     expect(appends).toHaveLength(2);
     await jest.advanceTimersByTimeAsync(100);
@@ -189,6 +197,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     for (let piece = 0; piece < 50; piece += 1) writer.write(`${piece} `.repeat(50));
     await jest.advanceTimersByTimeAsync(1_000);
     expect(appends).toHaveLength(1);
@@ -199,10 +208,11 @@ describe('text on its way to the stream', () => {
     expect(appends[1]).toMatchObject({ lastSeq: 51 });
   });
 
-  it('numbers on from what an earlier attempt has sent', () => {
+  it('numbers on from what an earlier attempt has sent', async () => {
     const { writer, appends } = open(7);
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 8, deltas: ['a'] }]);
   });
@@ -220,10 +230,24 @@ describe('text on its way to the stream', () => {
     expect(answer).toMatchObject({ sentSeq: 1, unsent: ['b'] });
   });
 
+  it('leaves text that comes with the end to the terminal event: one call for both', async () => {
+    const { writer, answer, appends } = open();
+    writer.write('a');
+    writer.write('b');
+
+    await Promise.resolve();
+    await writer.settle();
+    await turn();
+
+    expect(appends).toEqual([]);
+    expect(answer).toMatchObject({ sentSeq: 0, unsent: ['a', 'b'] });
+  });
+
   it('is settled only when the append under way has an answer', async () => {
     const { writer, answer, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     let settled = false;
     const settling = writer.settle().then(() => (settled = true));
     await jest.advanceTimersByTimeAsync(1_000);
@@ -239,6 +263,7 @@ describe('text on its way to the stream', () => {
     const { writer, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
 
     await reply(outcome);
 
@@ -249,6 +274,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await reply(new Error('Command timed out'));
@@ -262,6 +288,7 @@ describe('text on its way to the stream', () => {
   it('text on its way to the stream leaves no timer behind', async () => {
     const { writer } = open();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await writer.settle();
