@@ -67,8 +67,19 @@ describe('a call of a provider', () => {
       res.end(END);
     };
 
-    it('brings the text of one read of the socket as one', async () => {
-      expect(await read(atOnce, true)).toEqual({ heard: ['one two three', 'end'], failure: undefined });
+    it('brings the text of one read of the socket as one behind the first piece', async () => {
+      expect(await read(atOnce, true)).toEqual({ heard: ['one ', 'two three', 'end'], failure: undefined });
+    });
+
+    it('brings much text in pieces of 64 characters or a little more', async () => {
+      const words = Array.from({ length: 40 }, (_, index) => `${String(index).padStart(19, '.')} `);
+      const { heard } = await read((res) => {
+        for (const word of words) res.write(textEvent(word));
+        res.end(END);
+      }, true);
+
+      expect(heard.join('')).toBe(`${words.join('')}end`);
+      expect(heard.map((text) => text.length)).toEqual([20, ...Array<number>(9).fill(80), 60, 3]);
     });
 
     it('brings each piece for itself where they are counted', async () => {
@@ -77,12 +88,11 @@ describe('a call of a provider', () => {
 
     it('brings what came ahead of a fault with it, and then the fault', async () => {
       const { heard, failure } = await read((res) => {
-        res.write(textEvent('one '));
-        res.write(textEvent('two'));
+        for (const word of ['one ', 'two ', 'three']) res.write(textEvent(word));
         res.end('data: {"choices":\n\n');
       }, true);
 
-      expect(heard).toEqual(['one two']);
+      expect(heard).toEqual(['one ', 'two three']);
       expect(failure).toBeInstanceOf(ProviderError);
     });
 

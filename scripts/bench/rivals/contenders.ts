@@ -107,7 +107,7 @@ function contenderOf(name: string, system: System, parley?: Parley): Contender {
         bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
         prepared: (entities.length * (kase.history ?? 0)) / 2,
         ...(kase.isResumed === true
-          ? { resume: { url: `${url}/chat/stream`, afterEvents: 20 }, keys: await makeKeys(parley) }
+          ? { resume: { url: `${url}/chat/stream`, afterEvents: 5 }, keys: await makeKeys(parley) }
           : {}),
       };
     },
