@@ -120,6 +120,11 @@ class ScriptCall extends Command {
   }
 }
 
+/** Short texts as one argument, for `struct.unpack('ss…')`: in Lua that takes a third of what arguments of their own take. */
+export function textsOf(texts: readonly (string | number)[]): string {
+  return `${texts.join('\0')}\0`;
+}
+
 function isText(args: readonly ScriptArgument[]): args is readonly (string | number)[] {
   return !args.some((arg) => typeof arg === 'object');
 }

@@ -7,8 +7,28 @@ import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderSink } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
+/** Joins text that arrives at once, until `flush`. */
+function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void } {
+  let text = '';
+  const flush = () => {
+    if (text === '') return;
+    const joined = text;
+    text = '';
+    sink({ kind: 'text', text: joined });
+  };
+  const join: ProviderSink = (event) => {
+    if (event.kind === 'text') {
+      text += event.text;
+      return;
+    }
+    flush();
+    sink(event);
+  };
+  return { sink: join, flush };
+}
+
 /** Reads the parts of an SSE stream; throws a ProviderError when it is larger than any answer may be. */
-function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined): TakePart {
+function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined, onRead: () => void): TakePart {
   const parser = createParser({
     onEvent: ({ data }) => {
       onData(data);
@@ -20,7 +40,14 @@ function readSse(onData: (data: string) => void, onBytes: (() => void) | undefin
     size += part.length;
     onBytes?.();
     if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
-    parser.feed(decoder.decode(part, { stream: true }));
+    try {
+      parser.feed(decoder.decode(part, { stream: true }));
+    } catch (error) {
+      // What came before the fault is shown.
+      onRead();
+      throw error;
+    }
+    onRead();
   };
 }
 
@@ -111,7 +138,7 @@ function isDocument({ header }: HttpHead): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -119,13 +146,14 @@ export async function callProvider(
   // full collection.
   let end: (() => void) | undefined;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal };
+  const call = { endpoint, headers, body, signal, readLater };
   try {
     await postToProvider(http, call, (head) => {
       if (stream && !isDocument(head)) {
-        const reader = openStream(sink);
+        const joined = joinsText ? joinText(sink) : { sink, flush: () => undefined };
+        const reader = openStream(joined.sink);
         end = reader.end;
-        return readSse(reader.read, onBytes);
+        return readSse(reader.read, onBytes, joined.flush);
       }
       const answer = collectText(ANSWER_BYTES_MAX);
       end = () => {
