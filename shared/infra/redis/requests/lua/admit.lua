@@ -205,7 +205,9 @@ if entity_key then
 end
 redis.call('ZADD', KEYS[7], int(now + ENQUEUE_GRACE_MS), id)
 if ARGV[4] ~= '' then
-  redis.call('SET', KEYS[15], ARGV[4] .. ',"acceptedAt":' .. now_text .. '}', 'PX', body_ms)
+  -- A command costs less than a text of kilobytes that Lua puts together.
+  redis.call('SET', KEYS[15], ARGV[4], 'PX', body_ms)
+  redis.call('APPEND', KEYS[15], ',"acceptedAt":' .. now_text .. '}')
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
 -- What was just admitted is the newest member of the log.

@@ -49,7 +49,7 @@ end
 -- that may have stalled is passed over. Where another worker has the job by now, that one finds that the request has ended.
 local lock = KEYS[12] .. ':lock'
 if job_lock ~= '' and redis.call('GET', lock) == job_lock then
-  redis.call('LREM', KEYS[13], -1, id)
+  redis.call('LREM', KEYS[13], '-1', id)
   redis.call('UNLINK', KEYS[2], KEYS[12], lock)
 else
   redis.call('UNLINK', KEYS[2])
@@ -112,7 +112,7 @@ end
 if own_ends and own_ends >= GROUP then
   note_group(KEYS[4], 'own', own_ends, now, has_waiting(KEYS[11], tag .. lane .. ':prioritized'))
 end
-local lane_ends = redis.call('HINCRBY', KEYS[9], 'ends:lane', 1)
+local lane_ends = redis.call('HINCRBY', KEYS[9], 'ends:lane', '1')
 if lane_ends >= GROUP then
   note_group(KEYS[9], 'lane', lane_ends, now, redis.call('EXISTS', tag .. lane .. ':prioritized', tag .. lane .. ':wait') > 0)
 end
