@@ -22,7 +22,8 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 /** Type stripping is experimental by name in the oldest Node.js that can run this. */
 const QUIET = '--disable-warning=ExperimentalWarning';
 /** The same as scripts/harness/program.ts, which says why; this file can import no TypeScript. */
-const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
+const SERVICE_OPTIONS = ['--max-semi-space-size=8'];
+const SERVICE_ENV = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const SOURCES = ['api', 'workers', 'shared'];
 /** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */
 const DATA = ['.lua', '.txt'];
@@ -221,7 +222,7 @@ function script(file, args, { nodeArgs = [], ...options } = {}) {
 function service(name, args) {
   const built = join('dist', `${name}.js`);
   const isBuilt = process.env.NODE_ENV === 'production' && existsSync(join(ROOT, built));
-  return script(isBuilt ? built : `${name}.ts`, args, { nodeArgs: SERVICE_OPTIONS });
+  return script(isBuilt ? built : `${name}.ts`, args, { nodeArgs: SERVICE_OPTIONS, env: SERVICE_ENV });
 }
 
 async function build(args) {

@@ -70,6 +70,23 @@ def remove_expired(self: Storage, db: str, coll: str, *, now: datetime.datetime 
 
 Storage.prune_ttl = remove_expired
 
+sweep = Storage.prune_ttl_all_collections
+
+
+def sweep_and_let_go(self: Storage, *, now: datetime.datetime | None = None) -> int:
+    """Leaves no cursor where the sweep ended.
+
+    SecantusDB does, for the minute until the next sweep, in which the store may forget nothing that is overwritten or
+    deleted: an upload of 10,000 lines took twice the CPU by the end of such a minute.
+    """
+    try:
+        return sweep(self, now=now)
+    finally:
+        self.release_thread_snapshot()
+
+
+Storage.prune_ttl_all_collections = sweep_and_let_go
+
 read_indexes = Storage._iter_indexes
 
 

@@ -226,27 +226,6 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId)).toEqual(messagesOf(turn(3)));
   });
 
-  it('is read together with those of other entities, each for who asked, once their rows are known', async () => {
-    const names = [newEntity(), newEntity(), newEntity()];
-    for (const [index, name] of names.entries()) {
-      await conversations.remember(LIVE, name, turn(1, `of ${index}`), CREATE);
-      await conversations.find(LIVE, name);
-    }
-    const gone = names[1] ?? '';
-    await models.entities.deleteOne({ tenantId: 'ten_1', entityId: gone });
-    await conversations.remember(OTHER, gone, turn(2, 'of another tenant'), CREATE);
-    const reads: string[] = [];
-    mongo.set('debug', (_collection: string, method: string) => reads.push(method));
-
-    const found = await Promise.all([...names, names[0] ?? ''].map((name) => history(name)));
-
-    mongo.set('debug', false);
-    // The one that has gone is looked for by its name.
-    expect(reads).toEqual(['find', 'findOne']);
-    const first = messagesOf(turn(1, 'of 0'));
-    expect(found).toEqual([first, undefined, messagesOf(turn(1, 'of 2')), first]);
-  });
-
   it('is that of the entity which was made anew after a deletion', async () => {
     const entityId = newEntity();
     await conversations.remember(LIVE, entityId, turn(1), CREATE);

@@ -98,6 +98,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       outer: lease.signal,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+      readLater: writer?.readLater,
       onText: gate.push,
     };
     const generateText = () => runProviderCall(adapters[provider.kind], call);

@@ -28,6 +28,8 @@ export interface Lexicon {
   /** What each UTF-16 unit is; those beyond ASCII are found out on first sight, by `learnUnit`. */
   readonly unitKinds: Uint8Array;
   readonly trie: WordTrie;
+  /** By the place of a word in the vocabulary: 1 where a phrase can begin with it. */
+  readonly isOpening: Uint8Array;
   readonly phrases: PhraseSets<PhraseGroup>;
 }
 
@@ -42,7 +44,8 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const characters = new CharacterTable();
   const unitKinds = new Uint8Array(UNITS).fill(UNKNOWN);
   const trie = buildWordTrie(graph.words, isOpening);
-  const lexicon = { characters, unitKinds, trie, phrases: new PhraseSets(graph) };
+  const openings = Uint8Array.from(graph.words, (_, word) => (isOpening(word) ? 1 : 0));
+  const lexicon = { characters, unitKinds, trie, isOpening: openings, phrases: new PhraseSets(graph) };
   for (let unit = 0; unit < ASCII; unit += 1) learnUnit(lexicon, unit, characters.classOf(unit));
   return lexicon;
 }

@@ -8,8 +8,8 @@ export interface PassedToken {
   end: number;
   /** Its last character may be a gap. */
   inGap: boolean;
-  /** It has a letter that cannot be a gap. */
-  hasLetter: boolean;
+  /** How many words it has, each of letters that cannot be gaps. */
+  words: number;
   /** The last stop or colon behind its last letter; NO_GAP: there is none. */
   mark: number;
 }
@@ -20,53 +20,60 @@ const before = new Uint16Array(NODES_MAX + 1);
 const after = new Uint16Array(NODES_MAX + 1);
 
 /**
- * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read: numbers,
- * words with doubled letters or points in them. It follows all readings at once, and more of them than the scanner does,
- * so what it passes over the scanner would have read in vain. False: it has to be read, or its end is not there yet;
- * whoever asks again before `passed.end` may look at the same characters for each character of the token.
+ * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read, or, where
+ * one is open, has no word of any: numbers, words with doubled letters or points in them. It follows all readings at
+ * once, and more of them than the scanner does, so what it passes over the scanner would have read in vain. False: it has
+ * to be read, or its end is not there yet; whoever asks again before `passed.end` may look at the same characters for
+ * each character of the token.
  *
- * No phrase may be open and no word be read, and the token begins at `from`. `passed` says where it ends.
+ * No word may be under way, and the token begins at `from`. `passed` says where it ends.
  */
 export function passToken(
   { unitKinds, characters, trie }: Lexicon,
   units: Uint16Array,
   from: number,
   to: number,
+  isOpen: boolean,
   passed: PassedToken,
 ): boolean {
-  const { opensHere, leaf } = trie;
+  const { opensHere, wordAt, leaf, letters } = trie;
+  const table = isOpen ? trie.children : trie.openings;
   let [now, next] = [before, after];
   let count = 0;
   let mayBegin = true;
-  let hasLetter = false;
+  let words = 0;
   let mark = NO_GAP;
-  for (let at = from; at < to; at += 1) {
+  // White space behind the part that is read is read next.
+  for (let at = from; at < to || (at === to && at < units.length); at += 1) {
     const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
     passed.end = at;
-    if (kind === UNKNOWN) return false;
+    if (kind === UNKNOWN || (at === to && !isWhiteSpace(kind))) return false;
     if (kind === NOTHING) continue;
     if (kind >= GAPS) {
-      for (let index = 0; index < count; index += 1) if (opensHere[now[index] ?? 0] === 1) return false;
+      for (let index = 0; index < count; index += 1) {
+        const node = now[index] ?? 0;
+        if (isOpen ? (wordAt[node] ?? 0) >= 0 : opensHere[node] === 1) return false;
+      }
+      if (!mayBegin) words += 1;
       const gap = (kind & ~READABLE) - GAPS;
-      if (gap === SPACE_GAP || gap === NEWLINE_GAP) {
+      if (isWhiteSpace(kind)) {
         if (!endsThere(trie, now, count, unitKinds, units, at)) return false;
-        passed.hasLetter = hasLetter;
+        passed.words = words;
         passed.inGap = mayBegin;
         passed.mark = mark;
         return true;
       }
       if (gap !== SOFT_GAP) mark = gap;
     } else {
-      hasLetter = true;
       mark = NO_GAP;
       if (count === 0 && !mayBegin) continue;
     }
     // Where it may be a letter it goes on in every reading, or stays where it is as a letter that comes again.
     let kept = 0;
-    if (kind < ALPHABET_SIZE) kept = followAll(trie, now, count, kind, mayBegin, next, kept);
+    if (kind < ALPHABET_SIZE) kept = followAll(table, letters, now, count, kind, mayBegin, next, kept);
     else if (kind === LETTER || kind >= GAPS + READABLE)
       for (const letter of characters.classOf(units[at] ?? 0).readings)
-        kept = followAll(trie, now, count, letter, mayBegin, next, kept);
+        kept = followAll(table, letters, now, count, letter, mayBegin, next, kept);
     // Where it may be a gap, words go on behind it.
     if (kind >= GAPS)
       for (let index = 0; index < count; index += 1)
@@ -82,7 +89,8 @@ export function passToken(
 
 /** Where a letter leads from all of the nodes, and from the beginning of a word. */
 function followAll(
-  { openings, letters }: Lexicon['trie'],
+  table: Uint16Array,
+  letters: Uint8Array,
   nodes: Uint16Array,
   count: number,
   letter: number,
@@ -91,12 +99,12 @@ function followAll(
   kept: number,
 ): number {
   if (mayBegin) {
-    const child = openings[letter] ?? 0;
+    const child = table[letter] ?? 0;
     if (child !== 0) kept = add(next, kept, child);
   }
   for (let index = 0; index < count; index += 1) {
     const node = nodes[index] ?? 0;
-    const child = openings[node * ALPHABET_SIZE + letter] ?? 0;
+    const child = table[node * ALPHABET_SIZE + letter] ?? 0;
     if (child !== 0) kept = add(next, kept, child);
     if (letters[node] === letter) kept = add(next, kept, node);
   }
@@ -130,6 +138,10 @@ function endsThere(
 export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
   if (gap + 2 >= units.length) return false;
   return kindAt(kinds, units, gap + 1) < ALPHABET_SIZE && kindAt(kinds, units, gap + 2) < ALPHABET_SIZE;
+}
+
+export function isWhiteSpace(kind: number): boolean {
+  return kind === GAPS + SPACE_GAP || kind === GAPS + NEWLINE_GAP;
 }
 
 export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): number {

@@ -14,7 +14,7 @@ import { codePointAt, unitsOf } from '../../text-units.ts';
 import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
 import { isPlainWordBehind, kindAt } from './pass-token.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
-import { skimText, type TextPlace } from './skim-text.ts';
+import { allowLearning, skimmerOf, skimText, type Skimmer, type TextPlace } from './skim-text.ts';
 import { WordReaders, type WordStart } from './word-readers.ts';
 
 const SPACE = 0x20;
@@ -30,14 +30,19 @@ export type MatchListener = (match: PhraseMatch, at: number) => boolean;
  */
 export class TextScanner {
   private readonly lexicon: Lexicon;
+  private readonly skimmer: Skimmer;
   private readonly readers: WordReaders;
   private readonly tracker: PhraseTracker;
   private position = 0;
   private stopped = false;
-  private readonly place: TextPlace = { inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP, lookedTo: 0 };
+  private readonly place: TextPlace = {
+    ...{ inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP },
+    ...{ lookedTo: 0, triedTo: 0 },
+  };
 
-  constructor(lexicon: Lexicon, listener: MatchListener) {
+  constructor(lexicon: Lexicon, listener: MatchListener, skimmer = skimmerOf(lexicon)) {
     this.lexicon = lexicon;
+    this.skimmer = skimmer;
     this.readers = new WordReaders(lexicon.trie);
     this.tracker = new PhraseTracker(lexicon.phrases, (match) => {
       if (!this.stopped) this.stopped = listener(match, this.position);
@@ -65,9 +70,11 @@ export class TextScanner {
   read(units: Uint16Array, from: number, to: number): void {
     const { characters } = this.lexicon;
     this.place.lookedTo = from;
+    this.place.triedTo = from;
+    allowLearning(this.skimmer);
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
-        const skimmed = skimText(this.lexicon, this.place, units, index, to);
+        const skimmed = skimText(this.skimmer, this.place, units, index, to);
         this.position += skimmed;
         index += skimmed;
         if (index === to) return;

@@ -4,7 +4,7 @@ import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../../shared/domain/routing/routing.ts';
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
-import type { ProviderAdapter, ProviderEvent } from '../../providers/provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../providers/provider.ts';
 import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
 
@@ -21,6 +21,8 @@ export interface ProviderCallInput {
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   openWindow: OpenWindow;
+  /** See ProviderCall. */
+  readLater?: ProviderCall['readLater'];
   /** Takes released text; called in order. */
   onText: (text: string) => void;
 }
@@ -39,7 +41,7 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 const DRAIN_MS = 2_000;
 
 function callOf(
-  { envelope, target, messages, stream, joinsText = false }: ProviderCallInput,
+  { envelope, target, messages, stream, joinsText = false, readLater }: ProviderCallInput,
   clock: ProviderCallClock,
 ) {
   const { requestId, request, traceparent } = envelope;
@@ -53,6 +55,7 @@ function callOf(
     signal: clock.signal,
     onBytes: clock.touch,
     joinsText,
+    readLater,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };

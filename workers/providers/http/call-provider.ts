@@ -7,9 +7,16 @@ import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderSink } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
-/** Joins text that arrives at once, until `flush`. */
+/**
+ * Text that arrives at once is handed on in pieces of at least so many characters: a client sees it grow, and whoever reads
+ * on a stream finds a place near to where it broke.
+ */
+const JOINED_CHARACTERS = 64;
+
+/** Joins text that arrives at once, until `flush`. The first piece of an answer goes by itself. */
 function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void } {
   let text = '';
+  let isFirst = true;
   const flush = () => {
     if (text === '') return;
     const joined = text;
@@ -17,12 +24,15 @@ function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void }
     sink({ kind: 'text', text: joined });
   };
   const join: ProviderSink = (event) => {
-    if (event.kind === 'text') {
-      text += event.text;
+    if (event.kind !== 'text') {
+      flush();
+      sink(event);
       return;
     }
+    text += event.text;
+    if (!isFirst && text.length < JOINED_CHARACTERS) return;
+    isFirst = false;
     flush();
-    sink(event);
   };
   return { sink: join, flush };
 }
@@ -138,7 +148,7 @@ function isDocument({ header }: HttpHead): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes, joinsText = false }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -146,7 +156,7 @@ export async function callProvider(
   // full collection.
   let end: (() => void) | undefined;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal };
+  const call = { endpoint, headers, body, signal, readLater };
   try {
     await postToProvider(http, call, (head) => {
       if (stream && !isDocument(head)) {

@@ -115,7 +115,8 @@ if left and (left <= 0 or used > 0 and left - (billed and used or 0) < estimate)
 if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing, strings = strings,
-    tenant = tenant, lease_key = lease_key, closed_key = closed_key, leader = leader, throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
+    tenant = tenant, channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
+    throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
     lane_limit = lane_limit, is_open_known = account[4], open = open, waiting = waiting, estimate = estimate,

@@ -33,7 +33,7 @@ local function refusal(known)
   -- back meanwhile. Without a channel nobody waits: it was admitted by somebody else.
   local existing = known.existing
   if existing and existing[1] then
-    local is_admitted = existing[1] == 'accepted' or ARGV[6] ~= '' and existing[1] ~= 'void'
+    local is_admitted = existing[1] == 'accepted' or known.channel ~= '' and existing[1] ~= 'void'
     return reply(is_admitted and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
   end
   -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.

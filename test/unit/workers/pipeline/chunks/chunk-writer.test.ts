@@ -54,7 +54,7 @@ function open(sentSeq = 0, { others = 0 } = {}) {
       return answering.promise;
     },
   });
-  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer }, lease));
+  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer, unsent: [] }, lease));
   const writer = openWriter(REF, answer, lease);
   return {
     writer,
@@ -113,22 +113,58 @@ describe('text on its way to the stream', () => {
     ]);
   });
 
-  it('is gathered for 40 ms while a worker has more than 50 streams, and for 15 ms again after that', async () => {
+  it('goes on beats of 80 ms while a worker has more than 50 streams, and is gathered for 15 ms again after that', async () => {
     const { writer, appends, silent } = open(0, { others: 50 });
+    const [other] = silent;
     writer.write('a');
+    other?.write('A');
     await turn();
-    writer.write('b');
-    await jest.advanceTimersByTimeAsync(39);
-    expect(texts(appends)).toEqual(['a']);
     await jest.advanceTimersByTimeAsync(1);
-    expect(texts(appends)).toEqual(['a', 'b']);
+    expect(texts(appends)).toEqual(['a', 'A']);
+    writer.write('b');
+    await jest.advanceTimersByTimeAsync(10);
+    other?.write('B');
+    while (appends.length === 2) await jest.advanceTimersByTimeAsync(1);
+    expect(texts(appends)).toEqual(['a', 'A', 'b', 'B']);
+
+    writer.write('c');
+    await jest.advanceTimersByTimeAsync(79);
+    expect(appends).toHaveLength(4);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(texts(appends).at(-1)).toBe('c');
 
     await silent[0]?.settle();
     await silent[1]?.settle();
-    writer.write('c');
+    writer.write('d');
     await jest.advanceTimersByTimeAsync(15);
 
-    expect(texts(appends)).toEqual(['a', 'b', 'c']);
+    expect(texts(appends).at(-1)).toBe('d');
+  });
+
+  it('waits for no beat where it was read on one', async () => {
+    const { writer, appends } = open(0, { others: 50 });
+    writer.write('a');
+    await jest.advanceTimersByTimeAsync(40);
+
+    writer.write('b');
+    await turn();
+
+    expect(texts(appends)).toEqual(['a', 'b']);
+  });
+
+  it('is read on beats once a piece is out, while a worker has more than 50 streams', async () => {
+    const { writer, silent } = open(0, { others: 50 });
+    expect(writer.readLater()).toBeUndefined();
+    writer.write('a');
+    await turn();
+    const readOn = jest.fn();
+
+    writer.readLater()?.(readOn);
+    await jest.advanceTimersByTimeAsync(100);
+    expect(readOn).toHaveBeenCalledTimes(1);
+    await silent[0]?.settle();
+
+    expect(writer.readLater()).toBeUndefined();
   });
 
   it('waits for nothing when the last batch is 15 ms ago', async () => {

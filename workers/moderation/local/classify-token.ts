@@ -1,0 +1,147 @@
+import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
+import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
+import type { Lexicon } from './lexicon.ts';
+
+/** More in one token are left to the scanner. */
+export const TOKEN_WORDS_MAX = 3;
+
+/** What a token says between two spaces, in whatever text. */
+export interface TokenClass {
+  /** The words in it, as places in the vocabulary; -1 for one that no phrase has. */
+  words: Int16Array;
+  count: number;
+  /** The last stop or colon behind its last letter; NO_GAP: there is none. */
+  mark: number;
+  /** It may be the letter of a word in single letters: it says this only in front of a word that is none. */
+  isSingle: boolean;
+}
+
+/** How many words a text may stand in at once. More come from made-up text only. */
+const NODES_MAX = 24;
+/** The reading began before a gap, so it may continue what was open there. */
+const CROSSING = 1;
+/** There is a gap behind its last letter, so it is no word now. */
+const GAPPED = 2;
+/** One of its letters is no guess: the scanner believes no word of guesses alone, as in numbers. */
+const SURE = 4;
+
+interface Readings {
+  nodes: Uint16Array;
+  flags: Uint8Array;
+  count: number;
+}
+
+function createReadings(): Readings {
+  return { nodes: new Uint16Array(NODES_MAX), flags: new Uint8Array(NODES_MAX), count: 0 };
+}
+
+let now = createReadings();
+let next = createReadings();
+
+/** False: there is no room. */
+function add(to: Readings, node: number, flags: number): boolean {
+  for (let index = 0; index < to.count; index += 1) {
+    const known = to.flags[index] ?? 0;
+    if (to.nodes[index] !== node || (known & GAPPED) !== (flags & GAPPED)) continue;
+    to.flags[index] = known | flags;
+    return true;
+  }
+  if (to.count === NODES_MAX) return false;
+  to.nodes[to.count] = node;
+  to.flags[to.count] = flags;
+  to.count += 1;
+  return true;
+}
+
+/** Where a letter leads from all readings, and from the beginning of a word. False: there are too many. */
+function followAll({ trie }: Lexicon, letter: number, mayBegin: boolean, sure: number, crossing: number): boolean {
+  const { children, letters } = trie;
+  const first = mayBegin ? (children[letter] ?? 0) : 0;
+  if (first !== 0 && !add(next, first, sure)) return false;
+  for (let index = 0; index < now.count; index += 1) {
+    const node = now.nodes[index] ?? 0;
+    const flags = ((now.flags[index] ?? 0) & (CROSSING | SURE)) | sure | crossing;
+    const child = children[node * ALPHABET_SIZE + letter] ?? 0;
+    if (child !== 0 && !add(next, child, flags)) return false;
+    // A letter that comes again stays where it is.
+    if (letters[node] === letter && !add(next, node, flags)) return false;
+  }
+  return true;
+}
+
+/** The word that ends at a gap in any reading, -1 for none; -2: two do, or one that began before another gap. */
+function wordHere({ trie }: Lexicon): number {
+  let word = -1;
+  for (let index = 0; index < now.count; index += 1) {
+    const flags = now.flags[index] ?? 0;
+    const found = (flags & (GAPPED | SURE)) === SURE ? (trie.wordAt[now.nodes[index] ?? 0] ?? -1) : -1;
+    if (found < 0) continue;
+    if ((flags & CROSSING) !== 0 || (word >= 0 && word !== found)) return -2;
+    word = found;
+  }
+  return word;
+}
+
+/**
+ * Reads a token in all the ways in which its characters can be read. False: it can only be read where it stands.
+ * Undefined: it has characters that were never seen, and may be asked for again.
+ */
+export function classifyToken(
+  lexicon: Lexicon,
+  units: Uint16Array,
+  from: number,
+  to: number,
+  token: TokenClass,
+): boolean | undefined {
+  const { unitKinds, characters, trie } = lexicon;
+  Object.assign(token, { count: 0, mark: NO_GAP, isSingle: false });
+  const kindOf = (at: number) => unitKinds[units[at] ?? 0] ?? UNKNOWN;
+  const first = kindOf(from);
+  if (to - from === 1 && first >= GAPS + READABLE && (units[from] ?? 0) < 0x80) {
+    // No ASCII symbol is a word, as it is a letter by guess only.
+    const gap = first - READABLE - GAPS;
+    Object.assign(token, { mark: gap === SOFT_GAP ? NO_GAP : gap, isSingle: true });
+    return true;
+  }
+  now.count = 0;
+  let mayBegin = true;
+  const endWord = (): boolean => {
+    const word = wordHere(lexicon);
+    if (word === -2 || (word >= 0 && mayBegin)) return false;
+    if (mayBegin) return true;
+    if (token.count === TOKEN_WORDS_MAX) return false;
+    token.words[token.count] = word;
+    token.count += 1;
+    return true;
+  };
+  for (let at = from; at < to; at += 1) {
+    const kind = kindOf(at);
+    if (kind === UNKNOWN) return undefined;
+    if (kind === NOTHING) return false;
+    const isGap = kind >= GAPS;
+    if (isGap) {
+      const gap = (kind & ~READABLE) - GAPS;
+      if (gap === SPACE_GAP || gap === NEWLINE_GAP || !endWord()) return false;
+      if (gap !== SOFT_GAP) token.mark = gap;
+    } else token.mark = NO_GAP;
+    next.count = 0;
+    const crossing = isGap ? CROSSING : 0;
+    if (kind < ALPHABET_SIZE) {
+      if (!followAll(lexicon, kind, mayBegin, SURE, 0)) return false;
+    } else if (kind === LETTER || kind >= GAPS + READABLE) {
+      const { readings, sure } = characters.classOf(units[at] ?? 0);
+      for (let index = 0; index < readings.length; index += 1)
+        if (!followAll(lexicon, readings[index] ?? 0, mayBegin, index < sure ? SURE : 0, crossing)) return false;
+    }
+    // Where it may be a gap, words go on behind it.
+    for (let index = 0; isGap && index < now.count; index += 1) {
+      const node = now.nodes[index] ?? 0;
+      if (trie.leaf[node] !== 1 && !add(next, node, (now.flags[index] ?? 0) | CROSSING | GAPPED)) return false;
+    }
+    mayBegin = isGap;
+    [now, next] = [next, now];
+  }
+  if (!endWord()) return false;
+  for (let index = 0; index < now.count; index += 1) token.isSingle ||= trie.firsts[now.nodes[index] ?? 0] === 1;
+  return true;
+}

@@ -1,0 +1,115 @@
+import { classifyToken, TOKEN_WORDS_MAX } from './classify-token.ts';
+import type { TokenClass } from './classify-token.ts';
+import type { Lexicon } from './lexicon.ts';
+
+/** In characters of Latin-1: a token is kept as four numbers, which are compared as quickly as found. */
+export const TOKEN_MAX = 16;
+const LATIN_1 = 0x100;
+const SPACE = 0x20;
+
+/** A token may be kept in so many places, which its hash names: those that share them push each other out. */
+const WAYS = 4;
+const SETS = 2_048;
+const WIDTH = 5;
+
+/** What is noted of a token: the scanner has to read it, see `isSingle`, one of its words can begin a phrase. */
+export const COMPLEX = 1;
+export const SINGLE = 2;
+export const OPENS = 4;
+const COUNT_SHIFT = 3;
+const MARK_SHIFT = 5;
+
+export function wordsIn(noted: number): number {
+  return (noted >> COUNT_SHIFT) & TOKEN_WORDS_MAX;
+}
+
+export function markOf(noted: number): number {
+  return noted >> MARK_SHIFT;
+}
+
+/**
+ * What the tokens say that were seen before, 8,192 at most: what stands between two spaces means the same in every text.
+ * Ordinary text has few that are new, and to look one up takes less time than to read it.
+ */
+export class KnownTokens {
+  /** How many may still be found out: made-up text has ever new ones. */
+  budget = 0;
+  /** Where the token ends that was asked for. */
+  end = 0;
+  /** The words of each place, TOKEN_WORDS_MAX of them. */
+  readonly words = new Int16Array(SETS * WAYS * TOKEN_WORDS_MAX);
+  readonly noted = new Uint8Array(SETS * WAYS);
+  /** The characters of each place, and how many they are. */
+  private readonly keys = new Int32Array(SETS * WAYS * WIDTH);
+  /** The next of a hash's places to be written to. */
+  private readonly next = new Uint8Array(SETS);
+  private readonly lexicon: Lexicon;
+  private readonly read: TokenClass = {
+    ...{ words: new Int16Array(TOKEN_WORDS_MAX), count: 0, mark: 0, isSingle: false },
+  };
+
+  constructor(lexicon: Lexicon) {
+    this.lexicon = lexicon;
+  }
+
+  /**
+   * Where the token is kept that begins at `from` and has a space behind it, or what else stands at `to`. -1: it is not
+   * known and cannot be, or is not over.
+   */
+  find(text: Uint16Array, from: number, to: number): number {
+    const { keys } = this;
+    const most = Math.min(to, from + TOKEN_MAX);
+    let [all, one, two, three, four] = [0, 0, 0, 0, 0];
+    let end = from;
+    for (; end < most; end += 1) {
+      const unit = text[end] ?? SPACE;
+      if (unit === SPACE) break;
+      all |= unit;
+      four = (four << 8) | (three >>> 24);
+      three = (three << 8) | (two >>> 24);
+      two = (two << 8) | (one >>> 24);
+      one = (one << 8) | unit;
+    }
+    this.end = end;
+    const length = end - from;
+    if (length === 0 || all >= LATIN_1 || (end < to && text[end] !== SPACE)) return -1;
+    let hash = Math.imul(one ^ Math.imul(two, 0x85eb_ca6b), 0x0100_0193) ^ Math.imul(three ^ (four << 7), 0xc2b2_ae35);
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b_3c6d) ^ length;
+    const first = ((hash ^ (hash >>> 13)) & (SETS - 1)) * WAYS;
+    for (let place = first; place < first + WAYS; place += 1) {
+      const at = place * WIDTH;
+      if (
+        keys[at] === one &&
+        keys[at + 1] === two &&
+        keys[at + 4] === length &&
+        keys[at + 2] === three &&
+        keys[at + 3] === four
+      )
+        return place;
+    }
+    if (this.budget <= 0) return -1;
+    this.budget -= 1;
+    const place = this.learn(text, from, end, first);
+    if (place >= 0) keys.set([one, two, three, four, length], place * WIDTH);
+    return place;
+  }
+
+  private learn(text: Uint16Array, from: number, to: number, first: number): number {
+    const { read, lexicon } = this;
+    const isPlain = classifyToken(lexicon, text, from, to, read);
+    if (isPlain === undefined) return -1;
+    const set = first / WAYS;
+    const way = this.next[set] ?? 0;
+    this.next[set] = (way + 1) % WAYS;
+    const place = first + way;
+    let opens = 0;
+    for (let index = 0; index < read.count; index += 1) {
+      const word = read.words[index] ?? -1;
+      this.words[place * TOKEN_WORDS_MAX + index] = word;
+      if (word >= 0 && lexicon.isOpening[word] === 1) opens = OPENS;
+    }
+    const single = read.isSingle ? SINGLE : 0;
+    this.noted[place] = isPlain ? single | opens | (read.count << COUNT_SHIFT) | (read.mark << MARK_SHIFT) : COMPLEX;
+    return place;
+  }
+}

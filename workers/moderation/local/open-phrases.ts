@@ -1,0 +1,106 @@
+import type { PhraseGroup } from './phrase-lists.ts';
+import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
+
+type Places = readonly PhraseSet<PhraseGroup>[];
+
+/** Nothing is open. */
+export const NONE_OPEN = 0;
+/** A phrase may end with the word, or more is open than is followed here. */
+export const MAY_END = -1;
+/** A word that no phrase has. */
+const NO_WORD = 0xffff;
+
+/** Texts that mean something have one to three phrases open at once, and need some hundreds of states. */
+const PLACES_MAX = 8;
+const STATES_MAX = 2_048;
+const STEPS = 32_768;
+const STEPS_MAX = STEPS / 2;
+const PRIME = 0x9e37_79b1;
+
+/**
+ * The phrases that a row of plain words has begun, and nothing about where: enough to say that none of them ends. A state
+ * has all that a PhraseTracker has open behind the same words, or more. States and what words make of them are found out
+ * as texts need them, and kept.
+ */
+export class OpenPhrases {
+  /** How many steps may still be found out: made-up text needs ever new ones. */
+  budget = 0;
+  private readonly phrases: PhraseSets<PhraseGroup>;
+  private states: Places[] = [[]];
+  private stateOf = new Map<string, number>([['', NONE_OPEN]]);
+  private numberOf = new Map<PhraseSet<PhraseGroup>, number>();
+  /** What is asked in each place, plus one, and the answer. */
+  private readonly asked = new Int32Array(STEPS);
+  private readonly answers = new Int16Array(STEPS);
+  private known = 0;
+
+  private readonly statesMax: number;
+
+  constructor(phrases: PhraseSets<PhraseGroup>, statesMax = STATES_MAX) {
+    this.phrases = phrases;
+    this.statesMax = statesMax;
+  }
+
+  /**
+   * The state behind a word, below 0 for one that no phrase has. MAY_END: stop; what was known of states may be forgotten
+   * then, so none of them means anything any more.
+   */
+  step(state: number, word: number, opensSentence: boolean): number {
+    const key = ((state << 18) | ((word & NO_WORD) << 2) | (opensSentence ? 2 : 0)) + 1;
+    let at = Math.imul(key, PRIME) >>> 17;
+    for (;;) {
+      const asked = this.asked[at];
+      if (asked === key) return this.answers[at] ?? MAY_END;
+      if (asked === 0) break;
+      at = (at + 1) & (STEPS - 1);
+    }
+    if (this.budget <= 0) return MAY_END;
+    this.budget -= 1;
+    const next = this.find(this.states[state] ?? [], word, opensSentence);
+    if (this.known >= STEPS_MAX || this.states.length >= this.statesMax) {
+      this.forget();
+      return MAY_END;
+    }
+    this.asked[at] = key;
+    this.answers[at] = next;
+    this.known += 1;
+    return next;
+  }
+
+  private find(from: Places, word: number, opensSentence: boolean): number {
+    const { phrases } = this;
+    const places = new Set<PhraseSet<PhraseGroup>>();
+    const next =
+      word < 0 ? [] : [phrases.begin(opensSentence, word), ...from.map((each) => phrases.follow(each, word))];
+    for (const place of next) {
+      if (place === undefined) continue;
+      if (place.ends.length > 0) return MAY_END;
+      if (place.open) places.add(place);
+    }
+    for (const place of from) {
+      const skipped = phrases.skip(place);
+      if (skipped !== undefined) places.add(skipped);
+    }
+    return places.size > PLACES_MAX ? MAY_END : this.intern([...places]);
+  }
+
+  private intern(places: Places): number {
+    const numbers = places.map((place) => {
+      const number = this.numberOf.get(place) ?? this.numberOf.size;
+      this.numberOf.set(place, number);
+      return number;
+    });
+    const key = numbers.sort((one, other) => one - other).join();
+    const known = this.stateOf.get(key) ?? this.states.push(places) - 1;
+    this.stateOf.set(key, known);
+    return known;
+  }
+
+  private forget(): void {
+    this.states = [[]];
+    this.stateOf = new Map([['', NONE_OPEN]]);
+    this.numberOf = new Map();
+    this.asked.fill(0);
+    this.known = 0;
+  }
+}
