@@ -94,8 +94,8 @@ function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' |
   };
 }
 
-/** As Express reads the path of the route below. */
-const HEALTH_PATH = /^\/health(\/|$)/i;
+/** As Express reads the paths of the route below. */
+const HEALTH_PATH = /^\/health\/(live|ready)\/?$/i;
 
 /** What watches the process asks it over plain HTTP. */
 const requireHttpsOfCalls: Step = (req, res) => {

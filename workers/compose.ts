@@ -64,8 +64,6 @@ export interface WorkerComposeOptions {
  * all).
  */
 const LEASE_MS = 10_000;
-/** Readers renew at once when their ingress is back, which may be some seconds after this worker. */
-const READERS_BACK_MS = 20_000;
 const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
 const SHARDS_CLOSING_MS = 5_000;
@@ -124,7 +122,7 @@ export async function composeWorker(
   const requests = createRequestStore(redis, keyspace, {
     leaseMs: LEASE_MS,
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
-    hasReconnectedRecently: () => hasReconnectedRecently(READERS_BACK_MS),
+    hasReconnectedRecently,
   });
   const journal = createFinishJournal({ requests, hasReconnectedRecently, clock: systemClock, log });
   onReturn(() => {
@@ -138,7 +136,7 @@ export async function composeWorker(
     retentionMs,
   });
 
-  const { runPipeline, checkNow, checkAll } = openPipeline({
+  const { runPipeline, checkNow, hearCancel, checkAll } = openPipeline({
     redis,
     keyspace,
     http,
@@ -157,7 +155,7 @@ export async function composeWorker(
     log,
   });
   onReturn(checkAll);
-  const cancelChannel = createCancelChannel(subscriber, keyspace, checkNow);
+  const cancelChannel = createCancelChannel(subscriber, keyspace, hearCancel);
 
   const outbox = createOutbox(redis, keyspace);
   const accountStore = createAccountStore(redis, keyspace);

@@ -64,6 +64,8 @@ export interface Pipeline {
   runPipeline: RunPipeline;
   /** Checks at once, not with its next renewal, whether a request that runs here is still owned and wanted. */
   checkNow(requestId: string): void;
+  /** As `checkNow`, of a request that was cancelled: one that is about to run here stops, too. */
+  hearCancel(requestId: string): void;
   /** Has all requests that run here say so, to a Redis that may have come back without their claims. */
   checkAll(): void;
 }
@@ -115,15 +117,22 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
     conclude: createConclude({ conversations, log }),
   });
 
+  function warn(requestId: string): (error: unknown) => void {
+    return (error) => {
+      log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
+    };
+  }
+
   return {
     runPipeline,
     checkAll() {
       void openLeases.checkAll();
     },
     checkNow(requestId) {
-      openLeases.check(requestId).catch((error: unknown) => {
-        log.warn('A lease could not be renewed at once; its next interval tries again.', { requestId, error });
-      });
+      openLeases.check(requestId).catch(warn(requestId));
+    },
+    hearCancel(requestId) {
+      openLeases.hearCancel(requestId).catch(warn(requestId));
     },
   };
 }

@@ -108,6 +108,7 @@ export function createAccept(deps: AcceptDeps) {
     fingerprint: string,
     principal: Principal,
     openRelay: OpenRelay<R>,
+    async: boolean,
   ): Promise<Accepted<R>> {
     if (admitted.fingerprint === FORGOTTEN) throw noLongerKept();
     if (admitted.fingerprint !== fingerprint) {
@@ -121,6 +122,9 @@ export function createAccept(deps: AcceptDeps) {
     let record = await attach();
     if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
     if (record === undefined || record.isGone) throw noLongerKept();
+    // The call that has sent it may still be refused.
+    if (async && record.state !== 'done')
+      await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
     const relay = openRelay(shard, record.requestId, true);
     if (keepsNothing(principal)) hub.wipeAtEnd(record.requestId);
     return { head: answerHead(record), relay, replayed: true };
@@ -187,7 +191,7 @@ export function createAccept(deps: AcceptDeps) {
     if (follow(res, admitted.figures) !== undefined) return undefined;
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
-    if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay);
+    if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay, async);
     // It left before there was anything that it could have stopped to read.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);

@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
+import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { RequestIntents } from '../../shared/infra/mongo/requests/request-intents.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface KeepIntentDeps {
-  intents: Pick<RequestIntents, 'keep' | 'forget'>;
+  intents: Pick<RequestIntents, 'keep' | 'find' | 'forget'>;
   clock: Clock;
   log: Logger;
 }
@@ -14,10 +17,27 @@ export interface KeepIntentDeps {
 export interface KeepIntent {
   /** For whoever is told that the request is accepted. Throws `model_unavailable` where that cannot be promised. */
   beforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
+  /**
+   * The same for a request that another call has sent, which may be keeping it at this moment, or may have to take it
+   * back. `isOver`: it has ended, and its answer is kept.
+   */
+  byOther(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For whoever waits for the answer itself: nothing waits for this, so no first token comes later. */
   besides(shard: number, envelope: RequestEnvelope): void;
   /** The request was taken back. */
   forget(requestId: string): void;
+}
+
+/** As long as the other call may take. */
+const OTHER_MS = 1_500;
+const OTHER_POLL_MS = 50;
+
+function noPromise(cause: unknown): ServiceError {
+  return new ServiceError(
+    'model_unavailable',
+    'The service cannot promise to keep the request at the moment; try again shortly.',
+    { cause, retryAfterSeconds: 1 },
+  );
 }
 
 export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepIntent {
@@ -39,11 +59,19 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
       try {
         await keep(shard, envelope);
       } catch (cause) {
-        throw new ServiceError(
-          'model_unavailable',
-          'The service cannot promise to keep the request at the moment; try again shortly.',
-          { cause, retryAfterSeconds: 1 },
-        );
+        throw noPromise(cause);
+      }
+    },
+
+    async byOther(space, requestId, isOver) {
+      const until = clock.now() + OTHER_MS;
+      try {
+        while ((await intents.find(space, requestId, clock.now())) === undefined && !(await isOver())) {
+          if (clock.now() > until) throw new Error('The request is not kept beside Redis');
+          await delay(OTHER_POLL_MS);
+        }
+      } catch (cause) {
+        throw noPromise(cause);
       }
     },
 

@@ -11,14 +11,23 @@ import { contextOf } from './request-context.ts';
 /** Names that ioredis gives to a server that is away. */
 const REDIS_AWAY: ReadonlySet<string> = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
 
-/** ioredis throws plain errors for these; the last line is of its cluster client. */
+/**
+ * ioredis throws plain errors for these; the first line is of every client, the second of connections, the others of
+ * cluster and sentinels. "Command aborted": a pipeline or transaction, as BullMQ's, of which a part was answered.
+ */
 const FAULT_MESSAGES = new RegExp(
-  "^(?:Connection is closed|Command timed out|Stream isn't writeable|connect E|read E|write E|" +
-    "Too many Cluster redirections|Cluster isn't ready|None of startup nodes|No sharded subscriber|No subscriber)",
+  "^(?:Connection is closed|Command timed out|Command aborted due to|Stream isn't writeable|" +
+    'connect E|read E|write E|getaddrinfo E|This socket has been ended|Socket timeout|' +
+    "Too many Cluster redirections|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Node is disconnected|" +
+    'No master node is available|No sharded subscriber|No subscriber|All sentinels are unreachable)',
 );
 
-/** What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script. */
-const REDIS_UNABLE = /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS) /;
+/**
+ * What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script, or not to whoever
+ * asks. EXECABORT: a transaction of which a command met one of these.
+ */
+const REDIS_UNABLE =
+  /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED|EXECABORT|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) /;
 
 function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

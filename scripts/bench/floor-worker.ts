@@ -8,8 +8,8 @@ import { corkTurns } from '../../shared/infra/redis/cork-turns.ts';
 import { FLOOR_QUEUE } from './floor-message.ts';
 import type { FloorJob, FloorMessage } from './floor-message.ts';
 
-/** As WORKER_CONCURRENCY is by default. */
-const CONCURRENCY = 512;
+/** The default of the service's own setting. */
+const CONCURRENCY = Number(process.env['WORKER_CONCURRENCY'] ?? 512);
 
 const redisUrl = process.env['REDIS_URL'] ?? '';
 const url = `${process.env['PROVIDER_URL'] ?? ''}/v1/chat/completions`;

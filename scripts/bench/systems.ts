@@ -45,6 +45,8 @@ export interface SystemOptions {
   providerUrl: string;
   /** Default: forty chunks, sent as fast as the provider can. */
   providerModel?: string;
+  /** Requests that a worker runs at once; undefined: 512, as by default. */
+  concurrency?: number | undefined;
   log: Log;
 }
 
@@ -70,14 +72,15 @@ export async function startParley(
   nodeArgs: ProcessesOptions['nodeArgs'] = {},
   { folder = 'parley', workers: count = 1 } = {},
 ): Promise<Parley> {
-  const { supervisor, providerUrl, log } = options;
+  const { supervisor, providerUrl, concurrency, log } = options;
   const dataDir = join(options.dataDir, folder);
   await mkdir(dataDir);
   const redis = await superviseRedis({ supervisor, dataDir, log });
   const mongo = await superviseMongo({ supervisor, dataDir, log });
   const provider = { url: providerUrl, model: options.providerModel ?? PROVIDER_MODEL };
   const urls = { redisUrl: redis.url, mongodbUri: mongo.uri };
-  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, nodeArgs, workers: count });
+  const size = { nodeArgs, concurrency, workers: count };
+  const service = await startProcesses({ supervisor, dataDir, ...urls, provider, ...size, isBuilt: true });
   const { tenantId, key } = await openTenant(service.admin, 'Benchmark');
   const client = await openClient(supervisor, redis.url);
   const outbox = createOutbox(client, createKeyspace());
@@ -118,6 +121,8 @@ export async function startFloor({ supervisor, providerUrl, log, ...options }: S
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const env = { NODE_ENV: 'production', REDIS_URL: redis.url };
+  const { concurrency } = options;
+  const limit: Record<string, string> = concurrency === undefined ? {} : { WORKER_CONCURRENCY: String(concurrency) };
   const ingress = await superviseProgram(supervisor, {
     name: "The floor's ingress",
     file: 'scripts/bench/floor-api.ts',
@@ -128,7 +133,7 @@ export async function startFloor({ supervisor, providerUrl, log, ...options }: S
   const worker = await superviseProgram(supervisor, {
     name: "The floor's worker",
     file: 'scripts/bench/floor-worker.ts',
-    env: { ...env, PROVIDER_URL: providerUrl, PROVIDER_MODEL },
+    env: { ...env, PROVIDER_URL: providerUrl, PROVIDER_MODEL, ...limit },
     log: { file: join(dataDir, 'worker.log') },
     // It has no port; the first request of the warm-up waits for it.
     ready: () => Promise.resolve(),

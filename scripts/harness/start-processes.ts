@@ -7,7 +7,7 @@ import { createAdminApi } from './admin-api.ts';
 import type { AdminApi } from './admin-api.ts';
 import { assertReady } from './http.ts';
 import type { Supervisor } from './supervisor.ts';
-import { SERVICE_OPTIONS, superviseProgram } from './program.ts';
+import { SERVICE_ENV, SERVICE_OPTIONS, superviseProgram } from './program.ts';
 import { routeToSimulated } from './route-to-simulated.ts';
 
 export interface ProcessesOptions {
@@ -22,6 +22,10 @@ export interface ProcessesOptions {
   nodeArgs?: { ingress?: readonly string[]; worker?: readonly string[] };
   /** Default: 1. */
   workers?: number;
+  /** Runs what `npm run build` has made, as the image does. Default: the sources. */
+  isBuilt?: boolean;
+  /** Of each worker; undefined: as by default. */
+  concurrency?: number | undefined;
 }
 
 export interface RunningService {
@@ -39,20 +43,25 @@ export interface RunningService {
  * ports. The ingress comes first: it makes the collections, and workers that start later know the routes at once.
  */
 export async function startProcesses(options: ProcessesOptions): Promise<RunningService> {
-  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {}, workers: count = 1 } = options;
+  const { supervisor, dataDir, redisUrl, mongodbUri, provider, nodeArgs = {} } = options;
+  const { workers: count = 1, concurrency } = options;
+  const fileOf = (name: string) => (options.isBuilt === true ? `dist/${name}.js` : `${name}.ts`);
   const adminToken = randomBytes(24).toString('hex');
   const [port, adminPort] = [await freePort(), await freePort()];
   const env: Environment = {
+    ...SERVICE_ENV,
     NODE_ENV: 'production',
     REDIS_URL: redisUrl,
     MONGODB_URI: mongodbUri,
     ADMIN_TOKEN: adminToken,
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
+    // An image has no compile cache, which a process keeps in memory: 10 MB (docs/decisions/0084).
+    ...(options.isBuilt === true ? { NODE_COMPILE_CACHE: undefined } : {}),
   };
   const origin = `http://127.0.0.1:${port}`;
   const ingress = await superviseProgram(supervisor, {
     name: 'The ingress',
-    file: 'api/main.ts',
+    file: fileOf('api/main'),
     nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.ingress ?? [])],
     env: { ...env, PORT: String(port), ADMIN_PORT: String(adminPort) },
     log: { file: join(dataDir, 'api.log') },
@@ -66,9 +75,13 @@ export async function startProcesses(options: ProcessesOptions): Promise<Running
     const workerPort = await freePort();
     const pid = await superviseProgram(supervisor, {
       name: `Worker ${number}`,
-      file: 'workers/main.ts',
+      file: fileOf('workers/main'),
       nodeArgs: [...SERVICE_OPTIONS, ...(nodeArgs.worker ?? [])],
-      env: { ...env, WORKER_PORT: String(workerPort) },
+      env: {
+        ...env,
+        WORKER_PORT: String(workerPort),
+        ...(concurrency === undefined ? {} : { WORKER_CONCURRENCY: String(concurrency) }),
+      },
       log: { file: join(dataDir, `worker-${number}.log`) },
       ready: () => assertReady(`http://127.0.0.1:${workerPort}/health/ready`),
     });

@@ -2,7 +2,7 @@ import type { Environment } from '../embedded/find-program.ts';
 import type { Log } from '../embedded/run-step.ts';
 import type { ServerOptions } from '../embedded/server-process.ts';
 import { assertReady, callJson } from '../harness/http.ts';
-import { QUIET, ROOT, SERVICE_OPTIONS } from '../harness/program.ts';
+import { QUIET, ROOT, SERVICE_ENV, SERVICE_OPTIONS } from '../harness/program.ts';
 import { reachable } from './settings.ts';
 import type { StartSettings } from './settings.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
@@ -44,7 +44,7 @@ function optionsFor(
     command: process.execPath,
     args: [QUIET, ...SERVICE_OPTIONS, ...watching(inspectPort), file],
     cwd: ROOT,
-    env,
+    env: { ...SERVICE_ENV, ...env },
     ready,
     readyTimeoutMs: READY_TIMEOUT_MS,
     stopTimeoutMs,

@@ -91,9 +91,9 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   }
 
   async function admitAgain(intent: RequestIntent, envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
-    const { requestId, endpoint, stream, retentionMs, tier, kept } = envelope;
+    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
     const outcome = await admit({
-      ...{ requestId, principal, endpoint, stream, retentionMs },
+      ...{ requestId, principal, endpoint, stream, retentionMs, acceptedAt },
       request: { ...envelope.request, model: tier },
       // Whoever waited has been told; the answer is looked up, or asked for under its key.
       channel: '',
@@ -105,7 +105,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     });
     // As it was accepted: time of acceptance and settings of that moment.
     if (outcome.kind === 'admitted') {
-      await presence.setAcceptedAt(principal.shard, requestId, envelope.acceptedAt);
+      await presence.setAcceptedAt(principal.shard, requestId, acceptedAt);
       return enqueue(intent, envelope);
     }
     if (outcome.kind === 'joined') {

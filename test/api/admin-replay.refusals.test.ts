@@ -1,10 +1,12 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
+import { monthOf } from '../../shared/domain/pricing/pricing.ts';
 import { expectUncharged } from '../support/chat.ts';
 import { replayLab } from '../support/replay-lab.ts';
 import type { TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
+import { usedOf } from '../support/use-window.ts';
 
 /** docs/spec/contract.md section 8, Replay: what has changed since the request was accepted counts. */
 describe('a failed request is not replayed', () => {
@@ -21,9 +23,10 @@ describe('a failed request is not replayed', () => {
   const patch = (tenant: TestTenant, changes: object) => service.admin('patch', `/tenants/${tenant.tenantId}`, changes);
 
   /** When the limits have counted the request, and how many of its tenant. */
-  function countsOf({ tenantId, keyId }: TestTenant, id: string) {
+  async function countsOf({ tenantId, keyId }: TestTenant, id: string) {
     const keys = service.keyspace.shard(0);
-    return Promise.all([service.redis.zscore(keys.keyRpm(keyId), id), service.redis.hget(keys.account(tenantId), 'r')]);
+    const { requests } = await usedOf(service.redis, keys.account(tenantId));
+    return [await service.redis.zscore(keys.keyRpm(keyId), id), requests];
   }
 
   /** It has failed as before, may be replayed later, and nobody was called, charged or counted. */
@@ -82,6 +85,27 @@ describe('a failed request is not replayed', () => {
     await expectUncharged(service, tenant.tenantId, 0);
 
     await service.admin('post', path, { credits: 1_000, reason: 'Test' });
+
+    expect(await lab.reasonOf(id)).toBeNull();
+    await lab.ended(tenant, id);
+  });
+
+  it('without budget left in the month of its acceptance, whatever this month has', async () => {
+    const tenant = await service.startTenant({ tenant: { monthly_token_budget: 1_000 } });
+    const { id } = await lab.failed(tenant);
+    const acceptedAt = Date.UTC(2026, 0, 31);
+    const row = await service.models.requestIntents.findById(id).lean();
+    const envelopeJson = JSON.stringify({ ...JSON.parse(row?.envelopeJson ?? ''), acceptedAt });
+    await service.models.requestIntents.updateOne({ _id: id }, { $set: { envelopeJson, acceptedAt } });
+    /** As if that had been settled. */
+    const settle = async (tokensByMonth: Record<string, number>) => {
+      await service.models.accounts.updateOne({ _id: tenant.tenantId }, { $set: { tokensByMonth } });
+      await service.redis.del(service.keyspace.shard(0).account(tenant.tenantId));
+    };
+    await settle({ 202601: 1_000 });
+    expect(await lab.reasonOf(id)).toBe('budget_exceeded');
+
+    await settle({ 202601: 0, [monthOf(Date.now())]: 1_000 });
 
     expect(await lab.reasonOf(id)).toBeNull();
     await lab.ended(tenant, id);

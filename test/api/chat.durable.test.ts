@@ -74,6 +74,21 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect(callsOf(id)).toBe(1);
   });
 
+  it('holds the budget of the month in which it was accepted, to which its charge counts', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    await rollBack();
+    const row = await service.models.requestIntents.findById(id).lean();
+    const envelopeJson = JSON.stringify({ ...JSON.parse(row?.envelopeJson ?? ''), acceptedAt: Date.UTC(2026, 0, 31) });
+    await service.models.requestIntents.updateOne({ _id: id }, { $set: { envelopeJson } });
+
+    expect((await get(tenant, id)).body.status).toBe('queued');
+
+    const held = await service.redis.hget(service.keyspace.shard(0).account(tenant.tenantId), 'ht:202601');
+    expect(Number(held)).toBeGreaterThan(0);
+  });
+
   it('is there for whoever looks it up at once', async () => {
     const tenant = await service.startTenant();
     const stranger = await service.startTenant();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
-import { moveUse } from '../support/admission-lab.ts';
 import { chatOf, postChat, postStream } from '../support/chat.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { useService } from '../support/use-service.ts';
+import { moveUse } from '../support/use-window.ts';
 const service = useService();
 
 /** Short prompts and answers: the tokens of a request are few and known. */

@@ -79,6 +79,27 @@ describe('with MongoDB away', () => {
   });
 
   it.each(['cut', 'stall'] as const)(
+    '(%s) of two asynchronous calls with one Idempotency-Key neither is told that it was accepted',
+    async (how) => {
+      const tenant = await service.startTenant();
+      expect((await postChat(service.app, tenant.key, '{}')).status).toBe(400);
+      mongo[how]();
+      const call = () =>
+        postChat(service.app, tenant.key, chatOf('Later')).set({ Prefer: 'respond-async', 'Idempotency-Key': 'once' });
+
+      const answers = await Promise.all([call(), call()]);
+
+      expect(answers.map(refusalOf)).toMatchObject([
+        { status: 503, code: 'model_unavailable' },
+        { status: 503, code: 'model_unavailable' },
+      ]);
+      // Nothing runs on of which nobody was told.
+      const left = () => service.redis.zcard(service.keyspace.shard(0).open(tenant.tenantId));
+      await waitFor(async () => ((await left()) === 0 ? true : undefined), 'both to be taken back');
+    },
+  );
+
+  it.each(['cut', 'stall'] as const)(
     '(%s) an asynchronous request is refused and costs nothing',
     async (how) => {
       const tenant = await service.startTenant({ credits: CREDITS });

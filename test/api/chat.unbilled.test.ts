@@ -4,6 +4,7 @@ import request from 'supertest';
 import { chatOf, postChat, postStream, requestIdOf, waitFor } from '../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
+import { usedOf } from '../support/use-window.ts';
 
 /** 3 for the prompt, 4 for the message, 1,000 for its 4,000 bytes. */
 const PROMPT_TOKENS = 1_007;
@@ -28,7 +29,7 @@ async function weightOf({ keyId }: TestTenant): Promise<number> {
   const keys = service.keyspace.shard(0);
   return waitFor(async () => {
     if ((await service.redis.zcard(keys.inflight)) > 0) return undefined;
-    return Number(await service.redis.hget(keys.keyUse(keyId), 't'));
+    return (await usedOf(service.redis, keys.keyUse(keyId))).tokens;
   }, 'the end');
 }
 

@@ -104,13 +104,17 @@ describe('behind a trusted proxy', () => {
     expect(response.headers['strict-transport-security']).toBeUndefined();
   });
 
-  it('health answers without HTTPS', async () => {
-    expect((await request(service.app).get('/health/live').set('X-Forwarded-For', STRANGER)).status).toBe(200);
+  it.each(['/health/live', '/health/live/', '/Health/Live'])('health answers without HTTPS: %s', async (path) => {
+    expect((await request(service.app).get(path).set('X-Forwarded-For', STRANGER)).status).toBe(200);
   });
 
-  it('an unknown path is refused like any other', async () => {
-    expect(refusalOf(await request(service.app).get('/').set('X-Forwarded-For', STRANGER)).message).toContain('HTTPS');
-  });
+  it.each(['/', '/health', '/health/', '/health/x', '/health/live/x'])(
+    'an unknown path is refused like any other: %s',
+    async (path) => {
+      const refusal = refusalOf(await request(service.app).get(path).set('X-Forwarded-For', STRANGER));
+      expect(refusal).toMatchObject({ status: 400, message: expect.stringContaining('HTTPS is required') });
+    },
+  );
 });
 
 describe('behind nobody who is trusted', () => {

@@ -136,6 +136,19 @@ describe('the monthly token budget', () => {
     expect((await key.figures()).budgetUsedTokens).toBe(100);
   });
 
+  it('is that of its first acceptance for a request that is admitted again, as its charge will be', async () => {
+    const key = await lab.key(budget);
+    const acceptedAt = Date.UTC(2026, 0, 31);
+    const account = lab.keys.account(key.principal.tenantId);
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { 202601: 100 } });
+    expect((await key.admit({ acceptedAt })).verdict).toBe('budget');
+
+    await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { 202601: 50, [MONTH]: 100 } });
+
+    expect((await key.admit({ acceptedAt })).verdict).toBe('admitted');
+    expect(await lab.redis.hmget(account, 'ht:202601', `ht:${MONTH}`)).toEqual(['20', null]);
+  });
+
   it('is that of the month in Redis, to which the charge will count, whatever the clock of the ingress says', async () => {
     const key = await lab.key(budget);
     await key.publish({ balanceMicro: 1_000 * RATE, tokensByMonth: { [monthOf(Date.now())]: 100 } });

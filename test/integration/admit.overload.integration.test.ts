@@ -128,14 +128,42 @@ describe('three times as many callers as a line has places', () => {
   );
 });
 
+const fillLine = (lab: AdmissionLab) =>
+  lab.redis.zadd(lineOf(lab), ...Array.from({ length: LIMIT }, (_, index) => [index, `req_${index}`]).flat());
+
+describe('a tenant that sends far more than a full line has room for', () => {
+  const lab = useStarted('lab', () => openAdmissionLab({ queueLimit: LIMIT }));
+  /** As Redis keeps them: places of the line that are promised to callers of a tenant. */
+  const promisedTo = ({ principal }: LabKey) => lab.redis.zcard(lab.keys.promises('interactive', principal.tenantId));
+
+  it('is promised half of the places, and others are told a time with a place', async () => {
+    await fillLine(lab);
+    await lab.redis.hset(statisticsOf(lab), 'pace:lane', 500);
+    const [greedy, modest] = [await lab.key(), await lab.key()];
+    const told: number[] = [];
+    for (let index = 0; index < 100; index += 1) told.push((await greedy.admit()).retryAfterMs);
+
+    const refused = await modest.admit();
+
+    // Promises lie 600 ms apart, and none is farther away than 30 s.
+    expect(await promisedTo(greedy)).toBe(25);
+    expect(told.at(-1)).toBe(30_000);
+    expect(refused.verdict).toBe('lane');
+    expect(refused.retryAfterMs).toBeLessThan(17_000);
+    expect(await promisedTo(modest)).toBe(1);
+  });
+});
+
 describe('who comes to a full line after it has become faster', () => {
   const lab = useStarted('lab', () => openAdmissionLab({ queueLimit: LIMIT }));
 
   it('is not told to wait behind what was promised in a slower time', async () => {
-    await lab.redis.zadd(lineOf(lab), ...Array.from({ length: LIMIT }, (_, index) => [index, `req_${index}`]).flat());
-    const key = await lab.key();
+    await fillLine(lab);
+    // One tenant alone is not promised so many places.
+    const [key, other] = [await lab.key(), await lab.key()];
     await lab.redis.hset(statisticsOf(lab), 'pace:lane', 1_000);
-    for (let index = 0; index < 20; index += 1) expect((await key.admit()).verdict).toBe('lane');
+    for (let index = 0; index < 20; index += 1)
+      expect((await (index % 2 === 0 ? key : other).admit()).verdict).toBe('lane');
     expect((await key.admit()).retryAfterMs).toBeGreaterThan(20_000);
 
     await lab.redis.hset(statisticsOf(lab), 'pace:lane', 100);

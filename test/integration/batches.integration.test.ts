@@ -6,6 +6,7 @@ import { textOf, createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import type { TestTenant } from '../support/service.ts';
 import { useService } from '../support/use-service.ts';
+import { usedOf } from '../support/use-window.ts';
 import { waitFor } from '../support/wait-for.ts';
 let lab: BatchLab;
 const service = useService({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
@@ -94,7 +95,7 @@ describe('a batch that cannot go on', () => {
     const { keyUse, inflight } = service.keyspace.shard(0);
     await waitFor(async () => (await service.redis.zcard(inflight)) === 0 || undefined, 'the lines that run to end');
     // The estimates of lines are at most 80 %; what the few that ran last have used beyond theirs comes on top.
-    expect(Number(await service.redis.hget(keyUse(tenant.keyId), 't'))).toBeLessThanOrEqual(1_700);
+    expect((await usedOf(service.redis, keyUse(tenant.keyId))).tokens).toBeLessThanOrEqual(1_700);
     await lab.cancel(batchId);
     await lab.until(batchId, 'to be cancelled', ({ status }) => status === 'cancelled');
   });

@@ -19,7 +19,7 @@ beforeAll(async () => {
   lab = await openRequestLab();
   subscriber = await openTestRedis('subscriber');
   leases = createOpenLeases((options) => createLease(lab.requests, createRecordingLog(), options));
-  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.check(requestId));
+  const channel = createCancelChannel(subscriber, lab.keyspace, (requestId) => void leases.hearCancel(requestId));
   await channel.subscribe(SHARD);
 });
 afterAll(async () => {
@@ -27,17 +27,20 @@ afterAll(async () => {
   await lab.close();
 });
 
-async function run(): Promise<{ request: LabRequest; lease: Lease }> {
-  const request = await lab.admit();
-  await lab.run(request, 1);
-  const lease = leases.open({
-    ref: request.ref(1),
+function open(request: LabRequest, fence = 1): Lease {
+  return leases.open({
+    ref: request.ref(fence),
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: 100,
     remainingMs: 60_000,
     held: { micro: 0, tokens: Infinity },
   });
-  return { request, lease };
+}
+
+async function run(): Promise<{ request: LabRequest; lease: Lease }> {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  return { request, lease: open(request) };
 }
 
 it('stops a running request at once, long before its next renewal, and no other', async () => {
@@ -59,15 +62,31 @@ it('stops a running request at once, long before its next renewal, and no other'
   for (const { lease } of [cancelled, other]) lease.release();
 });
 
+it('stops a request as it starts that was cancelled after its job was taken', async () => {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  const heard = new Promise((resolve) => {
+    subscriber.once('message', (_channel, requestId) => {
+      resolve(requestId);
+    });
+  });
+  const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+  await records.cancel(request.principal, request.requestId);
+  expect(await heard).toBe(request.requestId);
+
+  const lease = open(request);
+
+  expect(lease.signal.reason).toEqual(new Stopped('cancelled'));
+  lease.release();
+  // What was heard of one run is not of the next.
+  const again = open(request);
+  expect(again.signal.aborted).toBe(false);
+  again.release();
+});
+
 it('asks nothing of a lease that was released, and keeps that of a later attempt', async () => {
   const { request, lease } = await run();
-  const later = leases.open({
-    ref: request.ref(2),
-    rates: { promptMicro: 1, completionMicro: 1 },
-    maxTokens: 100,
-    remainingMs: 60_000,
-    held: { micro: 0, tokens: Infinity },
-  });
+  const later = open(request, 2);
   lease.release();
 
   await leases.check(request.requestId);

@@ -93,7 +93,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
   [
     'only the attempt with the fence may finish',
-    "if values[2] and values[2] ~= ARGV[2] then return 'superseded' end",
+    "if values[2] and values[2] ~= fence then return 'superseded' end",
     '',
   ],
   [
@@ -101,7 +101,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
     "if values[1] == 'done' then return ended end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
     '',
   ],
-  ['an end gives the hold back', 'number_of(account[8]) - held)', 'number_of(account[8]))'],
+  ['an end gives the hold back', 'number_of(account[7]) - held)', 'number_of(account[7]))'],
   ['a cancel ends an accepted request only', "if values[2] ~= 'accepted' then return values[2] end", ''],
   ['only a higher version of the book replaces a lower one', 'if tonumber(ARGV[1]) > version then', 'if true then'],
   ['a charge that is settled twice is taken from pending once', 'if owed then\n', 'owed = owed or "7:1:1"\n  do\n'],

@@ -226,6 +226,18 @@ describe('the stored conversation of an entity', () => {
     expect(await history(entityId)).toEqual(messagesOf(turn(3)));
   });
 
+  it('is that of the entity which was made anew after a deletion', async () => {
+    const entityId = newEntity();
+    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    expect(await history(entityId)).toHaveLength(2);
+    await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
+    expect(await history(entityId)).toBeUndefined();
+
+    await conversations.remember(LIVE, entityId, turn(2), CREATE);
+
+    expect(await history(entityId)).toEqual(messagesOf(turn(2)));
+  });
+
   it('leaves subject, grade and the time of creation as they are', async () => {
     const entityId = newEntity();
     await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });

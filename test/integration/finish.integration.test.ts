@@ -5,6 +5,7 @@ import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { waitFor } from '../support/chat.ts';
 import { endingOf, FAILED, openRequestLab, RATE, RETENTION_MS } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
+import { usedOf } from '../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -91,7 +92,7 @@ describe('finishing with an answer', () => {
   it('corrects the weight in the token window to what was used', async () => {
     const principal = await lab.tenant();
     const requests = [await running({ principal }), await running({ principal })];
-    const sum = () => lab.redis.hget(lab.keys.keyUse(principal.keyId), 't').then(Number);
+    const sum = () => usedOf(lab.redis, lab.keys.keyUse(principal.keyId)).then(({ tokens }) => tokens);
     expect(await sum()).toBe(200);
 
     for (const request of requests) {
@@ -158,7 +159,7 @@ describe('finishing without text', () => {
       budgetUsedTokens: 0,
       budgetHeldTokens: 0,
     });
-    expect(await lab.redis.hget(lab.keys.keyUse(principal.keyId), 't')).toBe('0');
+    expect((await usedOf(lab.redis, lab.keys.keyUse(principal.keyId))).tokens).toBe(0);
   });
 
   it('ends the stream with the one event of an error', async () => {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 
 import { createAdapters } from '../../workers/open-pipeline.ts';
+import { ProviderError } from '../../workers/providers/provider.ts';
 import type { ProviderCall, ProviderEvent, ProviderSink } from '../../workers/providers/provider.ts';
 import { waitFor } from '../support/chat.ts';
 import { callOf, providerOf } from '../support/provider-call.ts';
@@ -48,6 +49,73 @@ describe('a call of a provider', () => {
     if (stream) {
       await waitFor(() => (server.open() === 0 ? true : undefined), 'the connection to close');
     }
+  });
+
+  describe('whose pieces need not be counted', () => {
+    const read = async (script: (res: ServerResponse) => void, joinsText: boolean) => {
+      const heard: ProviderEvent[] = [];
+      server.answer((res) => {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        script(res);
+      });
+      const failure = await generate((event) => heard.push(event), { joinsText }).catch((error: unknown) => error);
+      return { heard: heard.map((event) => (event.kind === 'text' ? event.text : event.kind)), failure };
+    };
+    // Written in one turn, they leave with one system call, each an HTTP chunk of its own.
+    const atOnce = (res: ServerResponse) => {
+      for (const word of ['one ', 'two ', 'three']) res.write(textEvent(word));
+      res.end(END);
+    };
+
+    it('brings the text of one read of the socket as one behind the first piece', async () => {
+      expect(await read(atOnce, true)).toEqual({ heard: ['one ', 'two three', 'end'], failure: undefined });
+    });
+
+    it('brings much text in pieces of 64 characters or a little more', async () => {
+      const words = Array.from({ length: 40 }, (_, index) => `${String(index).padStart(19, '.')} `);
+      const { heard } = await read((res) => {
+        for (const word of words) res.write(textEvent(word));
+        res.end(END);
+      }, true);
+
+      expect(heard.join('')).toBe(`${words.join('')}end`);
+      expect(heard.map((text) => text.length)).toEqual([20, ...Array<number>(9).fill(80), 60, 3]);
+    });
+
+    it('brings each piece for itself where they are counted', async () => {
+      expect(await read(atOnce, false)).toEqual({ heard: ['one ', 'two ', 'three', 'end'], failure: undefined });
+    });
+
+    it('brings what came ahead of a fault with it, and then the fault', async () => {
+      const { heard, failure } = await read((res) => {
+        for (const word of ['one ', 'two ', 'three']) res.write(textEvent(word));
+        res.end('data: {"choices":\n\n');
+      }, true);
+
+      expect(heard).toEqual(['one ', 'two three']);
+      expect(failure).toBeInstanceOf(ProviderError);
+    });
+
+    it('waits for nothing: what comes later is a piece of its own', async () => {
+      let first: (() => void) | undefined;
+      const heard: string[] = [];
+      server.answer((res) => {
+        res.writeHead(200);
+        res.write(textEvent('one '));
+        first = () => res.end(textEvent('two') + END);
+      });
+
+      const call = generate(
+        (event) => {
+          heard.push(event.kind === 'text' ? event.text : event.kind);
+          if (heard.length === 1) first?.();
+        },
+        { joinsText: true },
+      );
+
+      await call;
+      expect(heard).toEqual(['one ', 'two', 'end']);
+    });
   });
 
   it('keeps nothing for a slow sink: what it has not heard waits at the provider', async () => {

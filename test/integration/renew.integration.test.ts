@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { FAILED, LEASE_MS, needs, openRequestLab, RATE } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { usedOf } from '../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -29,7 +30,8 @@ async function renew(request: LabRequest, tokens: number, ahead = tokens): Promi
 }
 const holdOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'hold').then(Number);
 /** Of the key's tokens a minute; it has this request only. */
-const weightOf = ({ principal }: LabRequest) => lab.redis.hget(lab.keys.keyUse(principal.keyId), 't').then(Number);
+const weightOf = ({ principal }: LabRequest) =>
+  usedOf(lab.redis, lab.keys.keyUse(principal.keyId)).then(({ tokens }) => tokens);
 
 it('puts off the end of the lease', async () => {
   const request = await running();

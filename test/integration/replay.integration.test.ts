@@ -9,12 +9,8 @@ import { endingOf, FAILED, needs, openRequestLab } from '../support/request-lab.
 import { REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { sweepOf } from '../support/sweep.ts';
+import { tokensBySecond, usedOf } from '../support/use-window.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
-
-/** Second, requests and tokens of an entry. */
-const ENTRY_BYTES = 14;
-const TOKENS_AT = 8;
-const TOKENS_BYTES = 6;
 
 const TERMS = { endpoint: 'chat', tier: 'mobius', queue: 'interactive' } as const;
 
@@ -52,12 +48,9 @@ async function admitAgain(request: LabRequest): Promise<void> {
   expect(admission.verdict).toBe('admitted');
 }
 
-/** The sum of a window of tokens, and what its seconds add up to (use.lua). */
+/** The sum of a window of tokens, and what its seconds add up to. */
 async function tokensOf(key: string): Promise<{ sum: number; counted: number }> {
-  const entries = (await lab.redis.hgetBuffer(key, 'w')) ?? Buffer.alloc(0);
-  let counted = 0;
-  for (let at = 0; at < entries.length; at += ENTRY_BYTES) counted += entries.readUIntBE(at + TOKENS_AT, TOKENS_BYTES);
-  return { sum: Number(await lab.redis.hget(key, 't')), counted };
+  return { sum: (await usedOf(lab.redis, key)).tokens, counted: await tokensBySecond(lab.redis, key) };
 }
 
 describe('a failed request that is run again', () => {
@@ -95,7 +88,7 @@ describe('a failed request that is run again', () => {
     const { keyId, tenantId } = request.principal;
     const requests = async () => [
       await lab.redis.zscore(lab.keys.keyRpm(keyId), request.requestId),
-      Number(await lab.redis.hget(lab.keys.account(tenantId), 'r')),
+      (await usedOf(lab.redis, lab.keys.account(tenantId))).requests,
     ];
     const before = await requests();
 

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { LOST } from '../../shared/contracts/events.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
-import type { RequestLab } from '../support/request-lab.ts';
+import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { sweepOf } from '../support/sweep.ts';
 
 /** Whoever reads when nothing is kept, see keep-nothing.lua. */
@@ -82,5 +83,49 @@ describe('a running request that has no body any more', () => {
     const names = [lab.keys.stream(request.requestId), lab.keys.answer(request.requestId)];
     const livesMs = Math.max(...(await Promise.all(names.map((name) => lab.redis.pttl(name)))));
     expect(livesMs).toBeLessThanOrEqual(retentionMs === 0 ? READING_MS : retentionMs);
+    // Nothing was charged, so there is nothing to give back to a caller who was told that it was not accepted.
+    expect(await lab.admissions.disown(request.requestId, request.principal, LOST)).toBe('done');
+  });
+});
+
+describe('a running request under an Idempotency-Key whose caller was told that it was not accepted', () => {
+  const idempotency = { name: 'a name', fingerprint: 'a print' };
+  const disown = ({ requestId, principal }: LabRequest) => lab.admissions.disown(requestId, principal, LOST);
+  const flagsOf = ({ requestId }: LabRequest) => lab.redis.hmget(lab.keys.record(requestId), 'cancel', 'unheard');
+  const named = () => lab.redis.exists(lab.keys.idempotency(idempotency.name));
+  afterEach(() => lab.redis.del(lab.keys.idempotency(idempotency.name)));
+
+  async function running(retentionMs: number): Promise<LabRequest> {
+    const request = await lab.admit({ retentionMs, idempotency });
+    await lab.run(request, 1);
+    return request;
+  }
+
+  it('goes on for the next try where its answer is kept', async () => {
+    const request = await running(RETENTION_MS);
+
+    expect(await disown(request)).toBe('running');
+
+    expect([await flagsOf(request), await named()]).toEqual([[null, null], 1]);
+  });
+
+  it('stops, costs nothing and leaves its key where its tenant keeps nothing', async () => {
+    const request = await running(0);
+
+    expect(await disown(request)).toBe('running');
+
+    expect([await flagsOf(request), await named()]).toEqual([['1', '1'], 0]);
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));
+    expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0, heldMicro: 0 });
+  });
+
+  it('goes on where its tenant keeps nothing and another call reads it', async () => {
+    const request = await running(0);
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
+    await records.attach(request.principal, request.requestId, 'another ingress');
+
+    await disown(request);
+
+    expect([await flagsOf(request), await named()]).toEqual([[null, null], 1]);
   });
 });

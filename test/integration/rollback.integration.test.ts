@@ -1,6 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
+import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
@@ -8,7 +11,7 @@ import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { endingOf, FAILED, needs, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, LEASE_MS, needs, RATE, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let relay: RelayLab;
@@ -96,6 +99,41 @@ describe('a Redis that comes back without its last second', () => {
     expect(await lab.requests.append(second, 1, ['b'])).toBe('ok');
     expect(await textOf(request)).toBe('b');
   });
+
+  it.each(['append', 'renew', 'finish', 'replayFinish'] as const)(
+    'is written to by %s once a claim is given back that was made by a call which was sent again',
+    async (how) => {
+      const patient = createRequestStore(lab.redis, lab.keyspace, {
+        ...{ leaseMs: LEASE_MS, disconnectGraceMs: 30_000 },
+        hasReconnectedRecently: () => true,
+      });
+      const request = await lab.admit();
+      const before = await lab.snapshot();
+      const ref = await claim(request);
+      await rollBackTo(before);
+      await claim(request);
+      /** As give-back.lua does. */
+      const giveBack = async () => {
+        const record = lab.keys.record(request.requestId);
+        await lab.redis.multi().hset(record, 'state', 'accepted', 'fence', 0).hdel(record, 'owner').exec();
+      };
+      const ending = endingOf(request, 'a', { prompt: 1, completion: 1 });
+      const write = {
+        append: () => patient.append(ref, 1, ['a']),
+        renew: () => patient.renew(ref, needs(0)).then(({ outcome }) => outcome),
+        finish: () => patient.finish(ref, 0, ending),
+        replayFinish: () => patient.replayFinish(ref, 0, ending),
+      }[how];
+
+      const written = write();
+      await pause(150);
+      await giveBack();
+
+      expect(await written).toBe({ append: 'ok', renew: 'ok', finish: true, replayFinish: 'replayed' }[how]);
+      const { owner } = ref;
+      expect(await lab.redis.hget(lab.keys.record(request.requestId), 'owner')).toBe(owner);
+    },
+  );
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
     const journal = createFinishJournal({

@@ -111,11 +111,14 @@ function raiseHold({ request, account }: World, must: number, ahead: number, isB
 
 export type AdmitOutcome = 'admitted' | 'void' | 'credits' | 'credits_in_flight';
 
-/** The one request that a balance always admits holds no more than the balance. */
+/**
+ * The one request that a balance always admits holds no more than the balance. Sent again after a lost answer it is
+ * admitted, whatever has become of it meanwhile: its caller waits.
+ */
 export function admit(world: World, estimate: number, most = estimate): { world: World; outcome: AdmitOutcome } {
   const { request, account } = world;
-  if (request.state === 'accepted') return { world, outcome: 'admitted' };
-  if (request.state !== 'absent') return { world, outcome: 'void' };
+  if (request.state === 'void') return { world, outcome: 'void' };
+  if (request.state !== 'absent') return { world, outcome: 'admitted' };
   const balance = balanceOf(account);
   if (balance <= 0) return { world, outcome: 'credits' };
   if (account.held > 0 && balance - account.held < estimate) return { world, outcome: 'credits_in_flight' };

@@ -11,6 +11,7 @@ import type { ShardClocks } from '../../shared/infra/redis/timely-script.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { principalOf } from './request-lab.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
+import { moveUse } from './use-window.ts';
 
 const SHARD = 2;
 /** Micro-credits a token. */
@@ -64,18 +65,6 @@ async function moveDays(redis: RedisClient, key: string, minutes: number): Promi
     else moved[String(Number(field) - minutes)] = value;
   }
   await redis.hset(key, moved);
-}
-
-/** An entry of what a key or a tenant takes begins with its second (use.lua). */
-const USE_ENTRY_BYTES = 14;
-
-/** As if so many seconds had passed since what a key or a tenant has taken so far. */
-export async function moveUse(redis: RedisClient, hash: string, seconds: number): Promise<void> {
-  const entries = await redis.hgetBuffer(hash, 'w');
-  if (entries === null || seconds === 0) return;
-  for (let at = 0; at < entries.length; at += USE_ENTRY_BYTES)
-    entries.writeUInt32BE(entries.readUInt32BE(at) - seconds, at);
-  await redis.hset(hash, 'w', entries);
 }
 
 interface LabOptions {

@@ -94,9 +94,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       provider,
       messages,
       stream: envelope.stream || watched,
+      joinsText: isCovered,
       outer: lease.signal,
       betweenTokensMs,
       openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+      readLater: writer?.readLater,
       onText: gate.push,
     };
     const generateText = () => runProviderCall(adapters[provider.kind], call);

@@ -1,5 +1,6 @@
 import type { ChatMessage, Sampling } from '../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
+import type { ReadLater } from '../../shared/infra/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 
 export interface ProviderCall {
@@ -21,6 +22,10 @@ export interface ProviderCall {
   signal: AbortSignal;
   /** Hears of every part of a stream's body, text or not: the provider is not silent. */
   onBytes?: () => void;
+  /** Text that arrives at once comes as one event: for whoever need not count the pieces. */
+  joinsText?: boolean;
+  /** Asked with each part of a stream's body: when to read the next one, if it need not be read as it comes. */
+  readLater?: (() => ReadLater | undefined) | undefined;
 }
 
 /** What a provider says, in order: text, then one end. */

@@ -137,9 +137,9 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   }
 
   function admitAgain(envelope: RequestEnvelope, principal: Principal) {
-    const { requestId, endpoint, stream, retentionMs, tier, kept } = envelope;
+    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
     return admit({
-      ...{ requestId, endpoint, stream, retentionMs, kept: {} },
+      ...{ requestId, endpoint, stream, retentionMs, acceptedAt, kept: {} },
       principal: withoutRequestLimits(principal),
       request: { ...envelope.request, model: tier },
       // Whoever waited has been told; the answer is looked up, or asked for under its key.

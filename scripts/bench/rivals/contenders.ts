@@ -107,7 +107,7 @@ function contenderOf(name: string, system: System, parley?: Parley): Contender {
         bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
         prepared: (entities.length * (kase.history ?? 0)) / 2,
         ...(kase.isResumed === true
-          ? { resume: { url: `${url}/chat/stream`, afterEvents: 20 }, keys: await makeKeys(parley) }
+          ? { resume: { url: `${url}/chat/stream`, afterEvents: 5 }, keys: await makeKeys(parley) }
           : {}),
       };
     },
@@ -159,12 +159,20 @@ export interface Field {
   absent: Record<string, string>;
 }
 
+/** As many at once as the largest case has clients: one worker's limit would be what is measured there. */
+const CONCURRENCY = { usual: 512, most: 1_024 };
+
+function concurrencyFor(cases: readonly RivalCase[]): number | undefined {
+  return cases.some(({ clients }) => clients > CONCURRENCY.usual) ? CONCURRENCY.most : undefined;
+}
+
 /** Starts what the cases need, one after the other. A rival that cannot be installed stays away; the others run. */
 export async function startContenders(
-  options: SystemOptions,
+  context: SystemOptions,
   { names, targets, cases }: ContenderChoice,
   nodeArgs: Parameters<typeof startParley>[1],
 ): Promise<Field> {
+  const options = { ...context, concurrency: concurrencyFor(cases) };
   const contenders: Contender[] = [];
   const absent: Record<string, string> = {};
   if (names.includes('pass-through')) contenders.push(await startPassThrough(options));

@@ -48,7 +48,7 @@ export const RIVAL_CASES: readonly RivalCase[] = [
     without: ['floor'],
   },
   {
-    ...{ name: 'resumed-100', title: '100 live streams, each left at its 20th event and read on' },
+    ...{ name: 'resumed-100', title: '100 live streams, each left at its 5th event and read on' },
     ...{ ...LIVE, clients: 100, isResumed: true, only: ['parley'] },
   },
   {

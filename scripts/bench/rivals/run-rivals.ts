@@ -24,9 +24,9 @@ import type { RivalRun } from './summary.ts';
 
 /**
  * Opens connections, and lets what the last run of another contender left become quiet. In the first round code is
- * compiled, too.
+ * compiled, too: Node.js needs about 8 s of load for what all cases have in common.
  */
-const WARM_SECONDS = { first: 1.5, later: 0.5 };
+const WARM_SECONDS = { firstCase: 8, firstRound: 1.5, later: 0.5 };
 const BYTES_PER_MB = 1024 * 1024;
 
 interface Lab {
@@ -58,13 +58,17 @@ export async function runRivals(
   const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log };
   const runs: RivalRun[] = [];
   const failures: RivalsResult['failures'] = [];
+  const warm = new Set<Contender>();
   for (let round = 1; round <= rounds; round += 1) {
     for (const kase of cases) {
       await slowDown(provider.url, kase);
       const asked = contenders.filter(({ name }) => takesPart(name, kase));
       for (const contender of round % 2 === 1 ? asked : asked.toReversed()) {
+        const first = warm.has(contender) ? WARM_SECONDS.firstRound : WARM_SECONDS.firstCase;
+        const warmSeconds = round === 1 ? first : WARM_SECONDS.later;
+        warm.add(contender);
         try {
-          runs.push(await runCase(lab, contender, { kase, seconds, round }));
+          runs.push(await runCase(lab, contender, { kase, seconds, warmSeconds, round }));
         } catch (error) {
           supervisor.signal.throwIfAborted();
           const why = error instanceof Error ? error.message : String(error);
@@ -115,7 +119,7 @@ async function isAllBooked(contenders: readonly Contender[], signal: AbortSignal
 async function runCase(
   lab: Lab,
   contender: Contender,
-  { kase, seconds, round }: { kase: RivalCase; seconds: number; round: number },
+  { kase, seconds, warmSeconds, round }: { kase: RivalCase; seconds: number; warmSeconds: number; round: number },
 ): Promise<RivalRun> {
   const { generator, provider, print } = lab;
   const ask = await contender.prepare(kase, ANSWER);
@@ -127,7 +131,7 @@ async function runCase(
       throw new Error(`${contender.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
     return result;
   };
-  await load({ seconds: round === 1 ? WARM_SECONDS.first : WARM_SECONDS.later });
+  await load({ seconds: warmSeconds });
   await contender.settled();
   const pids = { ...contender.pids, generator: generator.pid, provider: provider.pid };
   const { result, elapsedMs, byProcess, machineCpuMs } = await usageDuring(pids, async () => {

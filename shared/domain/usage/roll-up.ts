@@ -74,9 +74,8 @@ export type BookedRequest = Pick<
   | 'estimated'
 >;
 
-function keysOf(record: BookedRequest): RollUpKey[] {
-  const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' } = record;
-  // The three widths, in the order of BUCKET_MS.
+/** The rows of a record: those of the three widths, in the order of BUCKET_MS. */
+function keysOf({ tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' }: BookedRequest): RollUpKey[] {
   return (Object.keys(BUCKET_MS) as BucketWidth[]).flatMap((width) => {
     const startMs = acceptedAt - (acceptedAt % BUCKET_MS[width]);
     const row = { tenantId, width, startMs, keyId, tier, mode, endpoint };
@@ -87,22 +86,47 @@ function keysOf(record: BookedRequest): RollUpKey[] {
   });
 }
 
+function add(sum: UsageCounts, counts: UsageCounts): void {
+  sum.requests += counts.requests;
+  sum.promptTokens += counts.promptTokens;
+  sum.completionTokens += counts.completionTokens;
+  sum.costMicro += counts.costMicro;
+  sum.estimatedRequests += counts.estimatedRequests;
+}
+
+const none = (): UsageCounts => ({
+  requests: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  costMicro: 0,
+  estimatedRequests: 0,
+});
+
+/** Records that are in the same rows: those of one minute that differ in nothing else. */
+function alike(records: readonly BookedRequest[]): { one: BookedRequest; counts: UsageCounts }[] {
+  const groups = new Map<string, { one: BookedRequest; counts: UsageCounts }>();
+  for (const one of records) {
+    const { tenantId, keyId, tier, mode, endpoint, acceptedAt, entityId = '' } = one;
+    const minute = Math.floor(acceptedAt / BUCKET_MS['1m']);
+    const name = `${tenantId} ${minute} ${keyId} ${tier} ${mode} ${endpoint} ${entityId}`;
+    let group = groups.get(name);
+    if (group === undefined) groups.set(name, (group = { one, counts: none() }));
+    const { promptTokens, completionTokens, costMicro, estimated } = one;
+    add(group.counts, { requests: 1, promptTokens, completionTokens, costMicro, estimatedRequests: estimated ? 1 : 0 });
+  }
+  return [...groups.values()];
+}
+
 /** What a batch of settled requests adds to the usage, one item per row. */
 export function rollUp(records: readonly BookedRequest[]): RollUp[] {
   const rows = new Map<string, RollUp>();
-  for (const record of records) {
-    for (const key of keysOf(record)) {
+  // Six names a group and not a record: of many records most are alike.
+  for (const { one, counts } of alike(records)) {
+    for (const key of keysOf(one)) {
       const id = rollUpIdOf(key);
-      const row = rows.get(id) ?? {
-        key,
-        counts: { requests: 0, promptTokens: 0, completionTokens: 0, costMicro: 0, estimatedRequests: 0 },
-      };
+      const row = rows.get(id) ?? { key, counts: none() };
       rows.set(id, row);
-      row.counts.requests += 1;
-      row.counts.promptTokens += record.promptTokens;
-      row.counts.completionTokens += record.completionTokens;
-      row.counts.costMicro += record.costMicro;
-      row.counts.estimatedRequests += record.estimated ? 1 : 0;
+      add(row.counts, counts);
     }
   }
   return [...rows.values()];

@@ -30,12 +30,17 @@ export function createEndpoint(url: string, headers: Readonly<Record<string, str
   };
 }
 
+/** Calls back when something may be read on. */
+export type ReadLater = (act: () => void) => void;
+
 export interface HttpCall {
   endpoint: HttpEndpoint;
   /** This call's own, beside those of the endpoint. */
   headers?: Readonly<Record<string, string>>;
   body: string;
   signal: AbortSignal;
+  /** Asked with each part of the body: when to read the next one, if it need not be read as it comes. */
+  readLater?: (() => ReadLater | undefined) | undefined;
   /** Hears of the answer's status and headers, and says what takes its body. What it throws ends the call. */
   onHead: (head: HttpHead) => TakePart;
 }

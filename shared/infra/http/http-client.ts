@@ -2,7 +2,7 @@ import { Axios } from 'axios';
 
 import { SentCall } from './http-call.ts';
 import type { HttpCall } from './http-call.ts';
-import { createProviderAgent, createUndiciAdapter } from './undici-adapter.ts';
+import { createProviderAgent, createProviderSockets, createUndiciAdapter } from './undici-adapter.ts';
 
 /** Outgoing HTTP to providers. Every status is an answer. */
 export interface HttpClient {
@@ -15,9 +15,10 @@ const same = (data: unknown): unknown => data;
 
 /** Bare axios: no defaults to merge, no headers to copy and no body to transform (docs/decisions/0056). */
 export function createHttpClient(): HttpClient {
-  const agent = createProviderAgent();
+  const sockets = createProviderSockets();
+  const agent = createProviderAgent(sockets);
   const client = new Axios({
-    adapter: createUndiciAdapter(agent),
+    adapter: createUndiciAdapter({ agent, sockets }),
     transformRequest: [same],
     transformResponse: [same],
   });

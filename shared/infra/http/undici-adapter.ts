@@ -5,6 +5,8 @@ import type { Dispatcher } from 'undici';
 
 import { NetworkError, SentCall } from './http-call.ts';
 import type { HttpCall, TakePart } from './http-call.ts';
+import { createPacedSockets } from './paced-sockets.ts';
+import type { PacedSocket, PacedSockets } from './paced-sockets.ts';
 import { createCachedLookup } from './resolve-name.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -12,9 +14,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /** Sockets of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
-export function createProviderAgent(): Agent {
+export function createProviderAgent(sockets: PacedSockets): Agent {
   return new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() },
+    connect: sockets.connect,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -23,7 +25,16 @@ export function createProviderAgent(): Agent {
   });
 }
 
+export function createProviderSockets(): PacedSockets {
+  return createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
+}
+
 const NOTHING: TakePart = () => undefined;
+interface Connections {
+  agent: Dispatcher;
+  sockets: Pick<PacedSockets, 'current'>;
+}
+
 /** The answer's own go to `onHead`. */
 const NO_HEADERS = new AxiosHeaders();
 
@@ -31,17 +42,24 @@ const NO_HEADERS = new AxiosHeaders();
  * Resolves with the status at the end of the body. Lets go of the call at its end: undici's own request, which knows this
  * handler, lives on until V8's next full collection (docs/decisions/0072-garbage-that-dies-young.md).
  */
-function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
+function dispatch({ agent, sockets }: Connections, sentCall: HttpCall): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let call: HttpCall | undefined = sentCall;
   let sent: Dispatcher.DispatchController | undefined;
   let stopped: Error | undefined;
   let status = 0;
   let take = NOTHING;
+  /** Came with one read of the socket, each a chunk of HTTP's: a stream's many events are read in one go. */
+  let parts: Buffer[] = [];
+  let socket: PacedSocket | undefined;
   const end = () => {
+    // The connection may serve another call.
+    socket?.pace(undefined);
+    socket = undefined;
     call?.signal.removeEventListener('abort', onAbort);
     call = undefined;
     take = NOTHING;
+    parts = [];
   };
   const fail = (error: Error) => {
     end();
@@ -61,6 +79,22 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
     } catch (error) {
       fail(error as Error);
       throw error;
+    }
+  };
+  const takeParts = () => {
+    const [first] = parts;
+    if (first === undefined) return;
+    const whole = parts.length === 1 ? first : Buffer.concat(parts);
+    parts = [];
+    take(whole);
+  };
+  /** The read of the socket is over. */
+  const takeRead = () => {
+    try {
+      takeParts();
+    } catch (error) {
+      fail(error as Error);
+      sent?.abort(error as Error);
     }
   };
   if (call.signal.aborted) {
@@ -94,15 +128,19 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
       take = orEnd(() => onHead({ status, header }));
     },
     onResponseData(_controller, part) {
-      orEnd(() => {
-        take(part);
-      });
+      if (parts.push(part) === 1) queueMicrotask(takeRead);
+      if (call?.readLater === undefined) return;
+      // Known only while its data is handed over.
+      socket ??= sockets.current();
+      socket?.pace(call.readLater());
     },
     onResponseEnd() {
+      orEnd(takeParts);
       end();
       resolve(status);
     },
     onResponseError(_controller, error) {
+      takeRead();
       fail(new NetworkError(error));
     },
   });
@@ -113,11 +151,11 @@ function dispatch(agent: Dispatcher, sentCall: HttpCall): Promise<number> {
  * axios over undici: Node's own HTTP client costs a third more CPU per call (docs/architecture/facts.md section 9), and
  * a stream between socket and reader as much again. Serves calls of http-client.ts only. Redirects are not followed.
  */
-export function createUndiciAdapter(agent: Dispatcher): AxiosAdapter {
+export function createUndiciAdapter(connections: Connections): AxiosAdapter {
   return async (config): Promise<AxiosResponse<undefined>> => {
     const sent: unknown = config.data;
     if (!(sent instanceof SentCall)) throw new TypeError('The adapter serves calls of the HTTP client only');
-    const status = await dispatch(agent, sent.call);
+    const status = await dispatch(connections, sent.call);
     return { status, statusText: '', headers: NO_HEADERS, config, data: undefined };
   };
 }

@@ -8,12 +8,16 @@ const AWAY_NAMES: ReadonlySet<string> = new Set([
   'MongoNotConnectedError',
   'MongoPoolClearedError',
   'MongoPoolClosedError',
-  'MongoPoolClearedOnNetworkError',
+  'PoolClearedOnNetworkError',
   'MongoWaitQueueTimeoutError',
   'MongoTopologyClosedError',
+  'MongoServerClosedError',
+  'MongoStalePrimaryError',
   'MongoOperationTimeoutError',
   'MongoClientClosedError',
   'MongoExpiredSessionError',
+  // A connection that ended without an answer, or a server that was lost again between its choice and the second try.
+  'MongoUnexpectedServerResponseError',
   'MongooseServerSelectionError',
   // What mongoose itself throws while it is not connected.
   'MongooseError',

@@ -143,6 +143,11 @@ class ScriptCall extends Command {
   }
 }
 
+/** Short texts as one argument, for `struct.unpack('ss…')`: in Lua that takes a third of what arguments of their own take. */
+export function textsOf(texts: readonly (string | number)[]): string {
+  return `${texts.join('\0')}\0`;
+}
+
 function isText(args: readonly ScriptArgument[]): args is TextArguments {
   return !args.some((arg) => typeof arg === 'object');
 }

@@ -42,7 +42,19 @@ describe('an admission runs in Redis no more than', () => {
       .reduce((sum, [, , calls]) => sum + Number(calls), 0);
   }
 
-  const emptyLine = () => lab.redis.del(lab.keys.line('interactive'));
+  const emptyLine = async () => {
+    await lab.redis.del(lab.keys.line('interactive'));
+  };
+
+  /** Not what a second costs that begins. */
+  async function leastOf(act: () => Promise<unknown>, between = emptyLine): Promise<number> {
+    let least = Infinity;
+    for (let tries = 0; tries < 3; tries += 1) {
+      least = Math.min(least, await commandsOf(act));
+      await between();
+    }
+    return least;
+  }
 
   const CASES: [most: number, what: string, more: Principal, asked: Parameters<LabKey['admit']>[0]][] = [
     [17, 'of an ordinary key', {}, {}],
@@ -58,13 +70,27 @@ describe('an admission runs in Redis no more than', () => {
     await key.admit({ body: BODY });
     await emptyLine();
 
-    expect(await commandsOf(() => key.admit({ body: BODY, ...asked }))).toBeLessThanOrEqual(most);
+    expect(await leastOf(() => key.admit({ body: BODY, ...asked }))).toBeLessThanOrEqual(most);
+  });
+
+  it('19 commands where a second begins', async () => {
+    const key = await lab.key();
+    await key.admit({ body: BODY });
+    await emptyLine();
+    await key.pass(2_000);
+    expect(await commandsOf(() => key.admit({ body: BODY }))).toBeLessThanOrEqual(19);
+    await emptyLine();
   });
 
   it('19 commands where others wait', async () => {
     const key = await lab.key();
     await key.admit({ body: BODY });
-    expect(await commandsOf(() => key.admit({ body: BODY }))).toBeLessThanOrEqual(19);
+    expect(
+      await leastOf(
+        () => key.admit({ body: BODY }),
+        () => Promise.resolve(),
+      ),
+    ).toBeLessThanOrEqual(19);
     await emptyLine();
   });
 

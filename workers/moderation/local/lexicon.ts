@@ -38,6 +38,7 @@ export function compileLexicon({ groups, terms: sources }: PhraseLists): Lexicon
   const terms = new Terms(sources);
   const graph = new PhraseGraph<PhraseGroup>();
   for (const group of groups) for (const phrase of group.phrases) graph.add(parsePhrase(phrase, terms), group);
+  graph.close();
   const isOpening = (word: number) =>
     graph.steps(graph.anywhere).has(word) || graph.steps(graph.sentenceStart).has(word);
   const characters = new CharacterTable();

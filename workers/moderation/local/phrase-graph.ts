@@ -1,3 +1,4 @@
+import { GraphEdges } from './graph-edges.ts';
 import type { Phrase, PhraseElement } from './phrase-syntax.ts';
 
 /** Where a phrase goes on after a word: a state, and how many words may be skipped before the next one. */
@@ -14,21 +15,19 @@ export interface PhraseEnd<Label> {
 
 type Steps = ReadonlyMap<number, readonly PhraseStep[]>;
 
-interface GraphState<Label> {
-  readonly words: Map<number, number>;
-  readonly empty: number[];
-  readonly skips: { readonly to: number; readonly words: number }[];
-  readonly ends: PhraseEnd<Label>[];
-}
-
 /** All phrases as one automaton over words. Phrases that begin with the same elements share their states. */
 export class PhraseGraph<Label> {
   /** The vocabulary; a word's index is its place here. */
   readonly words: string[] = [];
   private readonly wordIndex = new Map<string, number>();
-  private readonly states: GraphState<Label>[] = [];
+  private states = 0;
   /** The state behind an element, by the state before it and the source of the element. */
   private readonly shared = new Map<string, number>();
+  /** The value of an edge is its word, or how many words may be skipped on it. */
+  private readonly wordEdges = new GraphEdges();
+  private readonly emptyEdges = new GraphEdges();
+  private readonly skipEdges = new GraphEdges();
+  private readonly endsOf = new Map<number, PhraseEnd<Label>[]>();
   private readonly stepsOf: (Steps | undefined)[] = [];
   /** Where phrases begin, and where those begin that only a sentence may begin with. */
   readonly anywhere = this.addState();
@@ -38,10 +37,19 @@ export class PhraseGraph<Label> {
     const from = phrase.atSentenceStart ? this.sentenceStart : this.anywhere;
     const last = phrase.elements.reduce((at, element) => this.addElement(at, element), from);
     const unlessNext = new Set(phrase.unlessNext.map((word) => this.indexOf(word)));
-    this.state(last).ends.push({ label, unlessNext: unlessNext.size > 0 ? unlessNext : undefined });
+    const ends = this.endsOf.get(last) ?? [];
+    ends.push({ label, unlessNext: unlessNext.size > 0 ? unlessNext : undefined });
+    this.endsOf.set(last, ends);
   }
 
-  /** Where each word leads from a state. No phrase may be added any more. */
+  /** All phrases have been added: makes the graph readable, and forgets what only adding needs. */
+  close(): void {
+    for (const edges of [this.wordEdges, this.emptyEdges, this.skipEdges]) edges.sort(this.states);
+    this.shared.clear();
+    this.wordIndex.clear();
+  }
+
+  /** Where each word leads from a state. */
   steps(state: number): Steps {
     const known = this.stepsOf[state];
     if (known !== undefined) return known;
@@ -53,17 +61,12 @@ export class PhraseGraph<Label> {
 
   /** The phrases that are complete in a state. */
   ends(state: number): readonly PhraseEnd<Label>[] {
-    return this.reach(state).flatMap((reached) => this.state(reached).ends);
+    return this.reach(state).flatMap((reached) => this.endsOf.get(reached) ?? []);
   }
 
   private addState(): number {
-    return this.states.push({ words: new Map(), empty: [], skips: [], ends: [] }) - 1;
-  }
-
-  private state(index: number): GraphState<Label> {
-    const state = this.states[index];
-    if (state === undefined) throw new Error(`The phrase graph has no state ${index}.`);
-    return state;
+    this.states += 1;
+    return this.states - 1;
   }
 
   private indexOf(word: string): number {
@@ -80,17 +83,17 @@ export class PhraseGraph<Label> {
     this.shared.set(key, to);
     switch (element.kind) {
       case 'word':
-        this.state(from).words.set(this.indexOf(element.word), to);
+        this.wordEdges.add(from, to, this.indexOf(element.word));
         break;
       case 'skip':
-        this.state(from).skips.push({ to, words: element.words });
+        this.skipEdges.add(from, to, element.words);
         break;
       case 'oneOf':
         for (const row of element.alternatives) {
           const last = row.reduce((at, inner) => this.addElement(at, inner), from);
-          this.state(last).empty.push(to);
+          this.emptyEdges.add(last, to, 0);
         }
-        if (element.optional) this.state(from).empty.push(to);
+        if (element.optional) this.emptyEdges.add(from, to, 0);
         break;
     }
     return to;
@@ -98,21 +101,24 @@ export class PhraseGraph<Label> {
 
   /** The states that a state reaches without a word and without skipping one. */
   private reach(state: number): number[] {
-    const { empty } = this.state(state);
-    if (empty.length === 0) return [state];
+    if (this.emptyEdges.count(state) === 0) return [state];
     const reached = new Set([state]);
-    for (const at of reached) for (const to of this.state(at).empty) reached.add(to);
+    for (const at of reached) {
+      this.emptyEdges.forEach(at, (to) => {
+        reached.add(to);
+      });
+    }
     return [...reached];
   }
 
   private findSteps(state: number): Steps {
     const steps = new Map<number, PhraseStep[]>();
     for (const at of this.reach(state)) {
-      for (const [word, to] of this.state(at).words) {
+      this.wordEdges.forEach(at, (to, word) => {
         const known = steps.get(word);
         if (known === undefined) steps.set(word, this.enter(to, 0));
         else known.push(...this.enter(to, 0));
-      }
+      });
     }
     return steps;
   }
@@ -120,15 +126,16 @@ export class PhraseGraph<Label> {
   private enter(state: number, skips: number): PhraseStep[] {
     const steps = [{ state, skips }];
     for (const at of this.reach(state)) {
-      for (const skip of this.state(at).skips) steps.push(...this.enter(skip.to, skip.words));
+      this.skipEdges.forEach(at, (to, words) => {
+        steps.push(...this.enter(to, words));
+      });
     }
     return steps;
   }
 
   /** The state whose steps a state shares: the only one it leads to, when it has no words of its own. */
   private onlyWay(state: number): number {
-    const { words, empty } = this.state(state);
-    const only = empty[0];
-    return only === undefined || empty.length > 1 || words.size > 0 ? state : this.onlyWay(only);
+    if (this.emptyEdges.count(state) !== 1 || this.wordEdges.count(state) > 0) return state;
+    return this.onlyWay(this.emptyEdges.firstOf(state));
   }
 }

@@ -1,16 +1,25 @@
+import type { ReadLater } from '../../../shared/infra/http/http-call.ts';
 import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
+import { createBeats } from './beats.ts';
 
 /** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
-/** With more streams than this a worker coalesces for longer: a reader does not see it, and each entry has its cost. */
+/**
+ * With more streams than this a worker reads and sends the text of all of them on common beats: each read and each entry
+ * has its cost, however little it brings (docs/decisions/0081-live-streams-keep-time.md).
+ */
 const BUSY_STREAMS = 50;
-const BUSY_COALESCE_MS = 40;
+const BEAT_MS = 80;
+/** Text that was read on a beat goes out at once. */
+const BUSY_COALESCE_MS = BEAT_MS / 2;
 
 /** Sends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
   write(text: string): void;
+  /** When to read on; undefined: as soon as there is something. */
+  readLater: () => ReadLater | undefined;
   /** Waits for the append under way; what is not appended stays in `answer.unsent`. Throws where Redis refused. */
   settle(): Promise<void>;
 }
@@ -20,12 +29,24 @@ export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
 ): (ref: AttemptRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
   const open = new Set<ChunkWriter>();
-  const coalesceMs = () => (open.size <= BUSY_STREAMS ? COALESCE_MS : BUSY_COALESCE_MS);
+  const beats = createBeats(BEAT_MS);
+  const isBusy = () => open.size > BUSY_STREAMS;
+  const pace: Pace = {
+    isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
+    readLater: () => (isBusy() ? beats.next : undefined),
+    wait(act, lastAt) {
+      if (isBusy()) return beats.next(act);
+      const timer = setTimeout(act, Math.max(1, lastAt + COALESCE_MS - performance.now()));
+      return () => {
+        clearTimeout(timer);
+      };
+    },
+  };
   return (ref, answer, lease) => {
-    const writer = createChunkWriter(requests, { ref, answer, lease, coalesceMs });
+    const writer = createChunkWriter(requests, { ref, answer, lease, pace });
     open.add(writer);
     return {
-      write: writer.write,
+      ...writer,
       async settle() {
         open.delete(writer);
         await writer.settle();
@@ -34,21 +55,27 @@ export function createChunkWriters(
   };
 }
 
+/** When text may follow that of `lastAt`; -Infinity: it is the first. */
+interface Pace {
+  isDue(lastAt: number): boolean;
+  readLater: () => ReadLater | undefined;
+  /** Calls back when it is due; returns what takes that back. */
+  wait(act: () => void, lastAt: number): () => void;
+}
+
 interface Writing {
   ref: AttemptRef;
   answer: AnswerSoFar;
   lease: Lease;
-  coalesceMs: () => number;
+  pace: Pace;
 }
 
-function createChunkWriter(
-  requests: Pick<RequestStore, 'append'>,
-  { ref, answer, lease, coalesceMs }: Writing,
-): ChunkWriter {
+function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer, lease, pace }: Writing): ChunkWriter {
   let appending: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let stopWaiting: (() => void) | undefined;
   let lastAppendAt = -Infinity;
   let closed = false;
+  let isStarting = false;
 
   function end(reason: StopReason): void {
     closed = true;
@@ -74,7 +101,7 @@ function createChunkWriter(
   }
 
   function start(): void {
-    timer = undefined;
+    stopWaiting = undefined;
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
     appending = append().finally(() => {
       appending = undefined;
@@ -88,11 +115,27 @@ function createChunkWriter(
 
   function schedule(): void {
     if (appending !== undefined || closed || answer.unsent.length === 0) return;
-    const wait = lastAppendAt + coalesceMs() - performance.now();
-    if (wait <= 0 || waitingCharacters() >= COALESCE_CHARACTERS) {
-      clearTimeout(timer);
-      start();
-    } else timer ??= setTimeout(start, wait);
+    if (pace.isDue(lastAppendAt) || waitingCharacters() >= COALESCE_CHARACTERS) {
+      stopWaiting?.();
+      stopWaiting = undefined;
+      startSoon();
+    } else stopWaiting ??= pace.wait(start, lastAppendAt);
+  }
+
+  /**
+   * In this turn of the event loop, once all that has come with the text is known: where that is the end of the answer,
+   * the text goes with it, in one call. Calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
+   */
+  function startSoon(): void {
+    if (isStarting) return;
+    isStarting = true;
+    // A tick that is asked for in a microtask comes when no microtask is left.
+    queueMicrotask(() => {
+      process.nextTick(() => {
+        isStarting = false;
+        start();
+      });
+    });
   }
 
   return {
@@ -100,9 +143,10 @@ function createChunkWriter(
       answer.unsent.push(text);
       schedule();
     },
+    readLater: () => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
     async settle() {
       closed = true;
-      clearTimeout(timer);
+      stopWaiting?.();
       await appending;
     },
   };

@@ -152,8 +152,35 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
+  /** A request was cancelled: one that runs here is checked at once, and one that this worker has taken stops as it starts. */
+  hearCancel(requestId: string): Promise<void>;
   /** Checks all of them at once: then Redis knows what runs here. */
   checkAll(): Promise<unknown>;
+}
+
+/** A job that was taken has started by then, or was put back (shared/infra/queue/chat-backend.ts). */
+const START_MS = 5_000;
+/** Every worker of a shard hears of all that is cancelled there. */
+const CANCELLED_MAX = 10_000;
+
+/** Requests that were cancelled a moment ago and do not run here: the claim of one that starts may be older than that. */
+function createCancelled() {
+  const heardAt = new Map<string, number>();
+  const isRecent = (at: number) => performance.now() - at < START_MS;
+  return {
+    add(requestId: string): void {
+      heardAt.delete(requestId);
+      heardAt.set(requestId, performance.now());
+      for (const [oldest, at] of heardAt) {
+        if (isRecent(at) && heardAt.size <= CANCELLED_MAX) break;
+        heardAt.delete(oldest);
+      }
+    },
+    take(requestId: string): boolean {
+      const at = heardAt.get(requestId);
+      return at !== undefined && heardAt.delete(requestId) && isRecent(at);
+    },
+  };
 }
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
@@ -162,10 +189,12 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
    * with it all that its values hold, until the next full collection.
    */
   const running = new Map<string, { lease: Lease | undefined }>();
+  const cancelled = createCancelled();
   return {
     open(options) {
       const { requestId } = options.ref;
       const lease = create(options);
+      if (cancelled.take(requestId)) lease.stop('cancelled');
       const place: { lease: Lease | undefined } = { lease };
       running.set(requestId, place);
       return {
@@ -179,6 +208,11 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       };
     },
     check: (requestId) => running.get(requestId)?.lease?.check() ?? Promise.resolve(),
+    async hearCancel(requestId) {
+      const lease = running.get(requestId)?.lease;
+      if (lease === undefined) cancelled.add(requestId);
+      else await lease.check();
+    },
     checkAll: () => Promise.allSettled([...running.values()].map(({ lease }) => lease?.check() ?? Promise.resolve())),
   };
 }

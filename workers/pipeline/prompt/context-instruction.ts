@@ -24,7 +24,9 @@ export interface ContextValue {
 /** The first source that says something; an empty text says nothing. */
 function resolve(field: keyof ContextSource, sources: ContextSources): ContextValue | undefined {
   for (const origin of ORIGINS) {
-    const text = toLine(sources[origin]?.[field] ?? '');
+    const value = sources[origin]?.[field];
+    // Mostly nobody says anything, and nothing need be made a line of.
+    const text = value === undefined ? '' : toLine(value);
     if (text !== '') return { field, origin, text };
   }
   return undefined;

@@ -4,7 +4,7 @@ import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../../shared/domain/routing/routing.ts';
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
-import type { ProviderAdapter, ProviderEvent } from '../../providers/provider.ts';
+import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../providers/provider.ts';
 import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
 
@@ -15,10 +15,14 @@ export interface ProviderCallInput {
   messages: readonly ChatMessage[];
   /** Ask the provider for a stream. */
   stream: boolean;
+  /** Text that arrives at once may be one piece: nobody counts the pieces as tokens. */
+  joinsText?: boolean;
   outer: AbortSignal;
   /** Silence between two pieces of text that counts as a hung provider. */
   betweenTokensMs: number;
   openWindow: OpenWindow;
+  /** See ProviderCall. */
+  readLater?: ProviderCall['readLater'];
   /** Takes released text; called in order. */
   onText: (text: string) => void;
 }
@@ -36,7 +40,10 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
 
-function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock: ProviderCallClock) {
+function callOf(
+  { envelope, target, messages, stream, joinsText = false, readLater }: ProviderCallInput,
+  clock: ProviderCallClock,
+) {
   const { requestId, request, traceparent } = envelope;
   return {
     requestId,
@@ -47,6 +54,8 @@ function callOf({ envelope, target, messages, stream }: ProviderCallInput, clock
     stream,
     signal: clock.signal,
     onBytes: clock.touch,
+    joinsText,
+    readLater,
     ...(request.sampling === undefined ? {} : { sampling: request.sampling }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };

@@ -7,8 +7,38 @@ import { ProviderError } from '../provider.ts';
 import type { ProviderCall, ProviderSink } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
+/**
+ * Text that arrives at once is handed on in pieces of at least so many characters: a client sees it grow, and whoever reads
+ * on a stream finds a place near to where it broke.
+ */
+const JOINED_CHARACTERS = 64;
+
+/** Joins text that arrives at once, until `flush`. The first piece of an answer goes by itself. */
+function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void } {
+  let text = '';
+  let isFirst = true;
+  const flush = () => {
+    if (text === '') return;
+    const joined = text;
+    text = '';
+    sink({ kind: 'text', text: joined });
+  };
+  const join: ProviderSink = (event) => {
+    if (event.kind !== 'text') {
+      flush();
+      sink(event);
+      return;
+    }
+    text += event.text;
+    if (!isFirst && text.length < JOINED_CHARACTERS) return;
+    isFirst = false;
+    flush();
+  };
+  return { sink: join, flush };
+}
+
 /** Reads the parts of an SSE stream; throws a ProviderError when it is larger than any answer may be. */
-function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined): TakePart {
+function readSse(onData: (data: string) => void, onBytes: (() => void) | undefined, onRead: () => void): TakePart {
   const parser = createParser({
     onEvent: ({ data }) => {
       onData(data);
@@ -20,7 +50,14 @@ function readSse(onData: (data: string) => void, onBytes: (() => void) | undefin
     size += part.length;
     onBytes?.();
     if (size > STREAM_BYTES_MAX) throw new ProviderError('transient', 'The provider sent an oversized stream');
-    parser.feed(decoder.decode(part, { stream: true }));
+    try {
+      parser.feed(decoder.decode(part, { stream: true }));
+    } catch (error) {
+      // What came before the fault is shown.
+      onRead();
+      throw error;
+    }
+    onRead();
   };
 }
 
@@ -111,7 +148,7 @@ function isDocument({ header }: HttpHead): boolean {
 /** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
-  { requestId, traceparent, stream, signal, onBytes }: ProviderCall,
+  { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
@@ -119,13 +156,14 @@ export async function callProvider(
   // full collection.
   let end: (() => void) | undefined;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
-  const call = { endpoint, headers, body, signal };
+  const call = { endpoint, headers, body, signal, readLater };
   try {
     await postToProvider(http, call, (head) => {
       if (stream && !isDocument(head)) {
-        const reader = openStream(sink);
+        const joined = joinsText ? joinText(sink) : { sink, flush: () => undefined };
+        const reader = openStream(joined.sink);
         end = reader.end;
-        return readSse(reader.read, onBytes);
+        return readSse(reader.read, onBytes, joined.flush);
       }
       const answer = collectText(ANSWER_BYTES_MAX);
       end = () => {

@@ -8,6 +8,7 @@ import { isDuplicateKey } from '../connection.ts';
 import { inSpace } from '../spaces.ts';
 import { entityModel } from './entity-repository.ts';
 import type { EntityRow, StoredMessage } from './entity-repository.ts';
+import { createRowReader, filterOf } from './entity-rows.ts';
 
 /** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
 export interface Turn {
@@ -89,17 +90,11 @@ function replaceTurn(turn: Turn) {
 /** A deleted entity leaves a tombstone, which is not an entity (entity-repository.ts). */
 const LIVE = { deletedAt: null } as const;
 
-/** The driver's types know no `null` for a field that is not there, by which MongoDB asks for it. */
-function filterOf(filter: object): mongoose.mongo.Filter<EntityRow> {
-  return filter;
-}
-
-const TO_FIND = { projection: { messages: 1, subject: 1, grade: 1 } } as const;
-
 export function createConversationRepository(connection: Connection): ConversationRepository {
   const entities = entityModel(connection);
   // Two calls that each turn makes, with filters of this file alone: mongoose's casting takes a third of their time.
   const rows = connection.collection<EntityRow>(entities.collection.collectionName);
+  const read = createRowReader(rows);
 
   /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
   async function make(space: Space, entityId: string, seq: number, now: number): Promise<void> {
@@ -130,8 +125,8 @@ export function createConversationRepository(connection: Connection): Conversati
 
   return {
     async find(space, entityId) {
-      const row = await rows.findOne(filterOf({ ...inSpace(space), entityId, ...LIVE }), TO_FIND);
-      if (row === null) return undefined;
+      const row = await read(space, entityId);
+      if (row === undefined || row.deletedAt !== undefined) return undefined;
       return {
         rowId: row._id.toHexString(),
         history: row.messages.map(({ role, content }) => ({ role, content })),

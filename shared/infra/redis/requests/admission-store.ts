@@ -12,7 +12,7 @@ import { storedChatJob } from '../../queue/chat-job.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
+import { defineScript, textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { createShardClocks, timely } from '../timely-script.ts';
 import type { ShardClocks } from '../timely-script.ts';
@@ -51,6 +51,8 @@ export interface AdmissionRequest extends AdmissionTerms {
   idempotency: IdempotencyName | undefined;
   /** How long Redis keeps its end; the service's own time unless told otherwise. Milliseconds. */
   retentionMs?: number;
+  /** Of a request that is admitted again: when it was accepted first. Its charge counts to the budget of that month. */
+  acceptedAt?: number;
   /** Of a line: admitted only while `leaderId` leads the shard's batches and the batch is not being ended; else `void`. */
   batch?: { batchId: string; leaderId: string };
 }
@@ -165,7 +167,7 @@ export function createAdmissionStore(
   return {
     async admit(request, now) {
       const { requestId, principal, endpoint, queue, rates, promptTokens, maxTokens, channel, idempotency } = request;
-      const { entityHash, batch } = request;
+      const { entityHash, batch, retentionMs } = request;
       const keys = keyspace.shard(principal.shard);
       const { keyId, tenantId, limits, mode, ceilings } = principal;
       const shareOf = (limit: number) =>
@@ -190,17 +192,12 @@ export function createAdmissionStore(
           keys.inflight,
           keys.waiting(queue),
           keys.meanCompletion(keyId),
-          keys.queueStatistics(queue),
           keys.open(tenantId),
           keys.line(queue),
           keys.job(queue, requestId),
           keys.marker(queue),
           keys.queueMeta(queue),
           keys.body(requestId),
-          keys.promises(queue, tenantId),
-          keys.promises(queue, 'all'),
-          keys.promises('share', tenantId),
-          keys.promises('kept', tenantId),
           // Those that not every request has, in the order in which admit.lua takes them.
           ...(throttle < limits.rpm && queue !== 'batch' ? [keys.throttle(endpoint, keyId)] : []),
           ...(limits.dailyRequests > 0 ? [keys.daily(keyId)] : []),
@@ -216,28 +213,28 @@ export function createAdmissionStore(
             ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
             ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
             ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE))],
+            entityHash === undefined ? 0 : 1,
           ]),
-          live ? 1 : 0,
-          live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens,
-          monthOf(acceptedAt),
-          channel,
-          tenantId,
-          keyId,
-          lifeMs,
-          request.tier,
-          request.metadataJson ?? '',
-          request.onDisconnect,
-          idempotency?.fingerprint ?? '',
-          queue,
-          batch?.leaderId ?? '',
-          `${rates.promptMicro} ${rates.completionMicro} ${mostTokens + maxTokens} ${mostMicro}`,
+          textsOf([
+            ...[live ? 1 : 0, live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens],
+            ...[
+              monthOf(request.acceptedAt ?? acceptedAt),
+              channel,
+              tenantId,
+              keyId,
+              lifeMs,
+              request.tier,
+              request.onDisconnect,
+            ],
+            ...[idempotency?.fingerprint ?? '', queue, batch?.leaderId ?? ''],
+            `${rates.promptMicro} ${rates.completionMicro} ${mostTokens + maxTokens} ${mostMicro}`,
+            ...[bodyLifeMs(settings.requestTimeoutMs), job.name],
+            retentionMs === undefined || retentionMs === settings.retentionMs ? '' : retentionMs,
+          ]),
           request.body?.slice(0, -1) ?? '',
-          bodyLifeMs(settings.requestTimeoutMs),
-          job.name,
           job.data,
           job.opts,
-          entityHash === undefined ? 0 : 1,
-          request.retentionMs === undefined || request.retentionMs === settings.retentionMs ? '' : request.retentionMs,
+          request.metadataJson ?? '',
         ],
       );
       return toAdmission(reply);

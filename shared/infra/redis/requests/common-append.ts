@@ -30,7 +30,8 @@ const REQUESTS_MAX = 64;
 
 /**
  * Appends the text of all running requests of a shard in common calls (append.lua): at once where the last call was a
- * while ago, and at once for the first text of a request. Answers what the script says of this request.
+ * while ago, and at once for the first text of a request, with all that the same turn of the event loop brings. Answers
+ * what the script says of this request.
  */
 export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: Append) => Promise<ScriptReply> {
   const append = defineScript(client, 'append', ['window', 'emit']);
@@ -60,10 +61,12 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
     let waiting: Waiting[] = [];
     let sentAt = -Infinity;
     let timer: NodeJS.Timeout | undefined;
+    let flushing: NodeJS.Immediate | undefined;
 
     function flush(): void {
       clearTimeout(timer);
       timer = undefined;
+      flushing = undefined;
       sentAt = performance.now();
       const texts = waiting;
       waiting = [];
@@ -74,7 +77,7 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
       waiting.push(text);
       const isFirst = text.lastSeq === text.deltas.length;
       const waitMs = sentAt + GATHER_MS - performance.now();
-      if (isFirst || waitMs <= 0) flush();
+      if (isFirst || waitMs <= 0) flushing ??= setImmediate(flush);
       else timer ??= setTimeout(flush, waitMs);
     };
   }

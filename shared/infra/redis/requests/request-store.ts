@@ -4,10 +4,11 @@ import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
+import { defineScript, textsOf } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
+import { createPatientWrite } from './patient-writes.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed } from './running-request.ts';
 import type { MadeClaim, Renewal, WriteOutcome } from './running-request.ts';
@@ -45,12 +46,17 @@ export interface RequestStoreSettings {
   leaseMs: number;
   /** Time in which a client that left may come back. */
   disconnectGraceMs: number;
-  /** Redis came back a moment ago: readers could not renew their leases meanwhile, and they may still be there. */
-  hasReconnectedRecently?: () => boolean;
+  /** Whether Redis came back so short a time ago, or is away. */
+  hasReconnectedRecently?: (withinMs: number) => boolean;
 }
+
+/** Readers, who could not renew their leases while Redis was away, renew at once when their ingress is back: some seconds later. */
+const READERS_BACK_MS = 20_000;
 
 /** finish.lua says these of a request that it has ended. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+
+const isSuperseded = (outcome: unknown) => outcome === 'superseded';
 
 /** A rollback takes back claim and text; another one meanwhile is one more. */
 const REPAIRS_MAX = 5;
@@ -65,6 +71,8 @@ export function createRequestStore(
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
   const finish = defineScript(client, 'finish', parts);
+  const { hasReconnectedRecently = () => false } = settings;
+  const patiently = createPatientWrite(hasReconnectedRecently);
   /** Ends that nobody pays for: with the record Redis forgets that, too. */
   const unheard = new WeakSet<Ending>();
 
@@ -115,6 +123,30 @@ export function createRequestStore(
     return 'superseded';
   }
 
+  /** Appends text, with all that a Redis which came back without some of it needs. */
+  async function appendWhole(
+    ref: AttemptRef,
+    lastSeq: number,
+    deltas: readonly string[],
+    { promptTokens = 0, earlier = [] }: AppendMore,
+  ): Promise<WriteOutcome> {
+    const first = lastSeq - deltas.length - earlier.length;
+    let missing = deltas;
+    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
+      const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
+      if (outcome === 'accepted') {
+        if (!(await ownAgain(ref))) return 'superseded';
+        continue;
+      }
+      const known = knownSeq(outcome);
+      // append.lua knows no other outcome.
+      if (known === undefined) return outcome as WriteOutcome;
+      if (known < first) return 'superseded';
+      missing = [...earlier, ...deltas].slice(known - first);
+    }
+    return 'superseded';
+  }
+
   /** Returns what finish.lua says. */
   function end(
     ref: AttemptRef,
@@ -141,7 +173,6 @@ export function createRequestStore(
     return finish(
       [
         keys.record(ref.requestId),
-        keys.stream(ref.requestId),
         keys.body(ref.requestId),
         keys.inflight,
         keys.account(ref.tenantId),
@@ -151,31 +182,20 @@ export function createRequestStore(
         keys.meanCompletion(ref.keyId),
         keys.queueStatistics(ref.queue),
         keys.answer(ref.requestId),
-        keys.notices,
         keys.open(ref.tenantId),
-        keys.line(ref.queue),
-        keys.waiting(ref.queue),
         keys.job(ref.queue, ref.requestId),
         keys.active(ref.queue),
       ],
       [
         ref.requestId,
-        ref.fence,
-        lastSeq,
+        textsOf([
+          ...[costMicro, totalTokens, completionTokens, settlement === undefined ? (unbilledTokens ?? 0) : totalTokens],
+          ...[overdraftMicro ?? 0, ref.fence, lastSeq, sentSeq, status, retentionMs, ref.owner ?? '', ref.queue],
+          jobLock ?? '',
+        ]),
         sentSeq === 0 ? `${head}\n${entry}` : entry,
-        status,
-        costMicro,
-        totalTokens,
-        completionTokens,
         settlement === undefined ? '' : JSON.stringify(settlement),
-        retentionMs,
-        settlement === undefined ? (unbilledTokens ?? 0) : totalTokens,
-        overdraftMicro ?? 0,
-        ref.owner ?? '',
-        sentSeq,
         notice === undefined ? '' : JSON.stringify(notice),
-        ref.queue,
-        jobLock ?? '',
       ],
     );
   }
@@ -199,23 +219,7 @@ export function createRequestStore(
       };
     },
 
-    async append(ref, lastSeq, deltas, { promptTokens = 0, earlier = [] } = {}) {
-      const first = lastSeq - deltas.length - earlier.length;
-      let missing = deltas;
-      for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-        const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
-        if (outcome === 'accepted') {
-          if (!(await ownAgain(ref))) return 'superseded';
-          continue;
-        }
-        const known = knownSeq(outcome);
-        // append.lua knows no other outcome.
-        if (known === undefined) return outcome as WriteOutcome;
-        if (known < first) return 'superseded';
-        missing = [...earlier, ...deltas].slice(known - first);
-      }
-      return 'superseded';
-    },
+    append: (ref, lastSeq, deltas, more = {}) => patiently(() => appendWhole(ref, lastSeq, deltas, more), isSuperseded),
 
     async leaseLeftMs(shard, requestId) {
       const [[state, leased], now] = await Promise.all([
@@ -227,8 +231,8 @@ export function createRequestStore(
 
     async renew(ref, { weight, must, ahead, overrun }) {
       const keys = keyspace.shard(ref.shard);
-      const send = () =>
-        renew(
+      const send = async (): Promise<readonly ScriptReply[]> => {
+        const reply = await renew(
           [keys.record(ref.requestId), keys.inflight, keys.account(ref.tenantId), keys.keyUse(ref.keyId)],
           [
             ref.requestId,
@@ -240,18 +244,24 @@ export function createRequestStore(
             ref.owner ?? '',
           ],
         );
-      let reply = await send();
-      if (Array.isArray(reply) && reply[0] === 'accepted' && (await ownAgain(ref))) reply = await send();
-      const [outcome, micro, tokens] = Array.isArray(reply) ? reply : [];
+        return Array.isArray(reply) ? reply : [];
+      };
+      const [outcome, micro, tokens] = await patiently(
+        async () => {
+          const reply = await send();
+          return reply[0] === 'accepted' && (await ownAgain(ref)) ? send() : reply;
+        },
+        ([found]) => found === 'superseded' || found === 'accepted',
+      );
       const held = toHeld(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
       // Asked when the answer is there: ioredis sends a command again that was under way when the connection broke.
-      return { outcome: settings.hasReconnectedRecently?.() === true ? 'ok' : 'cancelled', held };
+      return { outcome: hasReconnectedRecently(READERS_BACK_MS) ? 'ok' : 'cancelled', held };
     },
 
     async finish(ref, sentSeq, ending) {
-      const outcome = await endWhole(ref, sentSeq, ending);
+      const outcome = await patiently(() => endWhole(ref, sentSeq, ending), isSuperseded);
       if (outcome === 'unheard') unheard.add(ending);
       return ENDED.has(outcome);
     },
@@ -262,7 +272,8 @@ export function createRequestStore(
       if (state === 'done') return 'known';
       const { settlement, ...rest } = ending;
       const isDue = settlement !== undefined && !unheard.has(ending);
-      const outcome = await endWhole(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
+      const due = isDue ? ending : { ...rest, costMicro: 0 };
+      const outcome = await patiently(() => endWhole(ref, sentSeq, due), isSuperseded);
       if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (isDue) await client.xadd(outbox, '*', 's', JSON.stringify(settlement));

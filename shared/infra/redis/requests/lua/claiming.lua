@@ -9,15 +9,16 @@ end
 
 -- Takes a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off
 -- every write of the lower one. `owner` names this claim; `rows` has what the tenants of a call owe (owed_in), and is
--- written when all is claimed. `account` begins the names of accounts. Returns the tenant, too, where it is claimed.
+-- written when all is claimed. `account` begins the names of accounts. Returns the tenant and the time of acceptance, too, where
+-- it is claimed.
 local function claim_request(record, body_key, inflight, account, id, attempt, lease_ms, owner, now, rows)
-  local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'sent', 'seq', 'acceptedAt', 'rates', 'hold',
-    'holdTokens', 'month', 'billed', 'tenant', 'limit', 'cancel')
+  local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates', 'hold',
+    'holdTokens', 'month', 'billed', 'tenant', 'limit')
   local state, fence = values[1], tonumber(values[2])
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   -- Nobody has had a request before its first attempt. It may be cancelled all the same: while a worker had it that has put
   -- it back.
-  local before = (state == 'running' or fence > 0) and redis.call('HMGET', record, 'owner', 'startedAt', 'prompt') or {}
+  local before = (state == 'running' or fence > 0) and redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent') or {}
   if fence >= tonumber(attempt) and before[1] ~= owner then return { 'drop', 'superseded' } end
   local body = redis.call('GET', body_key)
   if not body then return { 'no_body', state } end
@@ -36,8 +37,8 @@ local function claim_request(record, body_key, inflight, account, id, attempt, l
   -- Admission set the sweep's next look to 10 s from then: for a request that starts at once, that is its lease.
   if state == 'running' or now - number_of(values[6]) > 1000 then redis.call('ZADD', inflight, leased, id) end
   return {
-    'run', body, number_of(values[3]) - now, number_of(values[4]), values[14] or '', number_of(values[5]), now,
+    'run', body, number_of(values[3]) - now, number_of(before[4]), values[4] or '', number_of(values[5]), now,
     values[11] == '1' and hold_micro or -1, (limit or values[11] ~= '1') and hold_tokens or -1, values[7] or '',
     number_of(before[3]),
-  }, values[12]
+  }, values[12], values[6]
 end

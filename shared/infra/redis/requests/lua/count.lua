@@ -6,8 +6,7 @@
 local now = now_ms()
 local limit, second_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[1], now)
-local values = redis.call('HMGET', KEYS[2], 'w', 'r', 't')
-local key = to_use(values[1], values[2], values[3], now)
+local key = to_use(KEYS[2], redis.call('HGET', KEYS[2], 'u'), now)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)

@@ -14,6 +14,8 @@ local PACE_MS = 250
 local SPARE = 1.2
 -- Where the last promise is so many times as far away as all of them need at today's pace, it dates from a slower time.
 local TOO_FAR = 2
+-- Of the places that can be promised.
+local TENANTS_PART = 0.5
 
 -- How many places of the line are kept for those who were told to come back by now; `slots` has all promises.
 local function kept_places(slots, now)
@@ -48,6 +50,11 @@ end
 local function promise_place(promises, slots, statistics, whose, id, now)
   local values = redis.call('HMGET', statistics, 'pace:' .. whose, 'gap:' .. whose, 'back:' .. whose)
   local step = SPARE * (tonumber(values[1]) or tonumber(values[2]) or PACE_MS)
+  -- The line's places are for all tenants: one of them is promised at most half, as it fills at most half of the line. A
+  -- promise of its own share takes nothing of others.
+  if whose == 'lane' and redis.call('ZCOUNT', promises, int(now), '+inf') >= math.max(1, PROMISED_MAX_MS / step * TENANTS_PART) then
+    return PROMISED_MAX_MS
+  end
   local back = math.max(number_of(values[3]), now) + step
   local needed = step * (redis.call('ZCOUNT', slots, int(now - KEPT_MS), '+inf') + 1)
   -- So many later there are no more promises than places, wherever the others lie.

@@ -29,14 +29,16 @@ local function refusal(known)
     }
   end
 
-  -- Sent again after a lost answer: it is admitted already, or was taken back meanwhile.
+  -- Sent again after a lost answer: it is admitted already, and a worker may have been quicker than that, or it was taken
+  -- back meanwhile. Without a channel nobody waits: it was admitted by somebody else.
   local existing = known.existing
   if existing and existing[1] then
-    return reply(existing[1] == 'accepted' and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
+    local is_admitted = existing[1] == 'accepted' or known.channel ~= '' and existing[1] ~= 'void'
+    return reply(is_admitted and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
   end
   -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
   if known.lease_key
-    and (redis.call('GET', known.lease_key) ~= ARGV[15] or redis.call('EXISTS', known.closed_key) == 1) then
+    and (redis.call('GET', known.lease_key) ~= known.leader or redis.call('EXISTS', known.closed_key) == 1) then
     return reply('void')
   end
   if strings[1] then return reply('revoked') end
@@ -52,7 +54,9 @@ local function refusal(known)
       log_request(KEYS[2], id, now)
       requests = requests + 1
       count_use(use, 1, 0)
-      redis.call('HSET', KEYS[4], 'w', use.entries, 'r', int(use.requests), 't', int(use.tokens))
+      local fields = {}
+      add_use(fields, 0, use)
+      redis.call('HSET', KEYS[4], unpack(fields))
     end
     return reply(name, retry_ms)
   end
@@ -88,7 +92,7 @@ local function refusal(known)
     if wait > retry then verdict, retry = name, wait end
   end
   if requests >= rpm_limit and not is_batch then refuse('rpm', wait_for_place(KEYS[2], rpm_limit, now)) end
-  if known.throttle_log and count_of(known.throttle_log, now) >= known.throttle_limit then
+  if known.throttled and known.throttled >= known.throttle_limit then
     refuse('throttle', wait_for_place(known.throttle_log, known.throttle_limit, now))
   end
   local day = known.day
@@ -106,8 +110,8 @@ local function refusal(known)
     return math.min(30000, math.max(1000, duration / math.max(1, count)))
   end
   if not is_batch and (not known.is_open_known or open >= known.share or open_limit >= 0 and open >= open_limit) then
-    open = redis.call('ZCARD', KEYS[11])
-    if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[11], KEYS[1], id) end
+    open = redis.call('ZCARD', KEYS[10])
+    if open_limit >= 0 and open >= open_limit then open = open - forget_ended(KEYS[10], KEYS[1], id) end
     if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(open)) end
   end
   local left, used, balance, held = known.left, known.used, known.balance, known.held
@@ -125,6 +129,12 @@ local function refusal(known)
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
+  -- When callers of the tenant were told to come back to a full line, and the places that are kept for all callers; the same
+  -- two of the tenant's share of the line.
+  local tag = tag_of(KEYS[7])
+  local back = tag .. 'back:' .. known.lane .. ':'
+  local promises, places = back .. known.tenant, back .. 'all'
+  local own_promises, own_places = tag .. 'back:share:' .. known.tenant, tag .. 'back:kept:' .. known.tenant
   -- A place among `most`, or the refusal; a replay takes none of the places that callers were promised.
   local function place_or_refusal(verdict_name, promises, slots, taken, most, pace, field)
     local is_let_in, due = find_place(not is_replay and promises, slots, taken, most, now)
@@ -136,16 +146,16 @@ local function refusal(known)
 
   local refused, own_due, lane_due
   if not is_batch and open >= share then
-    local own = open - taken_of(KEYS[11], KEYS[12], open)
-    refused, own_due = place_or_refusal('lane_share', KEYS[19], KEYS[20], own, share, KEYS[4], 'own')
+    local own = open - taken_of(KEYS[10], KEYS[11], open)
+    refused, own_due = place_or_refusal('lane_share', own_promises, own_places, own, share, KEYS[4], 'own')
     if refused then return refused end
   end
   if is_batch and waiting >= lane_limit then return reply('lane', 1000) end
   if not is_batch then
-    refused, lane_due = place_or_refusal('lane', KEYS[17], KEYS[18], waiting, lane_limit, KEYS[10], 'lane')
+    refused, lane_due = place_or_refusal('lane', promises, places, waiting, lane_limit, tag .. 'lane:' .. known.lane, 'lane')
     if refused then return refused end
   end
-  use_promise(KEYS[19], KEYS[20], own_due)
-  use_promise(KEYS[17], KEYS[18], lane_due)
+  use_promise(own_promises, own_places, own_due)
+  use_promise(promises, places, lane_due)
   return nil, open
 end

@@ -9,9 +9,13 @@
 
 -- Takes one request out of the second of a time.
 local function uncount_request(use, time)
-  local values = redis.call('HMGET', use, 'w', 'r')
-  local entries, _, added = with_more(values[1] or '', time, 0, -1)
-  if entries and added ~= 0 then redis.call('HSET', use, 'w', entries, 'r', int(number_of(values[2]) + added)) end
+  local row = turn_use(use, redis.call('HGET', use, 'u'), now_ms())
+  local entries, _, added = with_more(row.entries, second_of(time), 0, -1)
+  if not entries then return end
+  row.entries, row.requests = entries, row.requests + added
+  local fields = {}
+  add_use(fields, 0, row)
+  redis.call('HSET', use, unpack(fields))
 end
 
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')

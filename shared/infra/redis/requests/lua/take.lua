@@ -15,6 +15,7 @@ if settings[1] then return {} end
 
 local wanted = tonumber(ARGV[1])
 local ids = redis.call('RPOP', KEYS[1], wanted) or {}
+local handed_out_before = #ids
 if #ids < wanted then
   local first = redis.call('ZPOPMIN', KEYS[2], wanted - #ids)
   if #first == 0 then redis.call('DEL', KEYS[7]) end
@@ -29,19 +30,21 @@ local now, taken, rows = now_ms(), {}, {}
 
 -- Whoever hears why it is not to run asks again.
 local function claim(id)
-  local claimed, tenant = claim_request(ARGV[8] .. id, ARGV[9] .. id, KEYS[8], ARGV[10], id, FIRST, ARGV[5],
+  local claimed, tenant, accepted_at = claim_request(ARGV[8] .. id, ARGV[9] .. id, KEYS[8], ARGV[10], id, FIRST, ARGV[5],
     ARGV[6] .. #taken, now, rows)
-  return tenant and claimed, tenant
+  return tenant and claimed, tenant, accepted_at
 end
 
-for _, id in ipairs(ids) do
+for index, id in ipairs(ids) do
   local job = ARGV[7] .. id
-  local values = ARGV[5] ~= '' and redis.call('HMGET', job, 'ats', 'timestamp') or {}
-  local claimed, tenant
-  if values[2] and number_of(values[1]) == 0 then claimed, tenant = claim(id) end
+  -- In the line is what nobody has had, or what runs again: that has a fence, so it is not claimed as a first attempt.
+  local may_claim = ARGV[5] ~= ''
+  if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
+  local claimed, tenant, accepted_at
+  if may_claim then claimed, tenant, accepted_at = claim(id) end
   if claimed then
     redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', FIRST)
-    taken[#taken + 1] = { id, '', claimed, values[2], tenant }
+    taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }
   else
     local attempts = int(number_of(redis.call('HGET', job, 'ats')) + 1)
     redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', attempts)

@@ -1,10 +1,20 @@
--- What the requests of the last minute took, by the second: of a key and of a tenant. Three fields of one hash: `w` has an
--- entry for each second in which something was counted, oldest first, `r` and `t` have the sums. A second is dropped only
--- when all of it has left the minute, so a limit errs on the strict side by at most a second and no true minute has more.
+-- What the requests of the last minute took, by the second: of a key and of a tenant. Two fields of one hash: `u` has what
+-- changes with each request, `w` an entry for each second before, oldest first, so that its hundreds of bytes are read and
+-- written about once a second. A second is dropped only when all of it has left the minute, so a limit errs on the strict
+-- side by at most a second and no true minute has more.
+-- `u` is the newest second, the requests and tokens that were counted in it, those of the minute before it, and what was
+-- corrected of earlier seconds since. Where the next second begins that moves to `w`, with its sums in `r` and `t`: versions
+-- that do not know `u` read and write these three, and both see each other's seconds.
 local WINDOW_SECONDS = 60
 -- Second, requests, tokens.
 local ENTRY = '>I4I4I6'
 local ENTRY_BYTES = 14
+-- The same of the newest second, and the sums of what was before.
+local NEWEST = '>I4I4I6I4I6'
+local NEWEST_BYTES = 24
+-- A second, and by how much its tokens are off.
+local CORRECTION = '>I4i6'
+local CORRECTION_BYTES = 10
 
 local function second_of(time)
   return math.floor(time / 1000)
@@ -15,58 +25,9 @@ local function until_left(second, now)
   return (second + 1 + WINDOW_SECONDS) * 1000 - now
 end
 
--- The three fields as they are read, without what has left.
-local function to_use(entries, requests, tokens, now)
-  local use = {
-    entries = entries or '', requests = number_of(requests), tokens = number_of(tokens), second = second_of(now),
-  }
-  local at, keep = 1, use.second - WINDOW_SECONDS
-  while at < #use.entries do
-    local second, left_requests, left_tokens = struct.unpack(ENTRY, use.entries, at)
-    if second >= keep then break end
-    use.requests, use.tokens = use.requests - left_requests, use.tokens - left_tokens
-    at = at + ENTRY_BYTES
-  end
-  if at > 1 then use.entries = string.sub(use.entries, at) end
-  return use
-end
-
--- Counts into the second of now, or into the newest one where the server's clock has been put back.
-local function count_use(use, requests, tokens)
-  local second, sum_requests, sum_tokens = use.second, requests, tokens
-  local before = #use.entries - ENTRY_BYTES
-  if before >= 0 then
-    local newest, old_requests, old_tokens = struct.unpack(ENTRY, use.entries, before + 1)
-    if newest >= second then
-      second, sum_requests, sum_tokens = newest, old_requests + requests, old_tokens + tokens
-      use.entries = string.sub(use.entries, 1, before)
-    end
-  end
-  use.entries = use.entries .. struct.pack(ENTRY, second, sum_requests, sum_tokens)
-  use.requests, use.tokens = use.requests + requests, use.tokens + tokens
-end
-
--- Milliseconds until nothing is left of it.
-local function reset_of_use(use, now)
-  if use.entries == '' then return 0 end
-  return until_left(struct.unpack('>I4', use.entries, #use.entries - ENTRY_BYTES + 1), now)
-end
-
--- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.
-local function wait_for_use(use, kind, most, now)
-  local left = use[kind]
-  for at = 1, #use.entries, ENTRY_BYTES do
-    local second, requests, tokens = struct.unpack(ENTRY, use.entries, at)
-    left = left - (kind == 'requests' and requests or tokens)
-    if left <= most then return until_left(second, now) end
-  end
-  return (WINDOW_SECONDS + 1) * 1000
-end
-
 -- The entries with more tokens and requests in the second of a time, and how many more tokens and requests these are: what
--- an earlier version has admitted is in no entry, and none has less than nothing. Nil where that second has been dropped.
-local function with_more(entries, time, more_tokens, more_requests)
-  local second = second_of(time)
+-- an earlier version has admitted may be in no entry, and none has less than nothing. Nil where that second has been dropped.
+local function with_more(entries, second, more_tokens, more_requests)
   for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
     local found, requests, tokens = struct.unpack(ENTRY, entries, at)
     if found == second then
@@ -78,42 +39,168 @@ local function with_more(entries, time, more_tokens, more_requests)
   end
 end
 
+-- The entries with one of a second that has none yet. An earlier version may have written later ones.
+local function with_second(entries, second, requests, tokens)
+  local behind = #entries
+  while behind > 0 and struct.unpack('>I4', entries, behind - ENTRY_BYTES + 1) > second do behind = behind - ENTRY_BYTES end
+  return string.sub(entries, 1, behind) .. struct.pack(ENTRY, second, requests, tokens) .. string.sub(entries, behind + 1)
+end
+
+-- Seldom: a second begins. All that was counted before is in entries, without what has left.
+local function turn_use(hash, newest, now)
+  local values = redis.call('HMGET', hash, 'w', 'r', 't', 'kept')
+  local use = {
+    hash = hash, entries = values[1] or '', requests = number_of(values[2]), tokens = number_of(values[3]),
+    second = second_of(now), now_requests = 0, now_tokens = 0, corrections = '',
+    -- When a key's windows and logs were last given longer to live.
+    kept_at = number_of(values[4]),
+  }
+  local function add(entries, more_tokens, more_requests)
+    use.entries, use.tokens, use.requests = entries, use.tokens + more_tokens, use.requests + more_requests
+  end
+  if newest then
+    local second, requests, tokens = struct.unpack(NEWEST, newest)
+    local entries, more_tokens, more_requests = with_more(use.entries, second, tokens, requests)
+    if entries then
+      add(entries, more_tokens, more_requests)
+    elseif requests > 0 or tokens > 0 then
+      add(with_second(use.entries, second, requests, tokens), tokens, requests)
+    end
+    for at = NEWEST_BYTES + 1, #newest, CORRECTION_BYTES do
+      local corrected, more = struct.unpack(CORRECTION, newest, at)
+      entries, more_tokens = with_more(use.entries, corrected, more, 0)
+      if entries then add(entries, more_tokens, 0) end
+    end
+  end
+  local at, keep = 1, use.second - WINDOW_SECONDS
+  while at < #use.entries do
+    local second, requests, tokens = struct.unpack(ENTRY, use.entries, at)
+    if second >= keep then break end
+    use.requests, use.tokens = use.requests - requests, use.tokens - tokens
+    at = at + ENTRY_BYTES
+  end
+  if at > 1 then use.entries = string.sub(use.entries, at) end
+  use.requests, use.tokens = math.max(0, use.requests), math.max(0, use.tokens)
+  return use
+end
+
+-- What `u` of a hash says, as of now, or as of its second where the server's clock has been put back.
+local function to_use(hash, newest, now)
+  local second, now_requests, now_tokens, requests, tokens = 0, 0, 0, 0, 0
+  if newest then second, now_requests, now_tokens, requests, tokens = struct.unpack(NEWEST, newest) end
+  if second < second_of(now) then return turn_use(hash, newest, now) end
+  return {
+    hash = hash, second = second, now_requests = now_requests, now_tokens = now_tokens,
+    requests = requests + now_requests, tokens = tokens + now_tokens, corrections = string.sub(newest, NEWEST_BYTES + 1),
+  }
+end
+
+local function count_use(use, requests, tokens)
+  use.requests, use.now_requests = use.requests + requests, use.now_requests + requests
+  use.tokens, use.now_tokens = use.tokens + tokens, use.now_tokens + tokens
+end
+
+local function newest_of(use)
+  return struct.pack(NEWEST, use.second, use.now_requests, use.now_tokens, use.requests - use.now_requests,
+    use.tokens - use.now_tokens) .. use.corrections
+end
+
+-- Adds to `fields`, of which there are `at`, those that have changed. Returns how many there are then.
+local function add_use(fields, at, use)
+  fields[at + 1], fields[at + 2] = 'u', newest_of(use)
+  if not use.entries then return at + 2 end
+  fields[at + 3], fields[at + 4] = 'w', use.entries
+  fields[at + 5], fields[at + 6] = 'r', int(use.requests - use.now_requests)
+  fields[at + 7], fields[at + 8] = 't', int(use.tokens - use.now_tokens)
+  return at + 8
+end
+
+-- Milliseconds until nothing is left of it.
+local function reset_of_use(use, now)
+  if not use.entries or use.now_requests > 0 or use.now_tokens > 0 then return until_left(use.second, now) end
+  if use.entries == '' then return 0 end
+  return until_left(struct.unpack('>I4', use.entries, #use.entries - ENTRY_BYTES + 1), now)
+end
+
+-- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.
+local function wait_for_use(use, kind, most, now)
+  local left = use[kind]
+  local entries = turn_use(use.hash, newest_of(use), now).entries
+  for at = 1, #entries, ENTRY_BYTES do
+    local second, requests, tokens = struct.unpack(ENTRY, entries, at)
+    left = left - (kind == 'requests' and requests or tokens)
+    if left <= most then return until_left(second, now) end
+  end
+  return (WINDOW_SECONDS + 1) * 1000
+end
+
+local function with_correction(corrections, second, more)
+  for at = 1, #corrections, CORRECTION_BYTES do
+    local found, before = struct.unpack(CORRECTION, corrections, at)
+    if found == second then
+      return string.sub(corrections, 1, at - 1) .. struct.pack(CORRECTION, second, before + more)
+        .. string.sub(corrections, at + CORRECTION_BYTES)
+    end
+  end
+  return corrections .. struct.pack(CORRECTION, second, more)
+end
+
+-- Seldom: what an earlier version has admitted, in a hash that no later one has counted in.
+local function correct_entries(hash, second, more)
+  local values = redis.call('HMGET', hash, 'w', 't')
+  local entries, added = with_more(values[1] or '', second, more, 0)
+  if entries then redis.call('HSET', hash, 'w', entries, 't', int(number_of(values[2]) + added)) end
+end
+
+-- `u` with more tokens in the second of their request; nil where that has left, or was counted by an earlier version only.
+local function corrected(hash, newest, accepted_at, more)
+  local at = second_of(accepted_at)
+  if not newest then return correct_entries(hash, at, more) end
+  local second, requests, tokens, before_requests, before_tokens = struct.unpack(NEWEST, newest)
+  if at > second or at < second - WINDOW_SECONDS then return nil end
+  local corrections = string.sub(newest, NEWEST_BYTES + 1)
+  if at == second then
+    tokens = math.max(0, tokens + more)
+  else
+    before_tokens = math.max(0, before_tokens + more)
+    corrections = with_correction(corrections, at, more)
+  end
+  return struct.pack(NEWEST, second, requests, tokens, before_requests, before_tokens) .. corrections
+end
+
 -- Once more is known of a request: its second of the key's tokens has what it weighs.
-local function correct_tokens(use, accepted_at, more)
+local function correct_tokens(hash, accepted_at, more)
   if more == 0 then return end
-  local values = redis.call('HMGET', use, 'w', 't')
-  local entries, added = with_more(values[1] or '', accepted_at, more, 0)
-  if entries then redis.call('HSET', use, 'w', entries, 't', int(number_of(values[2]) + added)) end
+  local newest = corrected(hash, redis.call('HGET', hash, 'u'), accepted_at, more)
+  if newest then redis.call('HSET', hash, 'u', newest) end
 end
 
 -- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
 -- would pass by the ceiling.
-local function add_late_tokens(fields, use, values, more, now)
-  local row = to_use(values[1], redis.call('HGET', use, 'r'), values[2], now)
-  count_use(row, 0, more)
-  for _, value in ipairs({ 'w', row.entries, 't', int(row.tokens), 'r', int(row.requests) }) do
-    fields[#fields + 1] = value
-  end
+local function add_late_tokens(fields, hash, newest, more, now)
+  local use = to_use(hash, newest, now)
+  count_use(use, 0, more)
+  add_use(fields, #fields, use)
 end
 
--- Adds to `fields` a tenant's use with more tokens in the second of their request. `values` begins with entries and tokens.
-local function add_tokens(fields, use, values, accepted_at, more, now)
-  local at = #fields
-  if second_of(accepted_at) >= second_of(now) - WINDOW_SECONDS then
-    local entries, added = with_more(values[1] or '', accepted_at, more, 0)
-    if not entries then return end
-    fields[at + 1], fields[at + 2], fields[at + 3], fields[at + 4] = 'w', entries, 't', int(number_of(values[2]) + added)
-  elseif more > 0 then
-    add_late_tokens(fields, use, values, more, now)
+-- Adds to `fields` a tenant's use with more tokens in the second of their request.
+local function add_tokens(fields, hash, newest, accepted_at, more, now)
+  if second_of(accepted_at) < second_of(now) - WINDOW_SECONDS then
+    if more > 0 then add_late_tokens(fields, hash, newest, more, now) end
+    return
   end
+  local text = corrected(hash, newest, accepted_at, more)
+  if not text then return end
+  local at = #fields
+  fields[at + 1], fields[at + 2] = 'u', text
 end
 
 -- What a tenant's hash has of its use and its turns, for correct_row. Only a row that ends has been taken from.
 local function row_names(lane)
   if lane == 'interactive' then
-    return { 'w', 't', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
+    return { 'u', 'f:interactive', 's:interactive', 'c:interactive', 'weight', 'ends:own' }
   end
-  return { 'w', 't', 'f:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
+  return { 'u', 'f:' .. lane, 's:' .. lane, 'c:' .. lane, 'weight', 'ends:own' }
 end
 
 -- Once it is known what a request has taken, the tenant's tokens have the true figure. Where it has ended, all that follows
@@ -121,19 +208,19 @@ end
 -- never ran, and lines of batches, are credited to or owed by the next turn. `values` are those of row_names in the hash
 -- `use`; what changes is added to `fields`. Returns the row that was corrected.
 local function correct_row(fields, use, values, lane, accepted_at, more, now, has_ended)
-  if not values[3] then return nil end
-  if more ~= 0 then add_tokens(fields, use, values, accepted_at, more, now) end
+  if not values[2] then return nil end
+  if more ~= 0 then add_tokens(fields, use, values[1], accepted_at, more, now) end
   local at = #fields
   if not has_ended or lane == 'batch' then
     fields[at + 1], fields[at + 2] = 'o:' .. lane, int(number_of(redis.call('HGET', use, 'o:' .. lane)) + more)
-  elseif values[5] and accepted_at >= values[5] + 0 then
-    local weight = number_of(values[6] or 1)
-    local shift = number_of(values[4]) + more / weight
+  elseif values[4] and accepted_at >= values[4] + 0 then
+    local weight = number_of(values[5] or 1)
+    local shift = number_of(values[3]) + more / weight
     if more ~= 0 then
-      fields[at + 1], fields[at + 2] = 'f:' .. lane, decimal(values[3] + more / weight)
+      fields[at + 1], fields[at + 2] = 'f:' .. lane, decimal(values[2] + more / weight)
       fields[at + 3], fields[at + 4] = 's:' .. lane, decimal(shift)
     end
-    return { since = values[5] + 0, shift = shift, weight = weight, ends = number_of(values[7]) }
+    return { since = values[4] + 0, shift = shift, weight = weight, ends = number_of(values[6]) }
   end
 end
 

@@ -5,10 +5,13 @@
 --      4 whether its caller was told that it was not accepted (1): a worker that has it stops, and nobody pays
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'gone' is a request that
 -- has ended, whose caller was told that it was not accepted, and has been charged for an answer that nobody can have.
-local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined')
+local values = redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep')
 local state = values[1]
--- Under an Idempotency-Key the caller's next try finds it.
-if state == 'running' and ARGV[4] == '1' and not values[2] then
+-- Under an Idempotency-Key the caller's next try finds it. Where nothing is kept that may be too late, so it runs anew then,
+-- unless another call reads this one.
+local is_found = values[2] and (values[7] ~= '0' or values[6])
+if state == 'running' and ARGV[4] == '1' and not is_found then
+  forget_idempotency(KEYS[1], ARGV[1])
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
   redis.call('@PUBLISH@', KEYS[10], ARGV[1])
 end

@@ -54,7 +54,7 @@ function open(sentSeq = 0, { others = 0 } = {}) {
       return answering.promise;
     },
   });
-  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer }, lease));
+  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer, unsent: [] }, lease));
   const writer = openWriter(REF, answer, lease);
   return {
     writer,
@@ -73,20 +73,24 @@ function open(sentSeq = 0, { others = 0 } = {}) {
   };
 }
 
+/** Lets the turn of the event loop end. */
+const turn = () => jest.advanceTimersByTimeAsync(0);
+
 const texts = (appends: readonly Append[]) => appends.map(({ deltas }) => deltas.join(''));
 
 describe('text on its way to the stream', () => {
   beforeEach(() => {
-    jest.useFakeTimers();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
   });
   afterEach(() => {
     jest.useRealTimers();
   });
 
-  it('text on its way to the stream begins at once with the first piece', () => {
+  it('text on its way to the stream begins at once with the first piece', async () => {
     const { writer, appends } = open();
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 1, deltas: ['a'] }]);
   });
@@ -109,21 +113,58 @@ describe('text on its way to the stream', () => {
     ]);
   });
 
-  it('is gathered for 40 ms while a worker has more than 50 streams, and for 15 ms again after that', async () => {
+  it('goes on beats of 80 ms while a worker has more than 50 streams, and is gathered for 15 ms again after that', async () => {
     const { writer, appends, silent } = open(0, { others: 50 });
+    const [other] = silent;
     writer.write('a');
-    writer.write('b');
-    await jest.advanceTimersByTimeAsync(39);
-    expect(texts(appends)).toEqual(['a']);
+    other?.write('A');
+    await turn();
     await jest.advanceTimersByTimeAsync(1);
-    expect(texts(appends)).toEqual(['a', 'b']);
+    expect(texts(appends)).toEqual(['a', 'A']);
+    writer.write('b');
+    await jest.advanceTimersByTimeAsync(10);
+    other?.write('B');
+    while (appends.length === 2) await jest.advanceTimersByTimeAsync(1);
+    expect(texts(appends)).toEqual(['a', 'A', 'b', 'B']);
+
+    writer.write('c');
+    await jest.advanceTimersByTimeAsync(79);
+    expect(appends).toHaveLength(4);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(texts(appends).at(-1)).toBe('c');
 
     await silent[0]?.settle();
     await silent[1]?.settle();
-    writer.write('c');
+    writer.write('d');
     await jest.advanceTimersByTimeAsync(15);
 
-    expect(texts(appends)).toEqual(['a', 'b', 'c']);
+    expect(texts(appends).at(-1)).toBe('d');
+  });
+
+  it('waits for no beat where it was read on one', async () => {
+    const { writer, appends } = open(0, { others: 50 });
+    writer.write('a');
+    await jest.advanceTimersByTimeAsync(40);
+
+    writer.write('b');
+    await turn();
+
+    expect(texts(appends)).toEqual(['a', 'b']);
+  });
+
+  it('is read on beats once a piece is out, while a worker has more than 50 streams', async () => {
+    const { writer, silent } = open(0, { others: 50 });
+    expect(writer.readLater()).toBeUndefined();
+    writer.write('a');
+    await turn();
+    const readOn = jest.fn();
+
+    writer.readLater()?.(readOn);
+    await jest.advanceTimersByTimeAsync(100);
+    expect(readOn).toHaveBeenCalledTimes(1);
+    await silent[0]?.settle();
+
+    expect(writer.readLater()).toBeUndefined();
   });
 
   it('waits for nothing when the last batch is 15 ms ago', async () => {
@@ -145,6 +186,7 @@ describe('text on its way to the stream', () => {
     writer.write('b'.repeat(1_000));
     expect(appends).toHaveLength(1);
     writer.write('c'.repeat(24));
+    await turn();
 
     expect(appends).toHaveLength(2);
     await jest.advanceTimersByTimeAsync(100);
@@ -155,6 +197,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     for (let piece = 0; piece < 50; piece += 1) writer.write(`${piece} `.repeat(50));
     await jest.advanceTimersByTimeAsync(1_000);
     expect(appends).toHaveLength(1);
@@ -165,10 +208,11 @@ describe('text on its way to the stream', () => {
     expect(appends[1]).toMatchObject({ lastSeq: 51 });
   });
 
-  it('numbers on from what an earlier attempt has sent', () => {
+  it('numbers on from what an earlier attempt has sent', async () => {
     const { writer, appends } = open(7);
 
     writer.write('a');
+    await turn();
 
     expect(appends).toEqual([{ lastSeq: 8, deltas: ['a'] }]);
   });
@@ -186,10 +230,24 @@ describe('text on its way to the stream', () => {
     expect(answer).toMatchObject({ sentSeq: 1, unsent: ['b'] });
   });
 
+  it('leaves text that comes with the end to the terminal event: one call for both', async () => {
+    const { writer, answer, appends } = open();
+    writer.write('a');
+    writer.write('b');
+
+    await Promise.resolve();
+    await writer.settle();
+    await turn();
+
+    expect(appends).toEqual([]);
+    expect(answer).toMatchObject({ sentSeq: 0, unsent: ['a', 'b'] });
+  });
+
   it('is settled only when the append under way has an answer', async () => {
     const { writer, answer, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     let settled = false;
     const settling = writer.settle().then(() => (settled = true));
     await jest.advanceTimersByTimeAsync(1_000);
@@ -205,6 +263,7 @@ describe('text on its way to the stream', () => {
     const { writer, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
 
     await reply(outcome);
 
@@ -215,6 +274,7 @@ describe('text on its way to the stream', () => {
     const { writer, appends, stops, hold, reply } = open();
     hold();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await reply(new Error('Command timed out'));
@@ -228,6 +288,7 @@ describe('text on its way to the stream', () => {
   it('text on its way to the stream leaves no timer behind', async () => {
     const { writer } = open();
     writer.write('a');
+    await turn();
     writer.write('b');
 
     await writer.settle();

@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Request, Response } from 'express';
+
+import { storeFault } from '../../api/http/error-handler.ts';
+import { connectMongo } from '../../shared/infra/mongo/connection.ts';
+import type { MongoConnection } from '../../shared/infra/mongo/connection.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { proxyTo } from '../support/store-proxy.ts';
+import type { StoreProxy } from '../support/store-proxy.ts';
+import { mongoUri, openTestRedis, redisUrl, uniqueName } from '../support/stores.ts';
+
+/** As long as what was sent before a cut may be on its way. */
+const ON_ITS_WAY_MS = 100;
+const pause = () => new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY_MS));
+
+let proxy: StoreProxy;
+afterEach(() => {
+  proxy.restore();
+});
+
+/** Each error that `calls` ended with, by what a caller would get for it; a call that was answered has none. */
+async function faultsOf(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const outcomes = await Promise.allSettled(calls);
+  return outcomes.flatMap((outcome) => {
+    if (outcome.status === 'fulfilled') return errorsWithin(outcome.value);
+    return [outcome.reason as unknown];
+  });
+}
+
+/** A pipeline answers with pairs of error and reply. */
+function errorsWithin(value: unknown): unknown[] {
+  return Array.isArray(value) ? (value as unknown[]).flat().filter((part) => part instanceof Error) : [];
+}
+
+function expectUnavailable(faults: readonly unknown[]): void {
+  expect(faults).not.toEqual([]);
+  for (const fault of faults) {
+    let passed: unknown;
+    void storeFault(fault, {} as Request, {} as Response, (next?: unknown) => (passed = next));
+    expect(passed).toMatchObject({ code: 'model_unavailable', retryAfterSeconds: 1, cause: fault });
+  }
+}
+
+describe('what a Redis that is cut off makes of calls is 503', () => {
+  let redis: RedisClient;
+  beforeAll(async () => {
+    proxy = await proxyTo(redisUrl());
+  });
+  afterAll(async () => {
+    await proxy.close();
+  });
+  afterEach(() => {
+    redis.disconnect();
+  });
+
+  it.each<[string, () => readonly Promise<unknown>[]]>([
+    ['commands', () => [redis.get('a'), redis.incr('b'), redis.evalsha('0'.repeat(40), 0)]],
+    ['a transaction', () => [redis.multi().get('a').incr('b').exec()]],
+    ['a pipeline', () => [redis.pipeline().get('a').incr('b').exec()]],
+    // Answers come for the first command alone.
+    ['a pipeline that is answered in part', () => [redis.pipeline().ping().blpop('never', 0).incr('b').exec()]],
+    ['a wait', () => [redis.blpop('never', 0)]],
+  ])('%s', async (what, call) => {
+    redis = await openTestRedis('producer', proxy.url);
+    redis.on('error', () => undefined);
+    if (!what.includes('part')) proxy.stall();
+    const underWay = faultsOf(call());
+    await pause();
+    proxy.cut();
+    const afterwards = faultsOf(call());
+    expectUnavailable([...(await underWay), ...(await afterwards)]);
+
+    await pause();
+    expectUnavailable(await faultsOf(call()));
+    redis.disconnect();
+    expectUnavailable(await faultsOf(call()));
+  });
+
+  it('a call that gets no answer', async () => {
+    redis = await openTestRedis('producer', proxy.url);
+    proxy.stall();
+    expectUnavailable(await faultsOf([redis.get('a'), redis.multi().get('a').exec()]));
+  });
+});
+
+describe('what a MongoDB that is cut off makes of calls is 503', () => {
+  let mongo: MongoConnection;
+  beforeAll(async () => {
+    proxy = await proxyTo(mongoUri(uniqueName('faults')));
+  });
+  afterAll(async () => {
+    await proxy.close();
+  });
+  afterEach(async () => {
+    await mongo.close();
+  });
+
+  const rows = () => mongo.collection<{ _id: string; sum: number }>('rows');
+  const calls: [string, () => Promise<unknown>][] = [
+    ['find', () => rows().findOne({ _id: 'a' })],
+    ['insert', () => rows().insertOne({ _id: uniqueName('row'), sum: 0 })],
+    ['update', () => rows().updateOne({ _id: 'a' }, { $inc: { sum: 1 } })],
+    ['updateMany', () => rows().updateMany({ sum: 7 }, { $inc: { sum: 1 } })],
+    ['bulkWrite', () => rows().bulkWrite([{ updateOne: { filter: { _id: 'a' }, update: { $inc: { sum: 1 } } } }])],
+    [
+      'aggregate',
+      () =>
+        rows()
+          .aggregate([{ $match: { sum: 1 } }])
+          .toArray(),
+    ],
+    ['distinct', () => rows().distinct('sum')],
+    [
+      'transaction',
+      () => mongo.transaction((session) => rows().updateOne({ _id: 'a' }, { $inc: { sum: 1 } }, { session })),
+    ],
+  ];
+
+  it.each(['cut', 'close', 'stall'] as const)('%s', async (how) => {
+    mongo = await connectMongo(proxy.url, { callTimeoutMs: 500 });
+    await rows().insertOne({ _id: uniqueName('row'), sum: 0 });
+    proxy.stall();
+    // More than one of each, so that some wait for a connection.
+    const underWay = faultsOf([...calls, ...calls, ...calls].map(([, call]) => call()));
+    await pause();
+    if (how === 'cut') proxy.cut();
+    if (how === 'close') await mongo.close();
+    const faults = await underWay;
+    const afterwards = await faultsOf(calls.map(([, call]) => call()));
+    expect([faults.length, afterwards.length]).toEqual([3 * calls.length, calls.length]);
+    expectUnavailable([...faults, ...afterwards]);
+  });
+});
