@@ -69,9 +69,6 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   // What runs once a request is left to Maglev for its first 60,000 calls, in place of 3,000: TurboFan takes seconds of a
   // process that has just started. Loops reach it all the same (docs/decisions/0079-what-a-provider-sends-at-once.md).
   setFlagsFromString('--invocation-count-for-turbofan=60000');
-  // The old generation is collected when it has doubled. By itself V8 waits until there is four times as much: garbage
-  // of more than 100 MB (docs/decisions/0084).
-  setFlagsFromString('--heap-growing-percent=100');
   const config = parseConfig(options);
   if (config === undefined) {
     process.exitCode = 1;
