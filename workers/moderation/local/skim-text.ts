@@ -21,8 +21,8 @@ export interface TextPlace {
   triedTo: number;
 }
 
-/** What is found out anew in a piece of text, at most. */
-const BUDGET = 400;
+/** In characters: so 400 tokens and 400 steps are found out at once, at most. */
+const BUDGET_MAX = 16_000;
 
 const passed: PassedToken = { end: 0, inGap: false, words: 0, mark: NO_GAP };
 
@@ -45,7 +45,9 @@ export interface Skimmer {
 export function createSkimmer(lexicon: Lexicon, statesMax?: number): Skimmer {
   const chain = { state: NONE_OPEN, begunAt: 0, opensSentence: false, newlines: 0, lastMark: NO_GAP };
   const phrases = new OpenPhrases(lexicon.phrases, statesMax);
-  return { lexicon, tokens: new KnownTokens(lexicon), phrases, chain };
+  const skimmer = { lexicon, tokens: new KnownTokens(lexicon), phrases, chain };
+  allowLearning(skimmer, BUDGET_MAX);
+  return skimmer;
 }
 
 const skimmers = new WeakMap<Lexicon, Skimmer>();
@@ -57,10 +59,10 @@ export function skimmerOf(lexicon: Lexicon): Skimmer {
   return skimmer;
 }
 
-/** Another piece of text begins: made-up text may take no more time than what it costs to read it. */
-export function allowLearning({ tokens, phrases }: Skimmer): void {
-  tokens.budget = BUDGET;
-  phrases.budget = BUDGET;
+/** So many characters are read next: made-up text may take no more time than what it costs to read it, line by line too. */
+export function allowLearning({ tokens, phrases }: Skimmer, characters: number): void {
+  tokens.budget = Math.min(BUDGET_MAX, tokens.budget + characters);
+  phrases.budget = Math.min(BUDGET_MAX, phrases.budget + characters);
 }
 
 /**
@@ -104,7 +106,9 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
     if (token < 0) break;
     const noted = tokens.noted[token] ?? COMPLEX;
     const { end } = tokens;
-    if ((noted & COMPLEX) !== 0 || (end === to && !isSpaceAt(lexicon, units, end))) break;
+    // Where a line ends the white space is read next.
+    const isOver = end < to || (end < units.length && isWhiteSpace(kindAt(lexicon.unitKinds, units, end)));
+    if ((noted & COMPLEX) !== 0 || !isOver) break;
     if ((noted & SINGLE) !== 0 && !isPlainWordBehind(lexicon.unitKinds, units, end)) break;
     if (state !== NONE_OPEN || (noted & OPENS) !== 0) {
       const next = stepAll(skimmer, state, token, opensSentence);
@@ -282,9 +286,4 @@ function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean
     isWhiteSpace(kindAt(kinds, units, at + 1)) &&
     isPlainWordBehind(kinds, units, at + 1)
   );
-}
-
-/** Whether there is white space, which is read next where a line ends. */
-function isSpaceAt({ unitKinds }: Lexicon, units: Uint16Array, at: number): boolean {
-  return at < units.length && isWhiteSpace(kindAt(unitKinds, units, at));
 }
