@@ -65,7 +65,8 @@ export class KnownTokens {
     let end = from;
     for (; end < most; end += 1) {
       const unit = text[end] ?? SPACE;
-      if (unit === SPACE) break;
+      // A tab or the end of a line ends the token, too: it is left to whoever reads other white space.
+      if (unit <= SPACE) break;
       all |= unit;
       four = (four << 8) | (three >>> 24);
       three = (three << 8) | (two >>> 24);

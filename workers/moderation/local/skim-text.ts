@@ -114,7 +114,7 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
       const next = stepAll(skimmer, state, token, opensSentence);
       isStopped = next === MAY_END || (state === NONE_OPEN && next !== NONE_OPEN && at < place.triedTo);
       if (isStopped) break;
-      if (state === NONE_OPEN) Object.assign(chain, { begunAt: at, opensSentence, newlines, lastMark });
+      if (state === NONE_OPEN) begin(chain, at, opensSentence, newlines, lastMark);
       state = next;
     }
     const mark = markOf(noted);
@@ -135,6 +135,13 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
   place.newlines = newlines;
   place.lastMark = lastMark;
   return isStopped ? ~at : at;
+}
+
+function begin(chain: Chain, at: number, opensSentence: boolean, newlines: number, lastMark: number): void {
+  chain.begunAt = at;
+  chain.opensSentence = opensSentence;
+  chain.newlines = newlines;
+  chain.lastMark = lastMark;
 }
 
 /** What is open behind the words of a known token. MAY_END: a phrase may end with one of them. */
@@ -172,7 +179,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
         : passOther(skimmer, place, units, at, to, state);
       isStopped = next === MAY_END || (state === NONE_OPEN && next !== NONE_OPEN && at < place.triedTo);
       if (isStopped) break;
-      if (state === NONE_OPEN) Object.assign(chain, { begunAt: at, opensSentence, newlines, lastMark });
+      if (state === NONE_OPEN) begin(chain, at, opensSentence, newlines, lastMark);
       state = next;
       at = passed.end;
       inGap = passed.inGap;
@@ -189,7 +196,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
         if (gap !== SOFT_GAP) lastMark = gap;
         continue;
       }
-      isOver = true;
+      isOver = at === to || !isWhiteSpace(kindAt(unitKinds, units, at));
       if (gap === NEWLINE_GAP) newlines += 1;
       if (lastMark === COLON_GAP) opensSentence = true;
       if (lastMark === STOP_GAP || newlines > 1) {
@@ -244,7 +251,10 @@ function passWord(
   }
   // Letters mean nothing before the next gap.
   while (end < to && kindAt(unitKinds, units, end) <= LETTER) end += 1;
-  Object.assign(passed, { end, inGap: false, words: 1, mark: NO_GAP });
+  passed.end = end;
+  passed.inGap = false;
+  passed.words = 1;
+  passed.mark = NO_GAP;
   return state === NONE_OPEN && trie.opensHere[node] !== 1
     ? NONE_OPEN
     : skimmer.phrases.step(state, word, opensSentence);
