@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type request from 'supertest';
 
 import { chatOf, expectUncharged, postChat, waitFor } from '../support/chat.ts';
+import { openLiveStream } from '../support/live-stream.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
@@ -131,4 +132,20 @@ describe('with MongoDB away', () => {
     },
     30_000,
   );
+
+  it('shows a streamed answer that came at once before its turn is stored', async () => {
+    const { key } = await service.startTenant();
+    service.provider.change({ first_token_ms: 300, words: 5 });
+    const opening = openLiveStream(service.url, key, chatOf('Hi', { entity_id: 'pupil' }));
+    await waitFor(() => (service.provider.stats().in_flight > 0 ? true : undefined), 'the provider to be asked');
+    mongo.stall();
+
+    const { read, ended } = await opening;
+    await waitFor(() => (read.text === '' ? undefined : true), 'the text', LIMIT_MS);
+    expect(read.finishReason).toBeUndefined();
+
+    mongo.restore();
+    await ended;
+    expect(read.finishReason).toBe('stop');
+  });
 });

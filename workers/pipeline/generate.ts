@@ -216,7 +216,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
       throw error;
     } finally {
-      await writer?.settle();
+      // The turn of an entity is stored before the end, which may take as long as MongoDB is away.
+      await writer?.settle(run.entity !== undefined);
     }
   };
 }

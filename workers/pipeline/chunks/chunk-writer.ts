@@ -20,8 +20,11 @@ export interface ChunkWriter {
   write(text: string): void;
   /** When to read on; undefined: as soon as there is something. */
   readLater: () => ReadLater | undefined;
-  /** Waits for the append under way; what is not appended stays in `answer.unsent`. Throws where Redis refused. */
-  settle(): Promise<void>;
+  /**
+   * Waits for the append under way; what is not appended stays in `answer.unsent`, and goes with the end of the answer.
+   * `endsLater`: that waits for something else first, and text that is due does not.
+   */
+  settle(endsLater?: boolean): Promise<void>;
 }
 
 /** Opens the writers of one worker. */
@@ -47,9 +50,9 @@ export function createChunkWriters(
     open.add(writer);
     return {
       ...writer,
-      async settle() {
+      async settle(endsLater) {
         open.delete(writer);
-        await writer.settle();
+        await writer.settle(endsLater);
       },
     };
   };
@@ -144,7 +147,8 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
       schedule();
     },
     readLater: () => (lastAppendAt === -Infinity ? undefined : pace.readLater()),
-    async settle() {
+    async settle(endsLater = false) {
+      if (endsLater && isStarting) start();
       closed = true;
       stopWaiting?.();
       await appending;

@@ -230,17 +230,19 @@ describe('text on its way to the stream', () => {
     expect(answer).toMatchObject({ sentSeq: 1, unsent: ['b'] });
   });
 
-  it('leaves text that comes with the end to the terminal event: one call for both', async () => {
+  it.each([
+    { what: 'leaves text that comes with the end to the terminal event: one call for both', appended: [] },
+    { what: 'sends it where that waits for something else', endsLater: true, appended: ['ab'] },
+  ])('$what', async ({ endsLater, appended }) => {
     const { writer, answer, appends } = open();
-    writer.write('a');
-    writer.write('b');
+    for (const text of ['a', 'b']) writer.write(text);
 
     await Promise.resolve();
-    await writer.settle();
+    await writer.settle(endsLater);
     await turn();
 
-    expect(appends).toEqual([]);
-    expect(answer).toMatchObject({ sentSeq: 0, unsent: ['a', 'b'] });
+    expect(texts(appends)).toEqual(appended);
+    expect(answer).toMatchObject({ sentSeq: 2 * appended.length, unsent: appended.length > 0 ? [] : ['a', 'b'] });
   });
 
   it('is settled only when the append under way has an answer', async () => {
