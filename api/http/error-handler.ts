@@ -24,14 +24,21 @@ const FAULT_MESSAGES = new RegExp(
 
 /**
  * What a Redis answers that is there and cannot serve: full, starting, failing over, stuck in a script, or not to whoever
- * asks. EXECABORT: a transaction of which a command met one of these.
+ * asks. EXECABORT: a transaction of which a command met one of these, or a fault of our own.
  */
 const REDIS_UNABLE =
   /^(-?OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNBLOCKED|EXECABORT|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) /;
 
+function isUnable(error: Error): boolean {
+  if (!REDIS_UNABLE.test(error.message)) return false;
+  const previous: unknown = Reflect.get(error, 'previousErrors');
+  if (!Array.isArray(previous) || previous.length === 0) return true;
+  return previous.some((each: unknown) => isStoreFault(each));
+}
+
 function isStoreFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error.name === 'ReplyError') return REDIS_UNABLE.test(error.message);
+  if (error.name === 'ReplyError') return isUnable(error);
   return isMongoAway(error) || REDIS_AWAY.has(error.name) || FAULT_MESSAGES.test(error.message);
 }
 

@@ -94,13 +94,16 @@ export function classifyToken(
   token: TokenClass,
 ): boolean | undefined {
   const { unitKinds, characters, trie } = lexicon;
-  Object.assign(token, { count: 0, mark: NO_GAP, isSingle: false });
+  token.count = 0;
+  token.mark = NO_GAP;
+  token.isSingle = false;
   const kindOf = (at: number) => unitKinds[units[at] ?? 0] ?? UNKNOWN;
   const first = kindOf(from);
   if (to - from === 1 && first >= GAPS + READABLE && (units[from] ?? 0) < 0x80) {
     // No ASCII symbol is a word, as it is a letter by guess only.
     const gap = first - READABLE - GAPS;
-    Object.assign(token, { mark: gap === SOFT_GAP ? NO_GAP : gap, isSingle: true });
+    token.mark = gap === SOFT_GAP ? NO_GAP : gap;
+    token.isSingle = true;
     return true;
   }
   now.count = 0;

@@ -4,6 +4,8 @@ import type { Lexicon } from './lexicon.ts';
 
 /** In characters of Latin-1: a token is kept as four numbers, which are compared as quickly as found. */
 const TOKEN_MAX = 16;
+/** How many characters have to be read for each token that is found out. */
+export const FOUND_OUT = 40;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
 
@@ -32,7 +34,7 @@ export function markOf(noted: number): number {
  * Ordinary text has few that are new, and to look one up takes less time than to read it.
  */
 export class KnownTokens {
-  /** How many may still be found out: made-up text has ever new ones. */
+  /** In characters, FOUND_OUT for each token that may still be found out: made-up text has ever new ones. */
   budget = 0;
   /** Where the token ends that was asked for. */
   end = 0;
@@ -63,7 +65,8 @@ export class KnownTokens {
     let end = from;
     for (; end < most; end += 1) {
       const unit = text[end] ?? SPACE;
-      if (unit === SPACE) break;
+      // A tab or the end of a line ends the token, too: it is left to whoever reads other white space.
+      if (unit <= SPACE) break;
       all |= unit;
       four = (four << 8) | (three >>> 24);
       three = (three << 8) | (two >>> 24);
@@ -87,8 +90,8 @@ export class KnownTokens {
       )
         return place;
     }
-    if (this.budget <= 0) return -1;
-    this.budget -= 1;
+    if (this.budget < FOUND_OUT) return -1;
+    this.budget -= FOUND_OUT;
     const place = this.learn(text, from, end, first);
     if (place >= 0) keys.set([one, two, three, four, length], place * WIDTH);
     return place;

@@ -1,3 +1,4 @@
+import { FOUND_OUT } from './known-tokens.ts';
 import type { PhraseGroup } from './phrase-lists.ts';
 import type { PhraseSet, PhraseSets } from './phrase-sets.ts';
 
@@ -23,7 +24,7 @@ const PRIME = 0x9e37_79b1;
  * as texts need them, and kept.
  */
 export class OpenPhrases {
-  /** How many steps may still be found out: made-up text needs ever new ones. */
+  /** In characters, FOUND_OUT for each step that may still be found out: made-up text needs ever new ones. */
   budget = 0;
   private readonly phrases: PhraseSets<PhraseGroup>;
   private states: Places[] = [[]];
@@ -54,8 +55,8 @@ export class OpenPhrases {
       if (asked === 0) break;
       at = (at + 1) & (STEPS - 1);
     }
-    if (this.budget <= 0) return MAY_END;
-    this.budget -= 1;
+    if (this.budget < FOUND_OUT) return MAY_END;
+    this.budget -= FOUND_OUT;
     const next = this.find(this.states[state] ?? [], word, opensSentence);
     if (this.known >= STEPS_MAX || this.states.length >= this.statesMax) {
       this.forget();

@@ -21,8 +21,8 @@ export interface TextPlace {
   triedTo: number;
 }
 
-/** What is found out anew in a piece of text, at most. */
-const BUDGET = 400;
+/** In characters: so 400 tokens and 400 steps are found out at once, at most. */
+const BUDGET_MAX = 16_000;
 
 const passed: PassedToken = { end: 0, inGap: false, words: 0, mark: NO_GAP };
 
@@ -45,7 +45,9 @@ export interface Skimmer {
 export function createSkimmer(lexicon: Lexicon, statesMax?: number): Skimmer {
   const chain = { state: NONE_OPEN, begunAt: 0, opensSentence: false, newlines: 0, lastMark: NO_GAP };
   const phrases = new OpenPhrases(lexicon.phrases, statesMax);
-  return { lexicon, tokens: new KnownTokens(lexicon), phrases, chain };
+  const skimmer = { lexicon, tokens: new KnownTokens(lexicon), phrases, chain };
+  allowLearning(skimmer, BUDGET_MAX);
+  return skimmer;
 }
 
 const skimmers = new WeakMap<Lexicon, Skimmer>();
@@ -57,10 +59,10 @@ export function skimmerOf(lexicon: Lexicon): Skimmer {
   return skimmer;
 }
 
-/** Another piece of text begins: made-up text may take no more time than what it costs to read it. */
-export function allowLearning({ tokens, phrases }: Skimmer): void {
-  tokens.budget = BUDGET;
-  phrases.budget = BUDGET;
+/** So many characters are read next: made-up text may take no more time than what it costs to read it, line by line too. */
+export function allowLearning({ tokens, phrases }: Skimmer, characters: number): void {
+  tokens.budget = Math.min(BUDGET_MAX, tokens.budget + characters);
+  phrases.budget = Math.min(BUDGET_MAX, phrases.budget + characters);
 }
 
 /**
@@ -104,13 +106,15 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
     if (token < 0) break;
     const noted = tokens.noted[token] ?? COMPLEX;
     const { end } = tokens;
-    if ((noted & COMPLEX) !== 0 || (end === to && !isSpaceAt(lexicon, units, end))) break;
+    // Where a line ends the white space is read next.
+    const isOver = end < to || (end < units.length && isWhiteSpace(kindAt(lexicon.unitKinds, units, end)));
+    if ((noted & COMPLEX) !== 0 || !isOver) break;
     if ((noted & SINGLE) !== 0 && !isPlainWordBehind(lexicon.unitKinds, units, end)) break;
     if (state !== NONE_OPEN || (noted & OPENS) !== 0) {
       const next = stepAll(skimmer, state, token, opensSentence);
       isStopped = next === MAY_END || (state === NONE_OPEN && next !== NONE_OPEN && at < place.triedTo);
       if (isStopped) break;
-      if (state === NONE_OPEN) Object.assign(chain, { begunAt: at, opensSentence, newlines, lastMark });
+      if (state === NONE_OPEN) begin(chain, at, opensSentence, newlines, lastMark);
       state = next;
     }
     const mark = markOf(noted);
@@ -131,6 +135,13 @@ function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from
   place.newlines = newlines;
   place.lastMark = lastMark;
   return isStopped ? ~at : at;
+}
+
+function begin(chain: Chain, at: number, opensSentence: boolean, newlines: number, lastMark: number): void {
+  chain.begunAt = at;
+  chain.opensSentence = opensSentence;
+  chain.newlines = newlines;
+  chain.lastMark = lastMark;
 }
 
 /** What is open behind the words of a known token. MAY_END: a phrase may end with one of them. */
@@ -168,7 +179,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
         : passOther(skimmer, place, units, at, to, state);
       isStopped = next === MAY_END || (state === NONE_OPEN && next !== NONE_OPEN && at < place.triedTo);
       if (isStopped) break;
-      if (state === NONE_OPEN) Object.assign(chain, { begunAt: at, opensSentence, newlines, lastMark });
+      if (state === NONE_OPEN) begin(chain, at, opensSentence, newlines, lastMark);
       state = next;
       at = passed.end;
       inGap = passed.inGap;
@@ -185,7 +196,7 @@ function skimToken(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from:
         if (gap !== SOFT_GAP) lastMark = gap;
         continue;
       }
-      isOver = true;
+      isOver = at === to || !isWhiteSpace(kindAt(unitKinds, units, at));
       if (gap === NEWLINE_GAP) newlines += 1;
       if (lastMark === COLON_GAP) opensSentence = true;
       if (lastMark === STOP_GAP || newlines > 1) {
@@ -240,7 +251,10 @@ function passWord(
   }
   // Letters mean nothing before the next gap.
   while (end < to && kindAt(unitKinds, units, end) <= LETTER) end += 1;
-  Object.assign(passed, { end, inGap: false, words: 1, mark: NO_GAP });
+  passed.end = end;
+  passed.inGap = false;
+  passed.words = 1;
+  passed.mark = NO_GAP;
   return state === NONE_OPEN && trie.opensHere[node] !== 1
     ? NONE_OPEN
     : skimmer.phrases.step(state, word, opensSentence);
@@ -282,9 +296,4 @@ function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean
     isWhiteSpace(kindAt(kinds, units, at + 1)) &&
     isPlainWordBehind(kinds, units, at + 1)
   );
-}
-
-/** Whether there is white space, which is read next where a line ends. */
-function isSpaceAt({ unitKinds }: Lexicon, units: Uint16Array, at: number): boolean {
-  return at < units.length && isWhiteSpace(kindAt(unitKinds, units, at));
 }

@@ -71,7 +71,7 @@ export class TextScanner {
     const { characters } = this.lexicon;
     this.place.lookedTo = from;
     this.place.triedTo = from;
-    allowLearning(this.skimmer);
+    allowLearning(this.skimmer, to - from);
     for (let index = from; index < to && !this.stopped;) {
       if (this.quiet) {
         const skimmed = skimText(this.skimmer, this.place, units, index, to);

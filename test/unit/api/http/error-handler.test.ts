@@ -9,6 +9,12 @@ function named(name: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { name });
 }
 
+/** As ioredis tells of a transaction, with what its commands met. */
+function discarded(...previousErrors: Error[]): Error {
+  const error = named('ReplyError', 'EXECABORT Transaction discarded because of previous errors.');
+  return Object.assign(error, { previousErrors });
+}
+
 /** What the handler passes on; it reads neither request nor response. */
 function passedOn(error: unknown): unknown {
   let passed: unknown;
@@ -49,7 +55,8 @@ describe('a fault of a store', () => {
     named('ReplyError', 'NOREPLICAS Not enough good replicas to write.'),
     named('ReplyError', "OOM command not allowed when used memory > 'maxmemory'."),
     named('ReplyError', 'LOADING Redis is loading the dataset in memory'),
-    named('ReplyError', 'EXECABORT Transaction discarded because of previous errors.'),
+    discarded(),
+    discarded(named('ReplyError', 'LOADING Redis is loading the dataset in memory')),
     named('ReplyError', 'ERR max number of clients reached'),
     named('ReplyError', 'NOAUTH Authentication required.'),
     named('ReplyError', 'UNBLOCKED force unblock from blocking operation, instance state changed'),
@@ -61,6 +68,7 @@ describe('a fault of a store', () => {
   it.each([
     named('ReplyError', 'WRONGTYPE Operation against a key holding the wrong kind of value'),
     named('ReplyError', 'ERR value is not an integer or out of range'),
+    discarded(named('ReplyError', "ERR wrong number of arguments for 'set' command")),
     named('AbortError', 'This operation was aborted'),
     new TypeError('x is not a function'),
     serverError(2),

@@ -115,6 +115,20 @@ describe('ordinary text', () => {
   });
 });
 
+describe('made-up tokens', () => {
+  it('are found out in proportion to the text, however short its lines are', () => {
+    const skimmer = createSkimmer(compileLexicon(readPhraseLists()));
+    const scanner = new TextScanner(skimmer.lexicon, () => false, skimmer);
+    const lines = Array.from({ length: 4_000 }, (_, index) => `q${index.toString(36)}`);
+
+    for (const line of lines) scanner.write(`${line} \n`);
+
+    const foundOut = skimmer.tokens.noted.filter((noted) => noted !== 0).length;
+    expect(foundOut).toBeGreaterThan(300);
+    expect(foundOut).toBeLessThan(400 + scanner.length / 40 + 2);
+  });
+});
+
 describe('a prompt with empty lines', () => {
   it('costs about as much as one without', () => {
     const cost = (between: string) => {
