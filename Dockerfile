@@ -23,7 +23,7 @@ USER node
 # A container is reached from outside itself only.
 ENV HOST=0.0.0.0
 # Whatever starts a process of this image, with whichever command. Why: scripts/harness/program.ts.
-ENV NODE_OPTIONS=--max-semi-space-size=8
+ENV NODE_OPTIONS=--max-semi-space-size=16
 ENV MALLOC_ARENA_MAX=1
 ENV MALLOC_TRIM_THRESHOLD_=131072
 EXPOSE 8080 8081 8082 8090

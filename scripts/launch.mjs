@@ -22,7 +22,7 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 /** Type stripping is experimental by name in the oldest Node.js that can run this. */
 const QUIET = '--disable-warning=ExperimentalWarning';
 /** The same as scripts/harness/program.ts, which says why; this file can import no TypeScript. */
-const SERVICE_OPTIONS = ['--max-semi-space-size=8'];
+const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
 const SERVICE_ENV = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const SOURCES = ['api', 'workers', 'shared'];
 /** What the program reads beside its code: Redis scripts, and the phrases of the local moderation. */

@@ -9,13 +9,13 @@ export const ROOT = join(import.meta.dirname, '..', '..');
 /** Options of Node.js for every program here: type stripping is experimental by name in the oldest one that can. */
 export const QUIET = '--disable-warning=ExperimentalWarning';
 /**
- * Options of Node.js for ingress and worker. The young generation grows to 105 MB by itself, and to 16 MB with this, at
- * no cost in CPU time (docs/decisions/0084). Dockerfile and launch.mjs say the same; a test compares them.
+ * Options of Node.js for ingress and worker. The young generation grows to 105 MB by itself, and to 32 MB with this, at
+ * no cost in CPU time (docs/decisions/0074). Dockerfile and launch.mjs say the same; a test compares them.
  */
-export const SERVICE_OPTIONS = ['--max-semi-space-size=8'];
+export const SERVICE_OPTIONS = ['--max-semi-space-size=16'];
 /**
  * Settings of the C library for both, in the same places. Each thread of V8 would keep what it has once used to compile:
- * one store for all threads, that gives back what is free at its end, holds 20 MB less (docs/decisions/0084).
+ * one store for all threads, that gives back what is free at its end, holds 20 MB less (docs/decisions/0074).
  */
 export const SERVICE_ENV: Environment = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const READY_TIMEOUT_MS = 60_000;

@@ -66,12 +66,6 @@ function parseConfig({ env, kind }: ProcessOptions): Config | undefined {
 export async function runProcess(options: ProcessOptions): Promise<void> {
   // Threads that share so short a work cost more than they save (docs/decisions/0074).
   setFlagsFromString('--no-parallel-scavenge');
-  // What runs once a request is left to Maglev for its first 60,000 calls, in place of 3,000: TurboFan takes seconds of a
-  // process that has just started. Loops reach it all the same (docs/decisions/0079-what-a-provider-sends-at-once.md).
-  setFlagsFromString('--invocation-count-for-turbofan=60000');
-  // V8 collects the old generation when it has doubled. By itself it waits until there is four times as much, which was
-  // garbage of 130 MB in both processes (docs/decisions/0084).
-  setFlagsFromString('--heap-growing-percent=100');
   const config = parseConfig(options);
   if (config === undefined) {
     process.exitCode = 1;

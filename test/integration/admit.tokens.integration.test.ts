@@ -4,6 +4,7 @@ import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { fill, openAdmissionLab } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';
+import { moveUse, tokensBySecond, usedOf } from '../support/use-window.ts';
 
 /** Tokens leave by the second, and a second only whole. */
 const GONE_MS = 61_000;
@@ -119,6 +120,35 @@ describe('the tokens of a minute', () => {
     for (const requestId of ['req_early_1', 'req_early_2']) await lab.store.void(requestId, key.principal);
 
     expect((await lab.store.count('req_look', key.principal, false)).tokens).toBeGreaterThanOrEqual(0);
+  });
+
+  it('have what a version has counted that knows no newest second', async () => {
+    const key = await lab.key();
+    const entry = Buffer.alloc(14);
+    entry.writeUInt32BE(Math.floor(Date.now() / 1_000) - 5, 0);
+    entry.writeUInt32BE(1, 4);
+    entry.writeUIntBE(50, 8, 6);
+    await lab.redis.hset(lab.keys.keyUse(key.principal.keyId), 'w', entry, 'r', 1, 't', 50);
+
+    expect((await key.admitWith({ tpm: 60 })).verdict).toBe('tpm');
+    expect(await key.admitWith({ tpm: 70 })).toMatchObject({ verdict: 'admitted', tokens: 70 });
+  });
+
+  it('are corrected in the second of their request, whichever is the newest one', async () => {
+    const key = await lab.key();
+    const use = lab.keys.keyUse(key.principal.keyId);
+    const requestId = 'req_corrected_later';
+    await key.admit({ requestId });
+    await moveUse(lab.redis, use, 5);
+    await lab.redis.hincrby(lab.keys.record(requestId), 'acceptedAt', -5_000);
+    await key.admit();
+
+    await lab.store.void(requestId, key.principal);
+
+    expect(await usedOf(lab.redis, use)).toMatchObject({ tokens: 20 });
+    await key.pass(2_000);
+    expect(await key.admit()).toMatchObject({ tokens: 40 });
+    expect(await tokensBySecond(lab.redis, use)).toBe(40);
   });
 
   it('leave the window in thousands as well as one by one', async () => {

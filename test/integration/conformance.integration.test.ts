@@ -78,7 +78,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
     "or values[2] ~= fence then return 'superseded' end",
     "then return 'superseded' end",
   ],
-  ['a batch that is sent again is not written again', 'if sent >= tonumber(last_seq) then', 'if false then'],
+  ['a batch that is sent again is not written again', 'if sent >= last_seq + 0 then', 'if false then'],
   [
     'only the attempt with the fence may renew',
     "or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end",

@@ -62,9 +62,14 @@ it('sends the text to a server that has lost its scripts', async () => {
   expect(sent.slice(-2)).toEqual(['evalsha', 'eval']);
 });
 
-it('hands a script text of any language as it is', async () => {
+const ANY_LANGUAGE = 'Läufer № 7 \u{1F600}\r\n$3\r\nabc';
+
+it.each([
+  ['text of any language', ANY_LANGUAGE],
+  ['long text of any language', ANY_LANGUAGE.repeat(20_000)],
+  ['long text', 'abc'.repeat(20_000)],
+])('hands a script %s as it is', async (_, process) => {
   const keyspace = createKeyspace(uniqueName('läufer'));
-  const process = 'Läufer № 7 \u{1F600}\r\n$3\r\nabc';
 
   await createLeaderLease(client, keyspace, process).hold(0, 'größe');
 

@@ -77,17 +77,19 @@ function lengthOf(bytes: number): string {
   return LENGTHS[bytes] ?? `\r\n$${bytes}\r\n`;
 }
 
-/** Redis's protocol for the call of a script, with the length of each argument as `bytesOf` counts it. */
-function encodeWith(
-  bytesOf: (text: string) => number,
-  sha: string,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): string {
+type TextArguments = readonly (string | number)[];
+
+/** Redis's protocol for the call of a script as far as its arguments, with the length of each key as `bytesOf` counts it. */
+function headOf(bytesOf: (text: string) => number, sha: string, keys: readonly string[], args: TextArguments): string {
   const count = String(keys.length);
   let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA${lengthOf(sha.length)}${sha}`;
   text += lengthOf(count.length) + count;
   for (const key of keys) text += lengthOf(bytesOf(key)) + key;
+  return text;
+}
+
+function encodeWith(bytesOf: (text: string) => number, sha: string, keys: readonly string[], args: TextArguments) {
+  let text = headOf(bytesOf, sha, keys, args);
   for (const arg of args) {
     const value = typeof arg === 'number' ? String(arg) : arg;
     text += lengthOf(bytesOf(value)) + value;
@@ -95,10 +97,31 @@ function encodeWith(
   return `${text}\r\n`;
 }
 
+/** In UTF-16 units. For each string of more than 128 KB V8 gets memory from the system, which costs more than to copy it. */
+const LONG = 32_768;
+
+/** With a long argument as bytes: as text it would become part of two more strings as long. */
+function encodeLong(sha: string, keys: readonly string[], args: TextArguments): Buffer {
+  const parts: Buffer[] = [];
+  let text = headOf(Buffer.byteLength, sha, keys, args);
+  for (const arg of args) {
+    const value = typeof arg === 'number' ? String(arg) : arg;
+    if (value.length <= LONG) text += lengthOf(Buffer.byteLength(value)) + value;
+    else {
+      const bytes = Buffer.from(value);
+      parts.push(Buffer.from(text + lengthOf(bytes.length)), bytes);
+      text = '';
+    }
+  }
+  parts.push(Buffer.from(`${text}\r\n`));
+  return Buffer.concat(parts);
+}
+
 const unitsOf = (text: string) => text.length;
 
 /** Mostly all is ASCII: its bytes are counted once, not argument by argument. */
-function encode(sha: string, keys: readonly string[], args: readonly (string | number)[]): string {
+function encode(sha: string, keys: readonly string[], args: TextArguments): string | Buffer {
+  if (args.some((arg) => typeof arg === 'string' && arg.length > LONG)) return encodeLong(sha, keys, args);
   const text = encodeWith(unitsOf, sha, keys, args);
   return Buffer.byteLength(text) === text.length ? text : encodeWith(Buffer.byteLength, sha, keys, args);
 }
@@ -108,15 +131,15 @@ function encode(sha: string, keys: readonly string[], args: readonly (string | n
  * three times the work (docs/decisions/0073-what-the-ingress-spends.md). What it sends again after a reconnect is this text, too.
  */
 class ScriptCall extends Command {
-  readonly #text: string;
+  readonly #call: string | Buffer;
 
-  constructor(sha: string, text: string) {
+  constructor(sha: string, call: string | Buffer) {
     super('evalsha', [sha], { replyEncoding: 'utf8' });
-    this.#text = text;
+    this.#call = call;
   }
 
-  override toWritable(): string {
-    return this.#text;
+  override toWritable(): string | Buffer {
+    return this.#call;
   }
 }
 
@@ -125,7 +148,7 @@ export function textsOf(texts: readonly (string | number)[]): string {
   return `${texts.join('\0')}\0`;
 }
 
-function isText(args: readonly ScriptArgument[]): args is readonly (string | number)[] {
+function isText(args: readonly ScriptArgument[]): args is TextArguments {
   return !args.some((arg) => typeof arg === 'object');
 }
 

@@ -3,7 +3,7 @@ import type { TokenClass } from './classify-token.ts';
 import type { Lexicon } from './lexicon.ts';
 
 /** In characters of Latin-1: a token is kept as four numbers, which are compared as quickly as found. */
-export const TOKEN_MAX = 16;
+const TOKEN_MAX = 16;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
 

@@ -6,8 +6,6 @@ export interface WordTrie {
   readonly children: Uint16Array;
   /** The same for the beginnings of words that can begin a phrase; 0 for all others. */
   readonly openings: Uint16Array;
-  /** For three letters, none like its neighbour, by `threeLetters`: 1 where a word that can begin a phrase begins so. */
-  readonly openingThrees: Uint8Array;
   /** The letter that leads to a node. */
   readonly letters: Uint8Array;
   /** 1 for the nodes of single letters. */
@@ -24,34 +22,12 @@ export interface WordTrie {
 
 const NODES_MAX = 0xffff;
 
-/** The place of three letters in a table of all such. */
-export function threeLetters(first: number, second: number, third: number): number {
-  return (first * ALPHABET_SIZE + second) * ALPHABET_SIZE + third;
-}
-
 interface TrieNode {
   readonly children: number[];
   readonly letter: number;
   readonly depth: number;
   word: number;
   opens: boolean;
-}
-
-/** Which three letters some word begins with that can begin a phrase. */
-function threesOf(openings: Uint16Array): Uint8Array {
-  const threes = new Uint8Array(ALPHABET_SIZE ** 3);
-  const child = (node: number, letter: number) => openings[node * ALPHABET_SIZE + letter] ?? 0;
-  for (let place = 0; place < threes.length; place += 1) {
-    const [first, second, third] = [
-      Math.floor(place / ALPHABET_SIZE ** 2),
-      Math.floor(place / ALPHABET_SIZE) % ALPHABET_SIZE,
-      place % ALPHABET_SIZE,
-    ];
-    const one = child(0, first);
-    const two = one === 0 ? 0 : child(one, second);
-    threes[place] = two !== 0 && child(two, third) !== 0 ? 1 : 0;
-  }
-  return threes;
 }
 
 /** `isOpening` says of a word's index whether a phrase can begin with it. */
@@ -79,7 +55,6 @@ export function buildWordTrie(words: readonly string[], isOpening: (word: number
   return {
     children,
     openings,
-    openingThrees: threesOf(openings),
     letters: Uint8Array.from(nodes, (node) => node.letter),
     firsts: Uint8Array.from(nodes, (node) => (node.depth === 1 ? 1 : 0)),
     wordAt: Int32Array.from(nodes, (node) => node.word),

@@ -1,7 +1,7 @@
 import { encodeEntry } from '../../../contracts/events.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
+import { defineScript, textsOf } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
 import type { AttemptRef } from './running-request.ts';
 
@@ -43,7 +43,7 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
       const outcomes = await append(
         texts.flatMap(({ ref: { requestId } }) => [keys.record(requestId), keys.stream(requestId)]),
         texts.flatMap(({ ref: { requestId, fence, owner = '' }, lastSeq, deltas, promptTokens }) => [
-          ...[requestId, fence, lastSeq, encodeEntry(deltas), promptTokens, owner, lastSeq - deltas.length],
+          ...[textsOf([requestId, fence, lastSeq, promptTokens, owner, lastSeq - deltas.length]), encodeEntry(deltas)],
         ]),
       );
       if (!Array.isArray(outcomes)) throw new Error('The script append gave no list');
