@@ -22,7 +22,7 @@ export interface ProviderCall {
   signal: AbortSignal;
   /** Hears of every part of a stream's body, text or not: the provider is not silent. */
   onBytes?: () => void;
-  /** Text that arrives at once comes as one event: for whoever need not count the pieces. */
+  /** Text that arrives at once comes in fewer, longer events: for whoever need not count the pieces. */
   joinsText?: boolean;
   /** Asked with each part of a stream's body: when to read the next one, if it need not be read as it comes. */
   readLater?: (() => ReadLater | undefined) | undefined;
