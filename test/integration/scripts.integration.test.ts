@@ -1,15 +1,26 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
+import { startRedis } from '../../scripts/embedded/redis.ts';
+import type { EmbeddedRedis } from '../../scripts/embedded/redis.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { openTestRedis, uniqueName } from '../support/stores.ts';
 
+let dataDir: string;
+/** Of this file alone: other files call scripts while it forgets them. */
+let redis: EmbeddedRedis;
 let client: Redis;
 let sent: string[] = [];
 beforeAll(async () => {
-  const opened = await openTestRedis('worker');
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-scripts-'));
+  redis = await startRedis({ dataDir, log: () => undefined });
+  const opened = await openTestRedis('worker', redis.url);
   if (opened instanceof Cluster) throw new Error('The tests run on one server.');
   client = opened;
   const send = client.sendCommand.bind(client);
@@ -18,8 +29,10 @@ beforeAll(async () => {
     return send(command, stream);
   };
 });
-afterAll(() => {
+afterAll(async () => {
   client.disconnect();
+  await redis.stop();
+  await rm(dataDir, { recursive: true, force: true });
 });
 
 function openLease() {
