@@ -16,7 +16,7 @@ const service = useService({ workers: 0 });
 const tenant = useTenant(service, { credits: 10_000_000 });
 beforeAll(async () => {
   const { url } = await backup.listen();
-  await service.setProvider({ max_retries: 0, first_token_timeout_ms: 300, timeout_ms: 600, breaker: BREAKER });
+  await service.setProvider({ max_retries: 0, first_token_timeout_ms: 1_000, timeout_ms: 2_000, breaker: BREAKER });
   await service.setProvider({ max_retries: 0, breaker: { open_ms: 1_000, max_open_ms: 60_000 } }, 'only');
   await service.setProvider({ base_url: `${url}/v1` }, 'backup');
   await service.setTargets('mobius', [

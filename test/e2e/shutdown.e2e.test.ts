@@ -153,7 +153,8 @@ describe('a process that is told to stop', () => {
 
     for (const { code, tookMs } of await Promise.all(ends)) {
       expect(code).toBe(1);
-      expect(tookMs).toBeLessThan(1_000);
+      // Its streams would take 25 s.
+      expect(tookMs).toBeLessThan(3_000);
     }
     await Promise.all(streams.map(({ ended }) => ended));
   }, 60_000);
