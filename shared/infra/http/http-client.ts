@@ -2,7 +2,7 @@ import { Axios } from 'axios';
 
 import { SentCall } from './http-call.ts';
 import type { HttpCall } from './http-call.ts';
-import { createProviderAgent, createProviderSockets, createUndiciAdapter } from './undici-adapter.ts';
+import { createConnections, createUndiciAdapter } from './undici-adapter.ts';
 
 /** Outgoing HTTP to providers. Every status is an answer. */
 export interface HttpClient {
@@ -15,10 +15,9 @@ const same = (data: unknown): unknown => data;
 
 /** Bare axios: no defaults to merge, no headers to copy and no body to transform (docs/decisions/0056). */
 export function createHttpClient(): HttpClient {
-  const sockets = createProviderSockets();
-  const agent = createProviderAgent(sockets);
+  const connections = createConnections();
   const client = new Axios({
-    adapter: createUndiciAdapter({ agent, sockets }),
+    adapter: createUndiciAdapter(connections),
     transformRequest: [same],
     transformResponse: [same],
   });
@@ -26,6 +25,6 @@ export function createHttpClient(): HttpClient {
     async post(call) {
       await client.request({ method: 'post', data: new SentCall(call) });
     },
-    close: () => agent.destroy(),
+    close: () => connections.agent.destroy(),
   };
 }

@@ -13,9 +13,15 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Idle connections to a provider are kept for the next request. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Sockets of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
-export function createProviderAgent(sockets: PacedSockets): Agent {
-  return new Agent({
+interface Connections {
+  agent: Dispatcher;
+  sockets: Pick<PacedSockets, 'current'>;
+}
+
+/** Of one process to providers; the caller's own timers limit headers and body, see provider-call-clock.ts. */
+export function createConnections(): Connections {
+  const sockets = createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
+  const agent = new Agent({
     connect: sockets.connect,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: 0,
@@ -23,18 +29,10 @@ export function createProviderAgent(sockets: PacedSockets): Agent {
     connections: null,
     pipelining: 1,
   });
-}
-
-export function createProviderSockets(): PacedSockets {
-  return createPacedSockets({ timeout: CONNECT_TIMEOUT_MS, lookup: createCachedLookup() });
+  return { agent, sockets };
 }
 
 const NOTHING: TakePart = () => undefined;
-interface Connections {
-  agent: Dispatcher;
-  sockets: Pick<PacedSockets, 'current'>;
-}
-
 /** The answer's own go to `onHead`. */
 const NO_HEADERS = new AxiosHeaders();
 

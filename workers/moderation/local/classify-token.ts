@@ -1,6 +1,7 @@
 import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
+import { kindAt } from './pass-token.ts';
 
 /** More in one token are left to the scanner. */
 export const TOKEN_WORDS_MAX = 3;
@@ -97,8 +98,7 @@ export function classifyToken(
   token.count = 0;
   token.mark = NO_GAP;
   token.isSingle = false;
-  const kindOf = (at: number) => unitKinds[units[at] ?? 0] ?? UNKNOWN;
-  const first = kindOf(from);
+  const first = kindAt(unitKinds, units, from);
   if (to - from === 1 && first >= GAPS + READABLE && (units[from] ?? 0) < 0x80) {
     // No ASCII symbol is a word, as it is a letter by guess only.
     const gap = first - READABLE - GAPS;
@@ -118,7 +118,7 @@ export function classifyToken(
     return true;
   };
   for (let at = from; at < to; at += 1) {
-    const kind = kindOf(at);
+    const kind = kindAt(unitKinds, units, at);
     if (kind === UNKNOWN) return undefined;
     if (kind === NOTHING) return false;
     const isGap = kind >= GAPS;
