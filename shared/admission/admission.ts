@@ -10,12 +10,8 @@ import type { Logger } from '../infra/logging/logger.ts';
 import type { AccountRepository } from '../infra/mongo/accounts/account-repository.ts';
 import type { RoutingCache } from '../infra/mongo/routing/routing-cache.ts';
 import type { AccountStore } from '../infra/redis/accounts/account-store.ts';
-import type {
-  Admission,
-  AdmissionRequest,
-  AdmissionStore,
-  AdmissionTerms,
-} from '../infra/redis/requests/admission-store.ts';
+import type { Admission, AdmissionStore } from '../infra/redis/requests/admission-store.ts';
+import type { AdmissionRequest, AdmissionTerms } from '../infra/redis/requests/admit-call.ts';
 import { isOutOfMemory } from '../infra/redis/memory-watch.ts';
 import type { Clock } from '../lifecycle/clock.ts';
 import type { Refusal } from './refusals.ts';
@@ -33,30 +29,28 @@ export interface AdmissionDeps {
   log: Logger;
 }
 
-/** One call from the route to the store, which takes its own values from it; admission adds the terms. */
+/** A call to admission. The store gets it with the terms that admission adds. */
 export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
   stream: boolean;
   request: ChatRequest;
-  /** How long Redis keeps the answer after the end; milliseconds. */
+  /** How long Redis keeps the answer after its end; milliseconds. */
   retentionMs: number;
-  /** Undefined: it is kept in no other way. */
+  /** Undefined: only Redis keeps the answer. */
   kept: KeptAs | undefined;
-  /** A worker may begin as soon as the request is admitted; else its caller puts it into line. */
+  /** Admission puts the request into line. False: its caller does, later. */
   isEnqueuedAtOnce: boolean;
   /** See RequestEnvelope. */
   traceparent?: string | undefined;
 }
 
-/** The decision, with the figures for the rate-limit headers. */
-export type AdmissionOutcome = { figures: Admission } &
-  /** Unless `isQueued`, the envelope has to be put into line. */
-  (
-    | { kind: 'admitted'; envelope: RequestEnvelope; isQueued: boolean }
-    | { kind: 'joined'; requestId: string; fingerprint: string }
-    | { kind: 'refused'; verdict: Refusal }
-  );
+/** The decision, with the figures for the rate-limit headers. Unless `isQueued`, the caller puts the envelope into line. */
+export type AdmissionOutcome = { figures: Admission } & (
+  | { kind: 'admitted'; envelope: RequestEnvelope; isQueued: boolean }
+  | { kind: 'joined'; requestId: string; fingerprint: string }
+  | { kind: 'refused'; verdict: Refusal }
+);
 
-/** Larger bodies follow their admission: a flood of refusals need not carry them. */
+/** A larger body is sent after the admission, so that a flood of refusals does not carry it. */
 const BODY_TOKENS_MAX = 16_384;
 
 function estimatePromptTokens(request: ChatRequest): number {
@@ -65,11 +59,11 @@ function estimatePromptTokens(request: ChatRequest): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** For what a chat format adds to each message, and for a context instruction of usual length. */
+/** What a chat format adds to each message, and a context instruction of usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
 
-/** What the worker needs, with the tenant's settings of this moment. */
+/** What the worker needs, with the tenant's settings as they are now. */
 function toEnvelope(
   { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency, traceparent }: AdmissionCall,
   tier: Tier,
@@ -95,7 +89,7 @@ function toEnvelope(
   };
 }
 
-/** Long enough for some requests to end; the refusal costs Redis nothing, so asking again does no harm. */
+/** Long enough for some requests to end. A refusal costs Redis nothing, so callers may ask again soon. */
 const FULL_RETRY_SECONDS = 2;
 
 /** Redis has no room: the caller may come again when some requests have ended (docs/spec/contract.md section 8). */
@@ -107,8 +101,9 @@ function noRoom(cause?: unknown): ServiceError {
 }
 
 /**
- * Admits a request: limits, credits, budget and its place in line in one atomic step. Returns the envelope, from when on
- * the tenant's credits are held; the request that an earlier call with the same Idempotency-Key made; or the refusal. Throws `model_unavailable` where a store does not answer.
+ * Admits a request: limits, credits, budget and its place in line in one atomic step. `admitted`: the tenant's credits are
+ * held from now on. `joined`: an earlier call with the same Idempotency-Key made the request. Throws `model_unavailable` if
+ * a store does not answer.
  */
 export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => Promise<AdmissionOutcome> {
   const { store, accounts, accountStore, routing, isFull, takeBack, pseudonyms, clock, log } = deps;
@@ -146,9 +141,9 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Refused whole, so there is nothing to take back, and a tombstone would take memory.
+      // Redis refused the whole script: there is nothing to take back, and a tombstone would take memory.
       if (isOutOfMemory(cause)) throw noRoom(cause);
-      // The answer is lost, not necessarily the admission: it is taken back in the background.
+      // Only the answer is surely lost. The admission, if there is one, is taken back in the background.
       takeBack(requestId, principal);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw new ServiceError(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
-import type { AdmissionRequest } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { AdmissionRequest } from '../../shared/infra/redis/requests/admit-call.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';

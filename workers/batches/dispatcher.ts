@@ -1,6 +1,6 @@
 import { isEndedBatch } from '../../shared/contracts/batches.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import { BATCH_LEASE } from '../../shared/infra/redis/requests/admission-store.ts';
+import { BATCH_LEASE } from '../../shared/infra/redis/requests/admit-call.ts';
 import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';

@@ -2,9 +2,11 @@ import type { ScriptReply } from '../scripts.ts';
 import type { TimedReply } from '../timely-script.ts';
 import { readMark } from '../tenants/move-marks.ts';
 
-/** Why the script let a request in or not; `load` asks for the tenant's book before another try,
- * `joined` found the request of an earlier call with the same Idempotency-Key; `moved`: the tenant is on another shard,
- * `moving`: on its way there. */
+/**
+ * What admission decided. `load`: Redis lacks the tenant's balance; publish it and try again. `joined`: an earlier call
+ * with the same Idempotency-Key made the request. `moved`: the tenant is on another shard; `moving`: on its way there.
+ * `lane`: the queue is full; `lane_share`: this tenant's part of it is. Any other verdict names what refused the request.
+ */
 export type Verdict =
   | 'admitted'
   | 'void'
@@ -60,7 +62,7 @@ export function numbersOf(reply: ScriptReply): { verdict: string; numbers: numbe
   return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
 }
 
-/** Where the server's clock stands in a reply of admit.lua, behind its verdict; it is all that `late` has. */
+/** Position of the server's clock among the numbers of a reply; the verdict `late` has only that number. */
 const NOW_AT = 7;
 
 export function readTime(reply: ScriptReply): TimedReply {
@@ -75,7 +77,7 @@ export function toAdmission(reply: ScriptReply): Admission {
   const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
   const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
   const admission: Admission = {
-    // The scripts admit.lua and count.lua know no other verdicts but `elsewhere`.
+    // Besides these, admit.lua and count.lua know `elsewhere`, which is read below.
     verdict: verdict as Verdict,
     requests,
     requestsResetMs,
