@@ -1,14 +1,14 @@
--- A tenant's balance in Redis is three numbers: `book` (from MongoDB, with its version), `pend` (finished, not yet
--- settled) and `held` (admitted, not yet finished), all in micro-credits. The monthly token budget has the same three,
--- by month: `bt:`, `pt:` and `ht:`. Spendable = book - pend - held.
+-- A tenant's balance in Redis is three numbers in micro-credits: `book` (from MongoDB, with its version), `pend` (finished
+-- requests that are not settled) and `held` (admitted requests that have not finished). Spendable = book - pend - held. The
+-- monthly token budget has the same three for each month: `bt:`, `pt:` and `ht:`.
 local ALLOWANCE_MS = 2 * 86400000
 
--- Of a number as Redis has it. An operation reads a text once, and tonumber twice.
+-- The number that Redis returned as text, or 0. `+ 0` reads the text once, tonumber twice.
 local function number_of(value)
   return value and value ~= '' and value + 0 or 0
 end
 
--- Moves several counters of the account in one write: names and by how much, in turn.
+-- Changes several counters of the account in one write; takes names and differences in turn.
 local function move(account, ...)
   local changes, fields, write = { ... }, {}, {}
   for index = 1, #changes, 2 do fields[#fields + 1] = changes[index] end
@@ -24,14 +24,14 @@ local function hold(account, month, micro, tokens)
   move(account, 'held', micro, 'ht:' .. month, tokens)
 end
 
--- Seldom: what one more request could take, micro-credits left when every hold and every pending charge is counted.
+-- Seldom: the micro-credits that are left after all holds and pending charges.
 local function spendable(account)
   local values = redis.call('HMGET', account, 'book', 'pend', 'held')
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
 end
 
--- Takes tokens of a test request from its allowance. The record names it, because it is that of the day on which the
--- request was admitted: whoever ends the request on the next day must not look for it there.
+-- Takes tokens of a test request from its allowance, or gives them back if negative. The request's record names the
+-- allowance, because it is that of the day of admission, even if the request ends on the next day.
 local function use_allowance(allowance, tokens)
   if allowance and (tokens > 0 or redis.call('EXISTS', allowance) == 1) then
     redis.call('INCRBY', allowance, int(tokens))
@@ -39,19 +39,19 @@ local function use_allowance(allowance, tokens)
   end
 end
 
--- What is asked ahead of need takes at most this part of what is left, so that the holds of running requests never
--- refuse a neighbour (docs/decisions/0039).
+-- A request may hold more than it needs yet, but at most 1/16 of what is left, so that holds of running requests do not
+-- refuse other requests (docs/decisions/0039-text-within-what-is-granted.md).
 local SHARE = 16
 local UNLIMITED = 1e15
 
--- How much more of one bound a request gets: what it must have, as far as there is so much, and what it asks ahead. `over`
--- is how far it may go beyond the bound.
+-- How much more of one bound a request gets: what it must have, if that is left, and what it would like ahead of need.
+-- `over` is by how much it may exceed the bound.
 local function more_of(left, must, ahead, over)
   if left < must then return math.max(0, math.min(must, left + over)) end
   return math.max(must, math.min(ahead, math.floor(left / SHARE)))
 end
 
--- What bounds the holds of a tenant's requests, for more_held. One row serves all requests that a call looks at.
+-- What bounds the holds of a tenant's requests, for more_held. A script reads it once for all requests of the tenant.
 local function read_owed(account, month)
   local reserved = 'ht:' .. month
   local values = redis.call('HMGET', account, 'book', 'pend', 'held', 'bt:' .. month, 'pt:' .. month, reserved)
@@ -68,7 +68,8 @@ local function write_owed(owed)
   owed.is_changed = false
 end
 
--- The row of an account in `rows`, which has one of each; at the turn of a month it changes.
+-- The row of an account in `rows`, read on its first use. `rows` has one row of each account: that of another month is
+-- written first.
 local function owed_in(rows, account, month)
   local owed = rows[account]
   if owed and owed.month == month then return owed end
@@ -77,9 +78,9 @@ local function owed_in(rows, account, month)
   return rows[account]
 end
 
--- Raises what a request holds of credits and budget (`limit`, nil where there is none), micro-credits and tokens. It must
--- hold so much and would like to hold so much in all, and may overrun where nobody else holds anything: a positive balance
--- always admits one. Returns what it holds then.
+-- Raises the micro-credits and tokens that a request holds of credits and budget (`limit`; nil: no budget). `must` and
+-- `ahead` are totals: what it must hold, and would like to. If no other request holds anything it may exceed a bound by
+-- `over`, because a positive balance always admits one request. Returns what it holds then.
 local function more_held(owed, micro, tokens, limit, must, ahead, over)
   local more_micro = more_of(owed.left - owed.held, math.max(0, must.micro - micro), math.max(0, ahead.micro - micro),
     owed.held <= micro and over.micro or 0)
@@ -91,7 +92,7 @@ local function more_held(owed, micro, tokens, limit, must, ahead, over)
   return micro + more_micro, tokens + more_tokens
 end
 
--- Seldom: the same for the tokens of a test request, which are of an allowance.
+-- Seldom: the same for a test request, whose tokens come from an allowance.
 local function more_allowed(allowance, tokens, limit, must, ahead, over)
   local used = number_of(allowance and redis.call('GET', allowance))
   local more = more_of((limit or UNLIMITED) - used, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
@@ -101,7 +102,7 @@ local function more_allowed(allowance, tokens, limit, must, ahead, over)
   return tokens + more
 end
 
--- Seldom: gives back everything that an unfinished request holds: credits and budget, or the test allowance.
+-- Seldom: gives back all that an unfinished request holds of credits and budget, or of the test allowance.
 local function free_holds(record, account)
   local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance')
   local tokens = number_of(values[2])

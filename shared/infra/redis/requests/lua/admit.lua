@@ -1,52 +1,48 @@
--- Admission of one chat request, whole or not at all (docs/architecture/facts.md section 3): a 429 takes nothing, a 402 or 503 only
--- the request count. With a body the request is in line from then on; without one enqueue.lua puts it there.
--- Each command costs more than what it does, so every value is read with its neighbours and written with them
--- (docs/decisions/0063-an-admission-in-few-commands.md). Where anything could stand in the way refusal.lua looks closer.
--- KEYS  1 record, 2 key rpm log, 3 what the key's requests take, 4 account, and what the tenant's requests take together,
---       5 blocked key, 6 blocked tenant, 7 inflight, 8 waiting list, 9 mean completion, 10 the tenant's open requests,
---       11 line, 12 job, 13 marker, 14 settings of the queue, 15 body, then those that the values below ask for; refusal.lua
---       makes the names of those that only it needs
--- ARGV  1 request id,
---       2 numbers as JSON, which is read faster than an argument each: rpm limit, throttle limit, tpm limit, daily limit
---         (0 none), prompt tokens, max tokens, prompt rate, completion rate (micro-credits a token), lane limit, deadline in ms
---         from now, weight of the tenant's turns, its requests and tokens a minute and requests in flight at most (-1 none),
---         its requests in line at most, whether it is an entity's (1),
---       3 short texts, each before a NUL, for the same reason: billed (1 live, 0 test), budget limit ('' none) or test
---         allowance limit, month, channel of the ingress, tenant id, key id, lifetime of the record in ms, tier, what happens
---         without a reader (cancel, finish), fingerprint of the body ('' without an Idempotency-Key), lane: a line of a batch
---         takes nothing of the limits on requests a minute (docs/spec/contract.md section 3, Batches), the process that sends
---         the line ('' it is no line), both rates, and tokens and micro-credits at most, as the worker will count them,
---         lifetime of the body in ms, name of the job, how long its end is kept in ms ('' the service's own time),
---       4 body without its last brace ('' it comes later), 5 data of the job, 6 its options, 7 metadata as JSON ('' none),
---       8 until when its sender waits for the answer, by this server's clock ('' unknown)
--- Further keys, in this order: throttle log (the throttle is tighter than the rpm), day counters (a daily limit), test
--- allowance (not billed), idempotency record (a fingerprint), requests of the entity, lease of those who send lines and
--- mark of a batch that is being ended (a line)
+-- Admits one chat request, wholly or not at all (docs/architecture/facts.md section 3). A 429 takes nothing; a 402 or 503
+-- takes the request count only. With a body the request is in line from here on; without one enqueue.lua puts it there.
+-- A command inside a script costs more than what it does, so values that lie together are read and written together
+-- (docs/decisions/0063-an-admission-in-few-commands.md). If anything could refuse the request, refusal.lua decides.
+--
+-- KEYS  1 record, 2 request log of the key, 3 token use of the key, 4 account, with the tenant's use and turns,
+--       5 flag of the key, 6 flag of the tenant, 7 inflight, 8 BullMQ's list before the line, 9 mean completion of the key,
+--       10 open requests of the tenant, 11 line, 12 job, 13 marker, 14 settings of the queue, 15 body.
+--       Then, for requests that have them and in this order: request log of the throttle (if it is tighter than the rpm),
+--       day counters (daily limit), test allowance (not billed), idempotency record (fingerprint), requests of the entity,
+--       batch lease and mark of a closed batch (line of a batch). refusal.lua makes the names that only it needs.
+-- ARGV  1 request id, 2 numbers as a JSON array, 3 short texts, each followed by a NUL (2 and 3: see the locals below, and
+--       admit-call.ts), 4 body without its last brace ('': it comes later), 5 data of the job, 6 its options,
+--       7 metadata as JSON ('': none), 8 until when the caller waits, by this server's clock ('': unknown)
 local MEAN_UNKNOWN = 500
 local ENQUEUE_GRACE_MS = 10000
 local READER_LEASE_MS = 15000
 local IDEMPOTENCY_MS = 86400000
--- Each has a throttle log of its own.
+-- Endpoints with a throttle log of their own.
 local ENDPOINTS = { 'chat', 'chat.stream' }
 
--- They are read often, and a local name is found sooner.
+-- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
--- The order of acceptance is time in microseconds: it survives a Redis that comes back empty, as a counter would not.
+-- The order of acceptance is the time in microseconds. Unlike a counter it survives a Redis that comes back empty.
 local seq = now_us()
 local now = math.floor(seq / 1000)
--- Its sender has given up meanwhile: nobody waits for what would run here.
+-- The caller has given up: nobody would wait for the answer.
 if ARGV[8] ~= '' and now > tonumber(ARGV[8]) then return { 'late', now } end
 local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id = ARGV[1]
+-- Limits are a minute's, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a ceiling;
+-- rates are micro-credits a token; share is how many requests in line the tenant may have.
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
   deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity = unpack(cjson.decode(ARGV[2]))
-local is_billed, budget, month, channel, tenant, key_id, life, tier, alone, fingerprint, lane, leader, rates, body_ms, job_name,
-  keep = struct.unpack('ssssssssssssssss', ARGV[3])
+-- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key, leader
+-- unless it is a line of a batch, own_retention for the service's own time. rates also has the tokens and micro-credits that
+-- the worker may count at most.
+local is_billed, budget, month, channel, tenant, key_id, record_ms, tier, on_disconnect, fingerprint, lane, leader, rates,
+  body_ms, job_name, own_retention = struct.unpack('ssssssssssssssss', ARGV[3])
+-- Lines of batches take nothing of the limits on requests a minute (docs/spec/contract.md section 3, Batches).
 local billed, is_batch = is_billed == '1', lane == 'batch'
 local throttle_log, day_key, allowance_key, idempotency_key, entity_key, lease_key, closed_key
 local last_key = 15
--- A throttle that is no tighter than the rpm can never be the one that refuses, so it is not even counted.
+-- A throttle that is no tighter than the rpm never refuses, so it is not counted.
 if throttle_limit < rpm_limit and not is_batch then last_key, throttle_log = last_key + 1, KEYS[last_key + 1] end
 if daily_limit > 0 then last_key, day_key = last_key + 1, KEYS[last_key + 1] end
 if not billed then last_key, allowance_key = last_key + 1, KEYS[last_key + 1] end
@@ -54,11 +50,13 @@ if fingerprint ~= '' then last_key, idempotency_key = last_key + 1, KEYS[last_ke
 if is_entity == 1 then last_key, entity_key = last_key + 1, KEYS[last_key + 1] end
 if leader ~= '' then lease_key, closed_key = KEYS[last_key + 1], KEYS[last_key + 2] end
 
+-- Read: windows of the key, what waits, flags, the account.
 local requests = count_of(KEYS[2], now)
 local throttled = throttle_log and count_of(throttle_log, now)
 local key = to_use(KEYS[3], redis.call('HGET', KEYS[3], 'u'), now)
 
--- Mostly there is none of these: no record of this request, nothing before the line, nothing in it.
+-- Usually none of the three exists: a record of this request, a job before the line, a job in it. `first` is the job with
+-- the lowest tag, and its tag.
 local first, waiting, existing = {}, 0, nil
 local found = redis.call('EXISTS', KEYS[1], KEYS[8], KEYS[11])
 if found > 0 then
@@ -69,74 +67,76 @@ if found > 0 then
   existing = redis.call('HMGET', KEYS[1], 'state', 'holdTokens', 'seq')
   waiting = waiting + redis.call('LLEN', KEYS[8])
 end
-local strings = idempotency_key and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], idempotency_key)
-  or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9])
+local key_flag, tenant_flag, mean, joined = unpack(idempotency_key
+  and redis.call('MGET', KEYS[5], KEYS[6], KEYS[9], idempotency_key) or redis.call('MGET', KEYS[5], KEYS[6], KEYS[9]))
 
-local reserved = 'ht:' .. month
-local names = is_batch and { 'u', 'f:batch', 'o:batch', 'open', 'weight', 'held', reserved }
-  or { 'u', 'f:interactive', 'o:interactive', 'open', 'weight', 'held', reserved }
+local finish_name, owed_name, hold_name = 'f:' .. lane, 'o:' .. lane, 'ht:' .. month
+local names = { 'u', finish_name, owed_name, 'open', 'weight', 'held', hold_name }
 if billed then
   names[8], names[9] = 'book', 'pend'
   if budget ~= '' then names[10], names[11] = 'bt:' .. month, 'pt:' .. month end
 end
--- A turn can only follow another one where somebody waits.
+-- A turn can follow another one only if somebody waits.
 if first[1] then names[#names + 1] = 's:' .. lane end
 local account = redis.call('HMGET', KEYS[4], unpack(names))
-local use = to_use(KEYS[4], account[1], now)
+local newest, finish, owed, open_text, known_weight, held, held_tokens = unpack(account, 1, 7)
+local use = to_use(KEYS[4], newest, now)
 
-completion = math.min(completion, strings[3] and math.ceil(strings[3]) or MEAN_UNKNOWN)
+completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
 local estimate = prompt + completion
 local micro = prompt * prompt_rate + completion * completion_rate
--- `open` is how many there were when they were last counted, and all that came since: most of them have left, so it is
--- counted again only where a limit could be reached.
-local open, held, held_tokens = number_of(account[4]), number_of(account[6]), number_of(account[7])
+-- `open` is an upper bound: the number when they were last counted, and all that were admitted since. They are counted again
+-- only if the bound reaches a limit.
+local open, held, held_tokens = number_of(open_text), number_of(held), number_of(held_tokens)
 local day = day_key and read_day(day_key, now)
-local is_free = not existing and not lease_key and not strings[1] and not strings[2] and not strings[4]
+local is_free = not existing and not lease_key and not key_flag and not tenant_flag and not joined
   and (requests < rpm_limit or is_batch)
   and (not throttled or throttled < throttle_limit)
   and (not day or day.total < daily_limit)
   and (key.tokens == 0 or key.tokens + estimate <= tpm_limit)
   and (tenant_rpm < 0 or is_batch or use.requests < tenant_rpm)
   and (tenant_tpm < 0 or use.tokens + estimate <= tenant_tpm)
-  and (is_batch or account[4] and open < share and (open_limit < 0 or open < open_limit))
+  and (is_batch or open_text and open < share and (open_limit < 0 or open < open_limit))
   and waiting < lane_limit / 2
--- What is taken of budget or allowance, and what is left of them: of credits, too, nil without a balance.
+-- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what running
+-- requests have taken of it (of the allowance: all requests of the day).
 local reserve, balance, left, used = estimate, nil, nil, 0
 if not billed then
   used = number_of(redis.call('GET', allowance_key))
   left = budget - used
-elseif account[8] then
-  balance = account[8] - number_of(account[9])
-  is_free = is_free and balance > 0 and (held <= 0 or balance - held >= micro)
-  if budget ~= '' then left, used = budget - number_of(account[10]) - number_of(account[11]), held_tokens end
 else
-  is_free = false
+  local book, pending, booked_tokens, pending_tokens = unpack(account, 8)
+  balance = book and book - number_of(pending)
+  is_free = is_free and book and balance > 0 and (held <= 0 or balance - held >= micro)
+  if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
 end
--- Where nothing is taken of them yet a small rest admits one.
+-- However small the rest is, it admits a first request.
 if left and (left <= 0 or used > 0 and left - (billed and used or 0) < estimate) then is_free = false end
 if not is_free then
   local refused, counted = refusal({
-    now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing, strings = strings,
+    now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
+    key_flag = key_flag, tenant_flag = tenant_flag, joined = joined,
     tenant = tenant, channel = channel, lease_key = lease_key, closed_key = closed_key, leader = leader,
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
-    lane_limit = lane_limit, is_open_known = account[4], open = open, waiting = waiting, estimate = estimate,
+    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate,
     micro = micro, balance = balance, held = held, left = left, used = used,
   })
   if refused then return refused end
   open = counted
 end
--- The one request that a small rest always admits holds what there is: more would let it spend more.
+-- That first request holds no more than the rest, so it cannot spend more.
 if balance then micro = math.min(micro, balance) end
 if left then reserve = math.min(reserve, left) end
 
--- All is well: from here on it is written.
+-- Admitted: the script writes from here on.
 count_use(key, 1, estimate)
-local more = {}
-local at = add_use(more, 0, key)
+local key_fields = {}
+add_use(key_fields, 0, key)
 if not is_batch then
   redis.call('ZADD', KEYS[2], now_text, id)
+  -- A log without requests may be new, without a time to live.
   if requests == 0 then keep_log(KEYS[2], now) end
   requests = requests + 1
 end
@@ -144,11 +144,10 @@ if throttle_log then
   redis.call('ZADD', throttle_log, now_text, id)
   if throttled == 0 then keep_log(throttle_log, now) end
 end
--- Once a minute the key's windows and all of its logs are given longer to live, whichever request comes first then; a log
--- without requests may be a new one.
+-- Once a minute the windows and logs of the key get a new time to live.
 local is_due = key.entries and now - key.kept_at >= MINUTE_MS
-if is_due then more[at + 1], more[at + 2] = 'kept', now_text end
-redis.call('HSET', KEYS[3], unpack(more))
+if is_due then put(key_fields, 'kept', now_text) end
+redis.call('HSET', KEYS[3], unpack(key_fields))
 if is_due then
   redis.call('PEXPIRE', KEYS[3], 3 * MINUTE_MS)
   keep_log(KEYS[2], now)
@@ -156,66 +155,68 @@ if is_due then
 end
 if day then log_day(day) end
 
-local start, is_first, follows = start_tag(first, number_of(account[2]), now)
--- Where nobody waits there is nobody to be fair to: nothing is owed any more.
-local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(account[3]))
+-- The tenant's turn, its use and what it holds.
+local start, is_first, follows = start_tag(first, number_of(finish), now)
+-- If nobody waits there is nobody to be fair to, and what was owed is forgotten.
+local work = TURN_TOKENS + estimate + (is_first and 0 or number_of(owed))
 local charged = math.max(1, work)
 local turn = decimal(start)
 count_use(use, is_batch and 0 or 1, estimate)
-more = { names[2], decimal(start + charged / weight) }
-at = add_use(more, 2, use)
--- Mostly nothing is owed.
-local owed = work == charged and '0' or int(work - charged)
-if owed ~= account[3] then at, more[at + 1], more[at + 2] = at + 2, names[3], owed end
--- A turn that does not follow the tenant's last one begins a row of its own, from which corrections count.
+local account_fields = { finish_name, decimal(start + charged / weight) }
+add_use(account_fields, 2, use)
+local still_owed = work == charged and '0' or int(work - charged)
+if still_owed ~= owed then put(account_fields, owed_name, still_owed) end
+-- A turn that does not follow the tenant's last one begins a new row: corrections count from its beginning.
 if not follows then
-  more[at + 1], more[at + 2], more[at + 3], more[at + 4] = 'c:' .. lane, now_text, 's:' .. lane, '0'
-  at = at + 4
+  put(account_fields, 'c:' .. lane, now_text)
+  put(account_fields, 's:' .. lane, '0')
 end
-if number_of(account[5]) ~= weight then at, more[at + 1], more[at + 2] = at + 2, 'weight', weight end
+if number_of(known_weight) ~= weight then put(account_fields, 'weight', weight) end
 if billed then
-  more[at + 1], more[at + 2], more[at + 3], more[at + 4] = 'held', int(held + micro), reserved, int(held_tokens + reserve)
-  at = at + 4
+  put(account_fields, 'held', int(held + micro))
+  put(account_fields, hold_name, int(held_tokens + reserve))
 else
   use_allowance(allowance_key, reserve)
 end
 if not is_batch then
-  more[at + 1], more[at + 2] = 'open', int(open + 1)
+  put(account_fields, 'open', int(open + 1))
   redis.call('ZADD', KEYS[10], seq_text, id)
 end
-redis.call('HSET', KEYS[4], unpack(more))
+redis.call('HSET', KEYS[4], unpack(account_fields))
 
-more, at = {}, 0
-if budget ~= '' then at, more[1], more[2] = 2, 'limit', budget end
-if allowance_key then at, more[at + 1], more[at + 2] = at + 2, 'allowance', allowance_key end
-if ARGV[7] ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'metadata', ARGV[7] end
-if is_batch then at, more[at + 1], more[at + 2] = at + 2, 'lane', lane end
-if follows and number_of(account[#names]) ~= 0 then at, more[at + 1], more[at + 2] = at + 2, 'shift', account[#names] end
-if keep ~= '' then at, more[at + 1], more[at + 2] = at + 2, 'keep', keep end
--- Where nobody waits it follows from the time of acceptance.
-if not is_first then at, more[at + 1], more[at + 2] = at + 2, 'turn', turn end
+-- The record: what every request has, and the fields that only some have.
+local more = {}
+if budget ~= '' then put(more, 'limit', budget) end
+if allowance_key then put(more, 'allowance', allowance_key) end
+if ARGV[7] ~= '' then put(more, 'metadata', ARGV[7]) end
+if is_batch then put(more, 'lane', lane) end
+-- The shift of the row is the last that was read of the account.
+local shift = account[#names]
+if follows and number_of(shift) ~= 0 then put(more, 'shift', shift) end
+if own_retention ~= '' then put(more, 'keep', own_retention) end
+-- If nobody waits the turn follows from the time of acceptance.
+if not is_first then put(more, 'turn', turn) end
 if idempotency_key then
-  more[at + 1], more[at + 2] = 'idempotency', idempotency_key
+  put(more, 'idempotency', idempotency_key)
   redis.call('SET', idempotency_key, id .. ' ' .. fingerprint .. ' ' .. tenant, 'PX', IDEMPOTENCY_MS)
 end
-local estimate_text = int(estimate)
 redis.call('HSET', KEYS[1], 'state', 'accepted', 'fence', '0', 'seq', seq_text, 'tenant', tenant, 'key', key_id,
-  'billed', is_billed, 'hold', int(micro), 'holdTokens', reserve == estimate and estimate_text or int(reserve), 'month', month, 'sent', '0',
-  'deadline', int(now + deadline_ms), 'acceptedAt', now_text, 'channels', channel, 'life', life,
-  'estimate', estimate_text, 'rates', rates,
-  'tier', tier, 'alone', alone, 'reader:' .. channel, int(now + READER_LEASE_MS), unpack(more))
--- By the time at which the request has surely left nothing behind: what is kept for a day may stay here for so long.
+  'billed', is_billed, 'hold', int(micro), 'holdTokens', int(reserve), 'month', month, 'sent', '0',
+  'deadline', int(now + deadline_ms), 'acceptedAt', now_text, 'channels', channel, 'life', record_ms,
+  'estimate', int(estimate), 'rates', rates,
+  'tier', tier, 'alone', on_disconnect, 'reader:' .. channel, int(now + READER_LEASE_MS), unpack(more))
+-- Scored with the time at which nothing of the request is left; an answer that is kept for a day may stay here that long.
 if entity_key then
   redis.call('ZREMRANGEBYSCORE', entity_key, '-inf', now_text)
-  redis.call('ZADD', entity_key, int(now + life + (alone == 'finish' and IDEMPOTENCY_MS or 0)), id)
-  redis.call('PEXPIRE', entity_key, int(life + IDEMPOTENCY_MS))
+  redis.call('ZADD', entity_key, int(now + record_ms + (on_disconnect == 'finish' and IDEMPOTENCY_MS or 0)), id)
+  redis.call('PEXPIRE', entity_key, int(record_ms + IDEMPOTENCY_MS))
 end
 redis.call('ZADD', KEYS[7], int(now + ENQUEUE_GRACE_MS), id)
 if ARGV[4] ~= '' then
-  -- A command costs less than a text of kilobytes that Lua puts together.
+  -- Another command costs less than joining kilobytes in Lua.
   redis.call('SET', KEYS[15], ARGV[4], 'PX', body_ms)
   redis.call('APPEND', KEYS[15], ',"acceptedAt":' .. now_text .. '}')
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
--- What was just admitted is the newest member of the log.
+-- The window is reset when this request leaves it: it is the newest.
 return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_use(key, now), 0, estimate, seq, now }

@@ -1,44 +1,49 @@
 local NOTHING = { micro = 0, tokens = 0 }
 
--- What a request may take at most. Records of an earlier version have it beside the rates.
+-- The most that a request may take. Records of an earlier version have it in two fields of its own.
 local function most_of(record, rates)
   local tokens, micro = string.match(rates or '', ' (%d+) (%d+)$')
   if not tokens then tokens, micro = unpack(redis.call('HMGET', record, 'most', 'mostMicro')) end
   return { micro = number_of(micro), tokens = number_of(tokens) }
 end
 
--- Takes a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off
--- every write of the lower one. `owner` names this claim; `rows` has what the tenants of a call owe (owed_in), and is
--- written when all is claimed. `account` begins the names of accounts. Returns the tenant and the time of acceptance, too, where
--- it is claimed.
-local function claim_request(record, body_key, inflight, account, id, attempt, lease_ms, owner, now, rows)
-  local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates', 'hold',
-    'holdTokens', 'month', 'billed', 'tenant', 'limit')
-  local state, fence = values[1], tonumber(values[2])
+-- Claims a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off all
+-- writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
+-- names of accounts begin), `lease_ms`, `now`, and `rows`, which owed_in fills and the script writes at its end.
+-- Returns 'drop' and why; 'no_body' and the state; or 'run', body, ms until the deadline, last event that was sent, cancel
+-- flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt tokens. If it
+-- is claimed, returns its tenant and the time of its acceptance as well.
+local function claim_request(call, id, record, body_key, attempt, owner)
+  local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit =
+    unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates', 'hold',
+      'holdTokens', 'month', 'billed', 'tenant', 'limit'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
-  -- Nobody has had a request before its first attempt. It may be cancelled all the same: while a worker had it that has put
-  -- it back.
-  local before = (state == 'running' or fence > 0) and redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent') or {}
-  if fence >= tonumber(attempt) and before[1] ~= owner then return { 'drop', 'superseded' } end
+  fence = tonumber(fence)
+  -- Absent before the first attempt, and again after a worker gave the request back; `cancel` may be set by then.
+  local known_owner, started_at, prompt, sent
+  if state == 'running' or fence > 0 then
+    known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent'))
+  end
+  if fence >= tonumber(attempt) and known_owner ~= owner then return { 'drop', 'superseded' } end
   local body = redis.call('GET', body_key)
   if not body then return { 'no_body', state } end
-  local leased = int(now + lease_ms)
-  -- Where there is plenty, the longest answer is held at once: then nobody need watch it grow.
-  local micro, tokens, limit = number_of(values[8]), number_of(values[9]), tonumber(values[13])
-  local hold_micro, hold_tokens, ahead = micro, tokens, most_of(record, values[7])
-  if values[11] == '1' then
-    local owed = owed_in(rows, account .. values[12], values[10])
-    hold_micro, hold_tokens = more_held(owed, micro, tokens, limit, NOTHING, ahead, NOTHING)
+  local now, is_billed = call.now, billed == '1'
+  local leased = int(now + call.lease_ms)
+  -- If the account has plenty, the longest answer is held at once: then nobody need watch the answer grow.
+  local micro, tokens, limit_tokens = number_of(hold_text), number_of(hold_tokens), tonumber(limit)
+  local hold_micro, ahead = micro, most_of(record, rates)
+  if is_billed then
+    local owed = owed_in(call.rows, call.accounts .. tenant, month)
+    hold_micro, tokens = more_held(owed, micro, tokens, limit_tokens, NOTHING, ahead, NOTHING)
   else
-    hold_tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit, NOTHING, ahead, NOTHING)
+    tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit_tokens, NOTHING, ahead, NOTHING)
   end
-  redis.call('HSET', record, 'state', 'running', 'fence', attempt, 'owner', owner, 'startedAt', before[2] or int(now),
-    'leased', leased, 'hold', int(hold_micro), 'holdTokens', int(hold_tokens))
-  -- Admission set the sweep's next look to 10 s from then: for a request that starts at once, that is its lease.
-  if state == 'running' or now - number_of(values[6]) > 1000 then redis.call('ZADD', inflight, leased, id) end
+  redis.call('HSET', record, 'state', 'running', 'fence', attempt, 'owner', owner, 'startedAt', started_at or int(now),
+    'leased', leased, 'hold', int(hold_micro), 'holdTokens', int(tokens))
+  -- Admission set the sweep's next look to 10 s after itself, which is the lease of a request that starts at once.
+  if state == 'running' or now - number_of(accepted_at) > 1000 then redis.call('ZADD', call.inflight, leased, id) end
   return {
-    'run', body, number_of(values[3]) - now, number_of(before[4]), values[4] or '', number_of(values[5]), now,
-    values[11] == '1' and hold_micro or -1, (limit or values[11] ~= '1') and hold_tokens or -1, values[7] or '',
-    number_of(before[3]),
-  }, values[12], values[6]
+    'run', body, number_of(deadline) - now, number_of(sent), cancel or '', number_of(seq), now,
+    is_billed and hold_micro or -1, (limit_tokens or not is_billed) and tokens or -1, rates or '', number_of(prompt),
+  }, tenant, accepted_at
 end

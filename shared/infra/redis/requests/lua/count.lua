@@ -1,6 +1,6 @@
--- Counts one request that is not a chat request, or a refused one, or looks whether it would. It takes one of the key's
--- rpm, or of a window of its own (looking up and resuming), and of a second window where there is one (a limit of the
--- endpoint), all or nothing; the figures are the key's rpm and tokens in any case.
+-- Counts a request that is not an admitted chat request, or checks whether it would be refused. It counts in the key's log or
+-- in one of its own (look-ups), and in a second one if the endpoint has a limit of its own: in both or in none. The figures
+-- returned are the key's requests and tokens in any case.
 -- KEYS  1 rpm log, 2 what the key's requests take, 3 blocked key, 4 blocked tenant, 5 log that it takes from, 6 second log
 -- ARGV  1 request id, 2 limit of log 5, 3 whether it takes one (1) or only looks (0), 4 limit of log 6 (empty: none)
 local now = now_ms()
@@ -26,7 +26,7 @@ if taken >= limit then verdict, retry = 'rpm', wait_for_place(KEYS[5], limit, no
 if second_limit then
   if count_of(KEYS[6], now) >= second_limit then
     local wait = wait_for_place(KEYS[6], second_limit, now)
-    -- Both must pass, so the caller waits for the slower one.
+    -- Both limits must pass, so the longer wait counts.
     if wait > retry then verdict, retry = 'throttle', wait end
   end
 end

@@ -1,5 +1,5 @@
--- Gives back whatever an accepted request has taken, for the scripts that end it before a worker has it, and takes its
--- job out of the line. Their first keys are these, see keyspace.ts.
+-- For scripts that end a request before a worker has it: gives back all that it has taken, and takes its job out of line.
+-- The keys of such a script begin with these (acceptedKeys in keyspace.ts).
 -- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 what the key's requests take, 6 stream, 7 the tenant's open requests,
 --      8 and 9 the lines of both queues
 local function drop_accepted(id)

@@ -1,6 +1,6 @@
--- One entry of a request's stream, and the same text to every ingress that reads it. Publishing the text itself lets
--- the ingress write at once; a reader that misses a sequence number fills the gap from the stream.
--- `writer` names the attempt, so that a reader sees when another one's text follows; '' for whoever writes an end only.
+-- Adds one entry to a request's stream and publishes the same text to every ingress that reads it, so that the ingress
+-- need not read the stream: only a reader that misses a sequence number does. `writer` names the attempt, so that a reader
+-- notices text of another one; it is '' for an end that no attempt writes.
 local function message_of(id, head, payload)
   return id .. ' ' .. head .. '\n' .. payload
 end
@@ -27,14 +27,14 @@ local function add_entry(stream, last_seq, payload, writer)
   end
 end
 
--- Seldom, as most answers are whole ones: the end of a stream, or the next entry of it.
+-- Seldom, as most answers are sent whole: an entry of a stream, usually its last.
 local function emit(stream, channels, id, last_seq, payload, ttl_ms, writer)
   add_entry(stream, last_seq, payload, writer)
   redis.call('PEXPIRE', stream, ttl_ms)
   publish(channels, message_of(id, head_of(last_seq, writer), payload))
 end
 
--- A stream of one entry, head and payload, kept as plain text: an empty stream alone takes 4 KB of memory.
+-- Stores an answer of one entry as plain text, head and payload: a stream takes 4 KB of memory even when empty.
 local function emit_whole(answer, channels, id, entry, ttl_ms)
   redis.call('SET', answer, entry, 'PX', ttl_ms)
   publish(channels, id .. ' ' .. entry)

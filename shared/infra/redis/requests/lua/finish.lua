@@ -1,52 +1,54 @@
--- Ends a request, once: last entry to the stream, hold turned into a pending charge, settlement to the outbox, token
--- weight corrected, body deleted.
--- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending, 6 outbox, 7 what the key's requests take, 8 mean completion,
---      9 lane statistics, 10 whole answer, 11 the tenant's open requests, 12 job, 13 active jobs
+-- Ends a request, once: last entry of the stream, hold turned into a pending charge, settlement record into the outbox,
+-- token use corrected, body and job deleted.
+-- KEYS 1 record, 2 body, 3 inflight, 4 account, 5 pending charges, 6 outbox, 7 token use of the key, 8 mean completion of
+--      the key, 9 statistics of the queue, 10 whole answer, 11 open requests of the tenant, 12 job, 13 active jobs
 -- ARGV 1 request id,
---      2 short texts, each before a NUL, which are read faster than an argument each: cost in micro-credits, total tokens,
---        completion tokens, tokens that stay in the key's window and in the test allowance, micro-credits by which an account
---        may be overdrawn, fence, last sequence number, sequence number of the event before, status, retention in ms (0 keeps
---        nothing), name of the claim ('' not compared), lane, lock of the job that ends with the request ('' none),
---      3 payload, behind its head where no event was before, 4 settlement ('' none), 5 notice for webhooks ('' none)
--- Returns 'finished', 'unheard' where nobody pays for it, or the state found when this attempt no longer owns the request; 'behind' with the last number
--- that Redis has where it came back without some of the text.
+--      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
+--      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
+--      5 notice for webhooks ('': none)
+-- Returns 'finished'; 'unheard' if nobody pays for it; 'behind' with the last sequence number that Redis has, if Redis came
+-- back without some of the text; else the state that was found, as this attempt no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
--- Averages need not hear of every request: a sample of them spares writes.
+-- One request in this many counts for the averages: fewer writes.
 local SAMPLE = 8
--- While MongoDB is away they wait; about so many.
+-- About how many notices may wait while MongoDB is away.
 local NOTICES_MAX = 100000
 
--- They are read often, and a local name is found sooner.
+-- Local names are found sooner than global ones.
 local KEYS, ARGV = KEYS, ARGV
+-- `kept` is how many tokens stay in the window of the key and in the test allowance; `overdraft` by how many micro-credits the
+-- account may be overdrawn; `follows` the sequence number of the event before; `retention` in ms (0 keeps nothing); `owner`
+-- names the claim ('': not compared); `job_lock` is the lock of the job that ends with the request ('': none).
 local cost, tokens, completion, kept, overdraft, fence, last_seq, follows, status, retention, owner, lane, job_lock =
   struct.unpack('sssssssssssss', ARGV[2])
 cost, kept = cost + 0, kept + 0
 local id = ARGV[1]
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month', 'hold',
-  'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard')
-local ended = values[13] and 'unheard' or 'finished'
+local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
+  weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
+  'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
 -- Redis came back without the claim.
-if values[1] == 'accepted' then return 'accepted' end
-if values[2] and values[2] ~= fence then return 'superseded' end
-if values[4] and owner ~= '' and values[4] ~= owner then return 'superseded' end
--- Sent again after a lost acknowledgement: it has happened.
-if values[1] == 'done' then return ended end
-if values[1] ~= 'running' then return values[1] or 'missing' end
-if values[3] ~= follows then return 'behind ' .. values[3] end
+if state == 'accepted' then return 'accepted' end
+if known_fence and known_fence ~= fence then return 'superseded' end
+if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
+-- The call was repeated after its answer was lost.
+local ended = is_unheard and 'unheard' or 'finished'
+if state == 'done' then return ended end
+if state ~= 'running' then return state or 'missing' end
+if sent ~= follows then return 'behind ' .. sent end
 local now = now_ms()
-local now_text, keeps_nothing, is_billed = int(now), retention == '0', values[6] == '1'
+local now_text, keeps_nothing, is_billed = int(now), retention == '0', known_billed == '1'
 local answer_ms = keeps_nothing and READING_MS or retention
-local held, held_tokens = number_of(values[8]), number_of(values[9])
--- Names that few ends need are made from what all of the shard begin with.
+local held, held_tokens = number_of(hold_text), number_of(hold_tokens)
+-- Most ends need none of the names that are made from this.
 local tag = tag_of(KEYS[3])
 local stream = tag .. 's:' .. id
 if follows == '0' then
-  emit_whole(KEYS[10], values[5], id, ARGV[3], answer_ms)
+  emit_whole(KEYS[10], channels, id, ARGV[3], answer_ms)
 else
-  emit(stream, values[5], id, last_seq, ARGV[3], answer_ms, owner)
+  emit(stream, channels, id, last_seq, ARGV[3], answer_ms, owner)
 end
--- Ends the job as BullMQ's moveToFinished of the pinned version ends one that is not kept; an id that is left among those
--- that may have stalled is passed over. Where another worker has the job by now, that one finds that the request has ended.
+-- As BullMQ's moveToFinished of the pinned version ends a job that is not kept. The id may stay among those that may have
+-- stalled: BullMQ skips it. If another worker has the job by now, it finds that the request has ended.
 local lock = KEYS[12] .. ':lock'
 if job_lock ~= '' and redis.call('GET', lock) == job_lock then
   redis.call('LREM', KEYS[13], '-1', id)
@@ -57,8 +59,8 @@ end
 redis.call('ZREM', KEYS[3], id)
 redis.call('ZREM', KEYS[11], id)
 -- Nobody pays for a request whose caller was told that it was not accepted.
-local settlement = values[13] and '' or ARGV[4]
--- What was counted in the end may be more than was held. The account is charged only what it can pay and the overrun.
+local settlement = is_unheard and '' or ARGV[4]
+-- The final count may exceed the hold. The account is charged at most what it can pay, and the overdraft.
 if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 then
   local most = held + math.max(0, spendable(KEYS[4]) + overdraft)
   if cost > most then
@@ -69,40 +71,43 @@ if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 the
 end
 local settles, is_sampled = settlement ~= '', string.byte(id, -1) % SAMPLE == 0
 
--- The account is read once and written once: what is owed, what the tenant takes, its turns and its pace.
+-- The account is read once and written once: pending charge, token use, turns and pace.
 local names = row_names(lane)
+local row_fields = #names
 if is_billed then
-  names[7], names[8] = 'held', 'ht:' .. values[7]
-  if settles then names[9], names[10] = 'pend', 'pt:' .. values[7] end
+  names[row_fields + 1], names[row_fields + 2] = 'held', 'ht:' .. month
+  if settles then names[row_fields + 3], names[row_fields + 4] = 'pend', 'pt:' .. month end
   if is_sampled then names[#names + 1] = 'duration' end
 end
 local account, fields = redis.call('HMGET', KEYS[4], unpack(names)), {}
 if is_billed then
-  -- The hold becomes what is owed until its settlement is in the book.
-  fields = { 'held', int(number_of(account[7]) - held), names[8], int(number_of(account[8]) - held_tokens) }
+  -- The hold becomes a pending charge until its settlement is in the book.
+  local all_held, all_held_tokens, pending, pending_tokens = unpack(account, row_fields + 1)
+  put(fields, 'held', int(number_of(all_held) - held))
+  put(fields, 'ht:' .. month, int(number_of(all_held_tokens) - held_tokens))
   if settles then
-    redis.call('HSET', KEYS[5], id, int(cost) .. ':' .. tokens .. ':' .. values[7])
-    fields[5], fields[6] = 'pend', int(number_of(account[9]) + cost)
-    fields[7], fields[8] = names[10], int(number_of(account[10]) + tokens)
+    redis.call('HSET', KEYS[5], id, int(cost) .. ':' .. tokens .. ':' .. month)
+    put(fields, 'pend', int(number_of(pending) + cost))
+    put(fields, 'pt:' .. month, int(number_of(pending_tokens) + tokens))
   end
   if is_sampled then
     local duration, mine = number_of(account[#names]), now - number_of(redis.call('HGET', KEYS[1], 'startedAt'))
-    fields[#fields + 1] = 'duration'
-    fields[#fields + 1] = int(duration == 0 and mine or duration * 0.8 + mine * 0.2)
+    put(fields, 'duration', int(duration == 0 and mine or duration * 0.8 + mine * 0.2))
   end
 else
   local allowance = redis.call('HGET', KEYS[1], 'allowance')
   use_allowance(allowance, -held_tokens)
-  if kept > 0 and not values[13] then use_allowance(allowance, kept) end
+  if kept > 0 and not is_unheard then use_allowance(allowance, kept) end
 end
 local row, own_ends
-if values[11] then
-  correct_tokens(KEYS[7], number_of(values[10]), kept - (values[12] or values[11]))
-  row = correct_row(fields, KEYS[4], account, lane, number_of(values[10]), kept - values[11], now, true)
+-- A replayed request has no estimate: its tokens stay as admission counted them (requeue.lua).
+if estimate then
+  accepted_at = number_of(accepted_at)
+  correct_tokens(KEYS[7], accepted_at, kept - (weight or estimate))
+  row = correct_row(fields, KEYS[4], account, lane, accepted_at, kept - estimate, now, true)
   if lane == 'interactive' then
-    own_ends = number_of(account[6]) + 1
-    fields[#fields + 1] = 'ends:own'
-    fields[#fields + 1] = int(own_ends)
+    own_ends = number_of(account[row_fields]) + 1
+    put(fields, 'ends:own', int(own_ends))
   end
 end
 if #fields > 0 then redis.call('HSET', KEYS[4], unpack(fields)) end

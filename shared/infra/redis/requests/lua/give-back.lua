@@ -1,12 +1,12 @@
--- Puts jobs back that a worker has taken and will not start, before the line: they have had their turn. Only those that
--- it still has the lock of. Safe to repeat.
+-- Puts back jobs that a worker has taken and will not start. They go before the line, as they have had their turn. Jobs whose
+-- lock the worker has lost stay where they are. Safe to repeat.
 -- KEYS 1 list before the line, 2 active jobs, 3 settings of the queue, 4 marker
--- ARGV 1 lock, 2 name of the claims, 3 and 4 what the names of jobs and records begin with, then the ids of jobs, the
---      next one first
+-- ARGV 1 lock, 2 prefix of the claims' names, 3 and 4 how names of jobs and records begin, then the ids of jobs, the next
+--      one first
 -- Returns how many there were.
 local count = 0
 
--- As if it had not been taken: its next attempt is the first one.
+-- Undoes the claim: the next attempt is the first one again.
 local function disown(record)
   local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
   if values[1] ~= 'running' or values[2] ~= '1' then return end

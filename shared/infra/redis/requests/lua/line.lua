@@ -1,15 +1,15 @@
--- The line in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, which it empties from the
--- lowest score. Scores are start tags of start-time fair queueing (docs/decisions/0046): tenants take turns by weight,
--- and within a tenant requests go in the order of acceptance.
--- What every request counts beside its tokens, so that tiny ones are not free.
+-- The line in which requests wait for a worker: BullMQ's sorted set of prioritized jobs, taken from the lowest score.
+-- Scores are start tags of start-time fair queueing (docs/decisions/0046-tenants-take-turns.md): tenants take turns by
+-- weight, and the requests of one tenant go in the order of acceptance.
+-- Added to the tokens of every request, so that tiny requests are not free.
 local TURN_TOKENS = 100
--- Where nobody waits a turn begins at the clock, which runs ahead of whatever tenants can take: in tokens a millisecond.
+-- If nobody waits a turn begins at the clock, in tokens a millisecond: faster than any tenant can take them.
 local CLOCK_TOKENS = 1000
 
--- Where the next request of a tenant begins whose last one in line ends at `finish`: behind it, but never before what
--- waits, so nobody saves up turns. A tenant that comes anew has a whole number and the others never do, so it goes before
--- the next request of those that have been waiting. `first` is what has the lowest tag, and its tag. Returns the tag, whether
--- nobody waits, and whether it follows that last one directly.
+-- The start tag of a tenant's next request. It follows the tenant's last one in line, which ends at `finish`, but never
+-- precedes what waits, so nobody saves up turns. Tags of a tenant that comes anew are whole numbers and all others are not,
+-- so a newcomer goes before the next requests of those that have waited. `first` is the job with the lowest tag, and that
+-- tag. Returns the tag, whether nobody waits, and whether the request follows the tenant's last one directly.
 local function start_tag(first, finish, now)
   if not first[2] then return now * CLOCK_TOKENS, true, false end
   local now_served = math.floor(tonumber(first[2]))
@@ -17,14 +17,14 @@ local function start_tag(first, finish, now)
   return finish % 1 == 0 and finish + 0.25 or finish, false, true
 end
 
--- BullMQ's job, as its own scripts of the pinned version write it, without the events that nobody reads. Its priority is
--- 0: where BullMQ hands a job out again it goes to the front, because it has had its turn.
+-- Writes a job as the scripts of the pinned BullMQ do, without the events that nobody reads. Its priority is 0: a job that
+-- BullMQ hands out again goes to the front, because it has had its turn.
 local function write_job(job, name, data, opts, timestamp)
   return redis.call('HSET', job, 'name', name, 'data', data, 'opts', opts, 'timestamp', timestamp, 'delay', '0',
     'priority', '0')
 end
 
--- Seldom: takes a job that has ended, and is kept for Bull Board, out of the way of a new one of the same request.
+-- Seldom: removes an ended job that is kept for Bull Board, so that its request can have a new one.
 local function forget_ended_job(job, line, id)
   if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
   local prefix = string.sub(line, 1, -#'prioritized' - 1)
@@ -36,7 +36,7 @@ end
 local JOB_FIELDS = 6
 
 local function add_job(job, line, marker, meta, id, name, data, opts, timestamp, tag)
-  -- Fewer new fields: there was a job.
+  -- Fewer new fields than that: the job existed.
   if write_job(job, name, data, opts, timestamp) < JOB_FIELDS then
     forget_ended_job(job, line, id)
     write_job(job, name, data, opts, timestamp)
@@ -49,7 +49,8 @@ local function job_of(line, id)
   return string.sub(line, 1, -#'prioritized' - 1) .. id
 end
 
--- How many of a tenant's open requests workers have: they go in the order of acceptance, so these are the first ones.
+-- How many of a tenant's open requests workers have. They are taken in the order of acceptance, so a binary search finds
+-- the first one in line.
 local function taken_of(open, line, count)
   local low, high = 0, count
   while low < high do
@@ -60,17 +61,17 @@ local function taken_of(open, line, count)
   return low
 end
 
--- Every so many ends of a tenant so many of its next requests are put where they belong: workers take about one for each
--- end, and up to eight at once.
+-- After every fourth end of a tenant its next eight requests in line get corrected tags: workers take about one request for
+-- each end, and up to eight at once.
 local ENDS = 4
 local MOVED = 8
--- Where a correction goes beyond those that follow they are moved, too, but no more than so many.
+-- A correction that would pass the request behind those moves more requests, up to this many.
 local MOVED_MAX = 96
--- Tokens by which a place may be off: that does not add up.
+-- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = TURN_TOKENS / 4
 
--- Seldom: puts the next of a tenant's waiting requests where its turns have come to: each has its tag, and how far the turns had
--- been shifted then. None passes one that was accepted before it.
+-- Seldom: corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
+-- shifted when it was tagged. None overtakes a request that was accepted before it.
 local function move_waiting(open, line, records, row)
   if redis.call('ZCARD', line) == 0 then return end
   local newest = redis.call('ZRANGE', open, -1, -1)[1]

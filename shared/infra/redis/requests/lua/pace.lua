@@ -1,6 +1,5 @@
--- How fast requests leave: milliseconds between two ends, as a moving mean of small groups of them. `gap` is of all time;
--- `pace` only of times at whose beginning and end somebody waited, so it is what the workers can do and not what callers
--- happen to send.
+-- How fast requests end: milliseconds between two ends, as a moving mean over small groups. `gap` covers all groups; `pace`
+-- only groups at whose beginning and end somebody waited, so it says what the workers can do, not what callers send.
 local GROUP = 8
 local GROUP_WEIGHT = 0.2
 local PAUSE_MAX_MS = 60000
@@ -10,7 +9,7 @@ local function mean_with(old, new)
   return string.format('%.3f', old * (1 - GROUP_WEIGHT) + new * GROUP_WEIGHT)
 end
 
--- Seldom: notes a group of so many ends in the hash `key`; `busy` says whether somebody waits.
+-- Seldom: notes a group of `count` ends in the hash `key`. `busy`: somebody waits.
 local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
   local since = tonumber(values[1])
@@ -29,7 +28,7 @@ local function note_group(key, whose, count, now, busy)
   redis.call('HSET', key, unpack(changes))
 end
 
--- Seldom: whether some of a tenant's requests wait: then its newest ones do, but for those that are not in line yet.
+-- Seldom: whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
 local function has_waiting(open, line)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, GROUP - 1)) do
     if redis.call('ZSCORE', line, id) then return true end

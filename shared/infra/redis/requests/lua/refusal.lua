@@ -1,10 +1,10 @@
--- The limit of an operator who runs a request again (replay-request.ts): its refusal is counted nowhere and promised no
--- place, and requeue.lua takes back what its admission has counted.
-local UNLIMITED = 9007199254740991
--- At the ceiling of requests in flight so many of the oldest are looked at, in case some have left without a word.
+-- The rpm limit of a request that an operator runs again (replay-request.ts). If it is refused, that is not counted and no
+-- place is promised; if it is admitted, requeue.lua takes back what was counted.
+local REPLAY_LIMIT = 9007199254740991
+-- At the ceiling of requests in flight, this many of the oldest are checked: their ends may have been lost.
 local LOOK_AT = 20
 
--- Takes the oldest of a tenant's open requests out whose records say that they have ended, or are gone.
+-- Removes the oldest of a tenant's open requests that have ended, or whose records are gone.
 local function forget_ended(open, record, id)
   local prefix, ended = string.sub(record, 1, -#id - 1), 0
   for _, other in ipairs(redis.call('ZRANGE', open, 0, LOOK_AT - 1)) do
@@ -14,13 +14,13 @@ local function forget_ended(open, record, id)
   return ended
 end
 
--- Seldom: what admit.lua answers where something stands in the way of a request, or could; its KEYS and ARGV are those of
--- admit.lua, and `known` is what that has found. Nil where nothing does, and how many requests the tenant has open.
+-- Seldom: decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
+-- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
-  local strings, estimate, micro, open = known.strings, known.estimate, known.micro, known.open
+  local estimate, micro, open = known.estimate, known.micro, known.open
   local rpm_limit, tenant_rpm, tenant_tpm, open_limit = known.rpm_limit, known.tenant_rpm, known.tenant_tpm, known.open_limit
-  local is_replay = rpm_limit >= UNLIMITED
+  local is_replay = rpm_limit >= REPLAY_LIMIT
 
   local function reply(verdict, retry_ms, estimated, place)
     return {
@@ -29,23 +29,23 @@ local function refusal(known)
     }
   end
 
-  -- Sent again after a lost answer: it is admitted already, and a worker may have been quicker than that, or it was taken
-  -- back meanwhile. Without a channel nobody waits: it was admitted by somebody else.
+  -- The call was repeated after its answer was lost: the request is admitted and a worker may have it, or it was taken back.
+  -- Without a channel nobody waits for it, so another process admitted it.
   local existing = known.existing
   if existing and existing[1] then
     local is_admitted = existing[1] == 'accepted' or known.channel ~= '' and existing[1] ~= 'void'
     return reply(is_admitted and 'admitted' or 'void', 0, number_of(existing[2]), number_of(existing[3]))
   end
-  -- A leader that was cut off may come with lines that the next one has sent or ended: they are not its own any more.
+  -- A leader that was cut off may bring lines that its successor has sent or ended.
   if known.lease_key
     and (redis.call('GET', known.lease_key) ~= known.leader or redis.call('EXISTS', known.closed_key) == 1) then
     return reply('void')
   end
-  if strings[1] then return reply('revoked') end
-  -- The flag of a tenant that is moved to another shard is a mark (mark-move.lua): nobody is admitted here any more.
-  if strings[2] and strings[2] ~= '1' then
+  if known.key_flag then return reply('revoked') end
+  -- A flag other than 1 is the mark of a tenant that moves to another shard (mark-move.lua): this shard admits nothing.
+  if known.tenant_flag and known.tenant_flag ~= '1' then
     local elsewhere = reply('elsewhere')
-    elsewhere[10] = strings[2]
+    elsewhere[10] = known.tenant_flag
     return elsewhere
   end
 
@@ -70,23 +70,23 @@ local function refusal(known)
     return reply('rpm', wait_for_place(KEYS[2], rpm_limit, now))
   end
 
-  -- Every request of a valid key counts, so that those of a suspended tenant are limited, too.
-  if strings[2] then
+  -- Requests of a suspended tenant count as well, so they are limited.
+  if known.tenant_flag then
     if requests >= rpm_limit and not is_batch then return reply_rpm() end
     if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
     return reply_counted('suspended')
   end
 
-  -- A second call with the same Idempotency-Key joins the first one's request: it takes one of the rpm and nothing else.
-  if strings[4] then
+  -- A second call with the same Idempotency-Key joins the request of the first one. It counts as a request, and takes nothing else.
+  if known.joined then
     if requests >= rpm_limit then return reply_rpm() end
     if is_tenant_rpm_full then return reply('tenant_rpm', wait_for_tenant_rpm()) end
     local joined = reply_counted('joined')
-    joined[10] = strings[4]
+    joined[10] = known.joined
     return joined
   end
 
-  -- All windows must pass, so the caller waits for the slowest of them.
+  -- All windows must pass, so the longest wait counts.
   local verdict, retry = nil, 0
   local function refuse(name, wait)
     if wait > retry then verdict, retry = name, wait end
@@ -104,7 +104,7 @@ local function refusal(known)
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
     refuse('tenant_tpm', wait_for_use(use, 'tokens', math.max(0, tenant_tpm - estimate), now))
   end
-  -- In-flight requests end, and give their holds back, within about one recent duration; of many, one does so sooner.
+  -- A running request ends, and gives its hold back, within about one recent duration. The first of many ends sooner.
   local duration = number_of(redis.call('HGET', KEYS[4], 'duration'))
   local function soon_ms(count)
     return math.min(30000, math.max(1000, duration / math.max(1, count)))
@@ -129,13 +129,12 @@ local function refusal(known)
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
-  -- When callers of the tenant were told to come back to a full line, and the places that are kept for all callers; the same
-  -- two of the tenant's share of the line.
+  -- Of the line: when callers of the tenant were told to come back, and all promised places. The same of the tenant's share.
   local tag = tag_of(KEYS[7])
   local back = tag .. 'back:' .. known.lane .. ':'
   local promises, places = back .. known.tenant, back .. 'all'
   local own_promises, own_places = tag .. 'back:share:' .. known.tenant, tag .. 'back:kept:' .. known.tenant
-  -- A place among `most`, or the refusal; a replay takes none of the places that callers were promised.
+  -- Returns a refusal, or nil and the promise to be used. A replay takes no promised place.
   local function place_or_refusal(verdict_name, promises, slots, taken, most, pace, field)
     local is_let_in, due = find_place(not is_replay and promises, slots, taken, most, now)
     if is_let_in then return nil, due end

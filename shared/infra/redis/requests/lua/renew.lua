@@ -1,18 +1,21 @@
--- Renews a running request's lease, raises its token weight, and grants it more of credits, budget or test allowance.
--- KEYS 1 record, 2 inflight, 3 account, 4 what the key's requests take
+-- Renews the lease of a running request, raises its weight in the key's token window, and grants it more of credits, budget
+-- or test allowance.
+-- KEYS 1 record, 2 inflight, 3 account, 4 token use of the key
 -- ARGV 1 request id, 2 fence, 3 lease in ms, 4 disconnect grace in ms, 5 token weight,
---      6 micro-credits and 7 tokens that it must hold in all, 8 and 9 what it asks ahead, 10 and 11 how far it may go
---      beyond a bound of which nobody else holds anything, 12 name of the claim ('' not compared)
--- Returns 'superseded', 'accepted' (Redis came back without the claim), or 'cancelled', 'abandoned' (nobody reads any more) or 'ok' with the micro-credits and tokens held then, -1 where not bounded.
-local values = redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
-  'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit')
-if values[1] == 'accepted' then return { 'accepted', 0, 0 } end
-if values[1] ~= 'running' or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end
-if ARGV[12] ~= '' and values[4] ~= ARGV[12] then return { 'superseded', 0, 0 } end
+--      then pairs of micro-credits and tokens: 6 and 7 what it must hold in all, 8 and 9 what it would like to hold,
+--      10 and 11 by how much it may overrun a bound of which nobody else holds anything, 12 name of the claim ('': not compared)
+-- Returns 'superseded'; 'accepted' (Redis came back without the claim); or 'cancelled', 'abandoned' (nobody reads any more)
+-- or 'ok', with the micro-credits and tokens that are held now (-1: not bounded).
+local state, fence, is_cancelled, owner, accepted_at, estimate, weight, hold_text, hold_tokens, month, billed, allowance,
+  limit = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'cancel', 'owner', 'acceptedAt', 'estimate', 'weight',
+    'hold', 'holdTokens', 'month', 'billed', 'allowance', 'limit'))
+if state == 'accepted' then return { 'accepted', 0, 0 } end
+if state ~= 'running' or fence ~= ARGV[2] then return { 'superseded', 0, 0 } end
+if ARGV[12] ~= '' and owner ~= ARGV[12] then return { 'superseded', 0, 0 } end
 local leased = int(now_ms() + tonumber(ARGV[3]))
 redis.call('ZADD', KEYS[2], leased, ARGV[1])
 redis.call('HSET', KEYS[1], 'leased', leased)
--- Nobody reads any more, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
+-- Nobody reads, and nobody came back within the grace (docs/spec/contract.md section 3, Disconnect).
 local function is_abandoned(now)
   if redis.call('HGET', KEYS[1], 'alone') ~= 'cancel' then return false end
   local fields, latest = redis.call('HGETALL', KEYS[1]), 0
@@ -22,28 +25,28 @@ local function is_abandoned(now)
   return now > latest + tonumber(ARGV[4])
 end
 
-local verdict = values[3] and 'cancelled' or is_abandoned(now_ms()) and 'abandoned' or 'ok'
--- What it must hold in all, would like to hold, and by how much it may overrun.
-local function bound(at)
+local verdict = is_cancelled and 'cancelled' or is_abandoned(now_ms()) and 'abandoned' or 'ok'
+local function pair_at(at)
   return { micro = tonumber(ARGV[at]), tokens = tonumber(ARGV[at + 1]) }
 end
-local must, ahead, over = bound(6), bound(8), bound(10)
-local micro, tokens, limit = number_of(values[8]), number_of(values[9]), tonumber(values[13])
+local must, ahead, over = pair_at(6), pair_at(8), pair_at(10)
+local micro, tokens, is_billed = number_of(hold_text), number_of(hold_tokens), billed == '1'
+limit = tonumber(limit)
 local held_micro, held_tokens = micro, tokens
-if values[11] == '1' then
-  local owed = read_owed(KEYS[3], values[10])
+if is_billed then
+  local owed = read_owed(KEYS[3], month)
   held_micro, held_tokens = more_held(owed, micro, tokens, limit, must, ahead, over)
   write_owed(owed)
 else
-  held_tokens = more_allowed(values[12], tokens, limit, must, ahead, over)
+  held_tokens = more_allowed(allowance, tokens, limit, must, ahead, over)
 end
 if held_micro ~= micro or held_tokens ~= tokens then
   redis.call('HSET', KEYS[1], 'hold', int(held_micro), 'holdTokens', int(held_tokens))
 end
--- What it weighs is never lowered before the end. A replayed request keeps the weight of its admission (requeue.lua).
-local more = values[6] and tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6])) or 0
+-- The weight is never lowered before the end. A replayed request keeps that of its admission (requeue.lua).
+local more = estimate and tonumber(ARGV[5]) - (tonumber(weight) or number_of(estimate)) or 0
 if more > 0 then
-  correct_tokens(KEYS[4], number_of(values[5]), more)
+  correct_tokens(KEYS[4], number_of(accepted_at), more)
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])
 end
-return { verdict, values[11] == '1' and held_micro or -1, (limit or values[11] ~= '1') and held_tokens or -1 }
+return { verdict, is_billed and held_micro or -1, (limit or not is_billed) and held_tokens or -1 }

@@ -1,12 +1,12 @@
 -- Hands up to so many jobs of a queue to a worker, as BullMQ's moveToActive of the pinned version hands out one, and
--- claims the request of each that starts for the first time. Fewer jobs than were asked for say that no more wait.
+-- claims the request of each job that starts for the first time. Fewer jobs than asked for mean that no more wait.
 -- KEYS 1 list before the line, 2 line, 3 active jobs, 4 settings of the queue, 5 marker, 6 delayed jobs,
 --      7 priority counter, 8 inflight
--- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('' claims nothing),
---      6 name of the claims, 7 to 10 what the names of jobs, records, bodies and accounts begin with
--- Returns 'other' where the queue has what only BullMQ's own script knows: nothing is taken. Else each job: its id and
--- its fields, or, where the request was claimed, '', what claim.lua answers, the time of the job and its tenant: the rest of
--- such a job is the same for all (chat-job.ts).
+-- ARGV 1 jobs at most, 2 lock, 3 its lifetime in ms, 4 the worker's time in ms, 5 lease in ms ('': claims nothing),
+--      6 prefix of the claims' names, 7 to 10 how names of jobs, records, bodies and accounts begin
+-- Returns 'other', and takes nothing, if the queue has what only BullMQ's own script can hand out. Else a list for each job:
+-- id and fields; or, for a claimed request, id, '', the reply of claim.lua, the job's time and its tenant. The worker knows
+-- the other fields of such a job, which are the same for all (chat-job.ts).
 local FIRST = '1'
 
 local settings = redis.call('HMGET', KEYS[4], 'paused', 'concurrency', 'max', 'duration')
@@ -23,26 +23,22 @@ if #ids < wanted then
 end
 if #ids == 0 then return {} end
 redis.call('LPUSH', KEYS[3], unpack(ids))
--- Who waits for jobs took the marker away; others may help with what is left.
+-- The worker that waited has removed the marker; others may take what is left.
 if #ids == wanted and redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then redis.call('ZADD', KEYS[5], 0, '0') end
 
-local now, taken, rows = now_ms(), {}, {}
-
--- Whoever hears why it is not to run asks again.
-local function claim(id)
-  local claimed, tenant, accepted_at = claim_request(ARGV[8] .. id, ARGV[9] .. id, KEYS[8], ARGV[10], id, FIRST, ARGV[5],
-    ARGV[6] .. #taken, now, rows)
-  return tenant and claimed, tenant, accepted_at
-end
-
+local taken = {}
+local call = { inflight = KEYS[8], accounts = ARGV[10], lease_ms = ARGV[5], now = now_ms(), rows = {} }
 for index, id in ipairs(ids) do
   local job = ARGV[7] .. id
-  -- In the line is what nobody has had, or what runs again: that has a fence, so it is not claimed as a first attempt.
+  -- Jobs of the line start for the first time, or run again: those have a fence, so the claim of a first attempt is refused.
   local may_claim = ARGV[5] ~= ''
   if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
   local claimed, tenant, accepted_at
-  if may_claim then claimed, tenant, accepted_at = claim(id) end
-  if claimed then
+  if may_claim then
+    claimed, tenant, accepted_at = claim_request(call, id, ARGV[8] .. id, ARGV[9] .. id, FIRST, ARGV[6] .. #taken)
+  end
+  -- Without a claim the worker claims by itself, and hears why the request is not to run.
+  if tenant then
     redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', FIRST)
     taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }
   else
@@ -52,5 +48,5 @@ for index, id in ipairs(ids) do
   end
   redis.call('SET', job .. ':lock', ARGV[2], 'PX', ARGV[3])
 end
-for _, owed in pairs(rows) do write_owed(owed) end
+for _, owed in pairs(call.rows) do write_owed(owed) end
 return taken

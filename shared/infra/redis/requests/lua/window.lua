@@ -1,11 +1,11 @@
--- Sliding windows (docs/architecture/facts.md section 6). Request counts: an exact log, a sorted set of request ids
--- scored with the server's clock, so the worst true minute is the limit itself. Days: one counter a minute, dropped only
--- when the whole minute has left, so it errs on the strict side. Tokens: use.lua.
+-- Sliding windows (docs/architecture/facts.md section 6). Requests: an exact log, a sorted set of request ids scored by the
+-- server's clock, so no minute has more than the limit. Days: a counter for each minute, dropped when the whole minute has
+-- left, so the limit errs on the strict side. Tokens: use.lua.
 local MINUTE_MS = 60000
 local DAY_MINUTES = 1440
 
--- What the names of a shard's keys begin with, by the one of its requests in flight: names that are seldom needed are made
--- where they are, because each one that comes with a call costs as much as a small command.
+-- How the names of a shard's keys begin, taken from that of its inflight set. Scripts make names that they seldom need: each
+-- key that comes with a call costs as much as a small command.
 local function tag_of(inflight)
   return string.sub(inflight, 1, -#'inflight' - 1)
 end
@@ -19,23 +19,28 @@ local function now_ms()
   return math.floor(now_us() / 1000)
 end
 
--- As Redis takes it: rounded, and without an exponent. Formatting an integer takes half as long as a float without
--- decimals, or as a number that Redis formats itself.
+-- A number for Redis: rounded, without an exponent. `%d` takes half as long as `%.0f`, or as numbers that Redis formats.
 local function int(number)
   return string.format('%d', math.floor(number + 0.5))
 end
 
--- With two decimals, where there are any: an integer takes a third of the time.
+-- With two decimals, if there are any: an integer takes a third of the time.
 local function decimal(number)
   return string.format(number % 1 == 0 and '%d' or '%.2f', number)
 end
 
--- What has left stays in the log for a while: counting without it is cheaper than taking it out each time.
+-- Adds a field and its value to what one HSET writes.
+local function put(fields, name, value)
+  local at = #fields
+  fields[at + 1], fields[at + 2] = name, value
+end
+
+-- Entries that have left stay for a while: skipping them costs less than removing them each time.
 local function count_of(log, now)
   return redis.call('ZCOUNT', log, '(' .. int(now - MINUTE_MS), '+inf')
 end
 
--- Seldom: lets a log live past its newest member, and takes out of it what has left.
+-- Seldom: extends the life of a log beyond its newest entry, and removes the entries that have left.
 local function keep_log(log, now)
   redis.call('ZREMRANGEBYSCORE', log, '-inf', int(now - MINUTE_MS))
   redis.call('PEXPIRE', log, 3 * MINUTE_MS)
@@ -43,29 +48,32 @@ end
 
 local function log_request(log, id, now)
   redis.call('ZADD', log, int(now), id)
-  -- Asking is cheaper than writing, so it is written about once a minute.
+  -- Reading the time to live costs less than writing it, so it is written about once a minute.
   if redis.call('PTTL', log) < 2 * MINUTE_MS then keep_log(log, now) end
 end
 
--- Milliseconds until the newest member leaves; 0 when the window is empty.
+-- Milliseconds until the newest entry leaves; 0 for an empty window.
 local function reset_of(log, now)
   local newest = redis.call('ZRANGE', log, -1, -1, 'WITHSCORES')
   if #newest == 0 then return 0 end
   return math.max(0, tonumber(newest[2]) + MINUTE_MS - now)
 end
 
--- Milliseconds until so many members have left that one more fits.
+-- Milliseconds until enough entries have left for one more request.
 local function wait_for_place(log, limit, now)
   local blocking = redis.call('ZREVRANGE', log, limit - 1, limit - 1, 'WITHSCORES')
   if #blocking == 0 then return MINUTE_MS end
   return tonumber(blocking[2]) + MINUTE_MS - now
 end
 
--- Seldom: the counters of a day, without what has left.
+-- Seldom: the counters of the last day, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
   local values = redis.call('HMGET', key, 'tail', 'total', minute)
-  local day = { key = key, minute = minute, tail = tonumber(values[1]) or minute, total = tonumber(values[2]) or 0, now = tonumber(values[3]) or 0 }
+  local day = {
+    key = key, minute = minute, tail = tonumber(values[1]) or minute, total = tonumber(values[2]) or 0,
+    now = tonumber(values[3]) or 0,
+  }
   local first_kept = minute - DAY_MINUTES
   if day.tail >= first_kept then return day end
   local fields = {}
