@@ -40,7 +40,7 @@ export interface AppDeps extends Omit<EndpointDeps, 'respond'>, Omit<RespondDeps
   refuseEarly: Guard;
   readiness: Readiness;
   metrics: IngressMetrics;
-  /** Receives payment notices, which have no key. Undefined: nothing is sold. */
+  /** Receives payment notices, which come without a key. Undefined: nothing is sold. */
   paymentRoute: Router | undefined;
   /** Undefined: nothing is traced. */
   tracing: Tracing | undefined;
@@ -62,15 +62,12 @@ const describePreflight: RequestHandler = (req, res, next) => {
   next();
 };
 
-/**
- * Ignores `If-None-Match: *`: Express would answer 304 without a body to every GET, lists and readiness included. A
- * client that has an ETag sends that instead.
- */
+/** Ignores `If-None-Match: *`, to which Express would answer every GET with 304 and no body. */
 const ignoreAnyMatch: Step = (req) => {
   if (req.headers['if-none-match']?.trim() === '*') delete req.headers['if-none-match'];
 };
 
-/** Answers hold what callers have sent: no browser may take one for a page. */
+/** Answers contain what callers have sent, so no browser may take one for a page. */
 const forbidSniffing: Step = (_req, res) => {
   res.setHeader('X-Content-Type-Options', 'nosniff');
 };
@@ -94,10 +91,10 @@ function createMeasure({ requests, duration }: Pick<IngressMetrics, 'requests' |
   };
 }
 
-/** As Express reads the paths of the route below. */
+/** The paths of the health route, as Express matches them. */
 const HEALTH_PATH = /^\/health\/(live|ready)\/?$/i;
 
-/** What watches the process asks it over plain HTTP. */
+/** Health checks may come over plain HTTP. */
 const requireHttpsOfCalls: Step = (req, res) => {
   if (!HEALTH_PATH.test(req.path)) requireHttps(req, res);
 };
@@ -142,12 +139,12 @@ export function createApp(deps: AppDeps): Express {
     refuseEarly: deps.refuseEarly,
     bodies: createBodyDeps(budget),
   };
-  // Ahead of what is asked for seldom: each router that a request passes costs it time.
+  // The endpoints come first: each router that a request passes costs time.
   const endpoints = serveEndpoints(ENDPOINTS, guards, { ...deps, respond: createRespond(deps) });
   app.use('/platform/v1', ...origins, endpoints);
 
   app.use(createHealthRoute(deps.readiness), ...origins);
-  // Neither needs a key nor takes from a limit.
+  // These need no key and count against no limit.
   const openapi = createOpenapiRoute(servedDocument, { cacheControl: DOCUMENT_CACHE, prepare: describeAddress });
   app.use(openapi, createDocsRoute({ title: 'Parley API', prepare: describeAddress }));
   app.use('/platform/v1', openapi);

@@ -54,7 +54,7 @@ export interface AcceptDeps {
   events: Emitter<AdmissionEvents>;
 }
 
-/** What a route knows of a call beside its body. */
+/** What a route knows of a call, apart from its body. */
 export interface AcceptRoute {
   endpoint: Endpoint;
   /** The caller reads the answer as it grows. */
@@ -72,14 +72,14 @@ export interface Accepted<R> {
   replayed: boolean;
 }
 
-/** The way back of an answer. */
+/** Brings the answer back to the caller. */
 export interface Relay {
   close(): void;
-  /** For a request that was not admitted: nobody need hear of it. */
+  /** Closes the relay of a request that was not admitted, without a word to Redis. */
   abandon(): void;
 }
 
-/** Opens it; `existing`: the stream may have begun, so it is read from its start. */
+/** `existing`: the stream may have begun, so the relay reads it from its start. */
 export type OpenRelay<R> = (shard: number, requestId: string, existing: boolean) => R;
 
 function headOf({ requestId, acceptedAt, tier, request }: RequestEnvelope): AnswerHead {
@@ -96,9 +96,9 @@ function noLongerKept(): ServiceError {
 export type Accept = ReturnType<typeof createAccept>;
 
 /**
- * The way of a valid chat body into the queue, the same for every chat route: open the relay, admit. The relay opens
- * before the job exists, so that no event can be missed. A call that repeats an Idempotency-Key joins the
- * request that is there: running or ended, complete or streamed.
+ * Brings a valid chat body into the queue, for every chat route: opens the relay, then admits the request. The relay opens
+ * before the job exists, so that it misses no event. A call that repeats an Idempotency-Key joins the request of the first
+ * call, running or ended, complete or streamed.
  */
 export function createAccept(deps: AcceptDeps) {
   const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
@@ -122,7 +122,7 @@ export function createAccept(deps: AcceptDeps) {
     let record = await attach();
     if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
     if (record === undefined || record.isGone) throw noLongerKept();
-    // The call that has sent it may still be refused.
+    // The call that sent the request may still be refused.
     if (async && record.state !== 'done')
       await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
     const relay = openRelay(shard, record.requestId, true);
@@ -130,7 +130,7 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  /** Whoever is told «accepted» is told so once the request survives Redis; whoever waits for the answer need not wait. */
+  /** An asynchronous caller is told 202 only when MongoDB has the request. A caller that waits for the answer waits for nothing here. */
   async function keep(
     envelope: RequestEnvelope,
     principal: Principal,
@@ -144,13 +144,13 @@ export function createAccept(deps: AcceptDeps) {
     try {
       await keepIntent.beforeAnswer(principal.shard, envelope);
     } catch (error) {
-      // Without a job nobody can have begun it.
+      // The job does not exist, so no worker has begun.
       enqueue.takeBack(envelope.requestId, principal);
       throw error;
     }
   }
 
-  /** Undefined: the tenant is on another shard, as the context of the call knows from then on. */
+  /** Undefined: the tenant has moved. The context of the call has its new shard now, so the caller tries again. */
   async function acceptThere<R extends Relay>(
     res: Response,
     { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
@@ -166,7 +166,7 @@ export function createAccept(deps: AcceptDeps) {
     if (idempotency !== undefined) await recall.byName(principal, idempotency.name);
     const isKept = async || idempotency !== undefined;
     const { retentionMs, kept, hasIntent } = retentionOf(principal, isKept, retention);
-    // A worker may begin before the admission's answer is here.
+    // A worker may begin before admission's answer arrives.
     const relay = openRelay(shard, requestId, false);
     const admitted = await admit({
       requestId,
@@ -192,7 +192,7 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay, async);
-    // It left before there was anything that it could have stopped to read.
+    // A client that left before the request existed could not be detached then.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
     try {
@@ -214,7 +214,7 @@ export function createAccept(deps: AcceptDeps) {
   ): Promise<Accepted<R>> => {
     const ignored = ignoredFieldsHeader(body.ignoredFields);
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
-    // The admission script counts the request.
+    // admit.lua counts the request.
     claimCount(res);
     for (;;) {
       const accepted = await acceptThere(res, route, body, openRelay);

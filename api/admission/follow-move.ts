@@ -7,22 +7,22 @@ import { contextOf, principalOf } from '../http/request-context.ts';
 import type { PrincipalCache } from './principal-cache.ts';
 
 /**
- * Hears what a script of admission has said of a call. Where the tenant is on another shard than this ingress knew, it
- * returns the call's principal as it is from now on: the same step is to be done once more, with that one.
+ * Follows a tenant that was moved to another shard. If admission says so, returns the call's principal with the new shard:
+ * the caller repeats its step with it. Undefined: nothing has changed.
  */
 export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
 
 export interface FollowMoveDeps {
   principals: Pick<PrincipalCache, 'relocate'>;
-  /** Ends a move that its process has left; cheap where that process lives. */
+  /** Completes a move whose process has died. Costs little while that process lives. */
   recover: (tenantId: string) => Promise<void>;
   log: Logger;
 }
 
-/** No tenant is moved more often while a call is under way. */
+/** No tenant moves more often during one call. */
 const HOPS_MAX = 3;
 
-/** What a mark says holds without MongoDB, too, while principals may be 15 minutes old. */
+/** The mark in Redis counts even if MongoDB is away and principals are 15 minutes old. */
 export function createFollowMove({ principals, recover, log }: FollowMoveDeps): FollowMove {
   const recovering = new Set<string>();
 
@@ -37,7 +37,7 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
   }
 
   return (res, { verdict, movedTo }) => {
-    // Nearly every call.
+    // As for nearly every call.
     if (verdict !== 'moving' && verdict !== 'moved') return undefined;
     const principal = principalOf(res);
     const context = contextOf(res);

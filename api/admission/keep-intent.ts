@@ -13,22 +13,22 @@ export interface KeepIntentDeps {
   log: Logger;
 }
 
-/** Has accepted requests survive a Redis that comes back without its last second. */
+/** Keeps accepted requests in MongoDB until they end, in case Redis comes back without its last second. */
 export interface KeepIntent {
-  /** For whoever is told that the request is accepted. Throws `model_unavailable` where that cannot be promised. */
+  /** Before a caller is told 202. Throws `model_unavailable` if the request cannot be kept. */
   beforeAnswer(shard: number, envelope: RequestEnvelope): Promise<void>;
   /**
-   * The same for a request that another call has sent, which may be keeping it at this moment, or may have to take it
-   * back. `isOver`: it has ended, and its answer is kept.
+   * Before 202 for a request that another call sent: waits until that call has kept it, as it may still have to take the
+   * request back. `isOver`: whether it has ended and its answer is kept.
    */
   byOther(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
-  /** For whoever waits for the answer itself: nothing waits for this, so no first token comes later. */
+  /** For a caller that waits for the answer. Nothing waits for this, so it delays no first token. */
   besides(shard: number, envelope: RequestEnvelope): void;
   /** The request was taken back. */
   forget(requestId: string): void;
 }
 
-/** As long as the other call may take. */
+/** How long the other call may take. */
 const OTHER_MS = 1_500;
 const OTHER_POLL_MS = 50;
 
@@ -48,7 +48,7 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
   }
 
   function forget(requestId: string): void {
-    // What is left is dropped by the next round over the shard: Redis knows that the request was taken back.
+    // If this fails, the next recovery round deletes it: Redis knows that the request was taken back.
     intents.forget([requestId]).catch((error: unknown) => {
       log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
     });

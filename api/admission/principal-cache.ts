@@ -4,9 +4,9 @@ import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/princ
 /** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
 const UNKNOWN_MS = 5_000;
-/** While MongoDB is away; revocations still count, their flags are in Redis. */
+/** While MongoDB is away. Revocations still count: their flags are in Redis. */
 const STALE_MS = 15 * 60_000;
-/** So long after a failed call stale entries are given out at once, without waiting for the next time-out. */
+/** For this long after a failed call stale entries are returned at once, without another time-out. */
 const AWAY_MS = 10_000;
 const ENTRIES_MAX = 20_000;
 const UNKNOWN_MAX = 10_000;
@@ -19,11 +19,11 @@ interface Entry {
 export interface PrincipalCache {
   /** Undefined: unknown key. Rejects when MongoDB is away and the key is not cached. */
   find(hash: string, now: number): Promise<Principal | undefined>;
-  /** What `find` would answer without asking MongoDB. Undefined: ask `find`. */
+  /** The principal, if `find` would not ask MongoDB for it. Undefined: call `find`. */
   fresh(hash: string, now: number): Principal | undefined;
   /** Whether the key was known within the last 15 minutes. */
   isKnown(hash: string, now: number): boolean;
-  /** The tenant is on this shard. */
+  /** Notes that the tenant is on this shard. */
   relocate(tenantId: string, shard: number): void;
   /** Drops everything known of a key or a tenant. */
   invalidate(id: string): void;
@@ -31,7 +31,7 @@ export interface PrincipalCache {
   clear(): void;
 }
 
-/** Keeps the newest. */
+/** Drops the oldest entry beyond `max`. */
 function put<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
   map.set(key, value);
   const oldest = map.keys().next();
@@ -40,10 +40,10 @@ function put<Value>(map: Map<string, Value>, key: string, value: Value, max: num
 
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
-  /** Hashes that no key has, with the time of that answer: apart, so that invented keys push out no real ones. */
+  /** Hashes of no key, by when that was learned. Apart from `entries`, so that made-up keys push out no real ones. */
   const unknown = new Map<string, number>();
   const loading = new Map<string, Promise<Principal | undefined>>();
-  // A load that began before an invalidation may carry what was just revoked: it is not kept, and nobody joins it.
+  // A load that began before an invalidation may bring what was just revoked: its result is not kept, and nobody joins it.
   let generation = 0;
   let failedAt = -Infinity;
 

@@ -18,13 +18,13 @@ import { createKeepIntent } from './keep-intent.ts';
 import type { KeepIntent } from './keep-intent.ts';
 
 /**
- * Brings back what Redis has let go or lost and MongoDB keeps, answers and requests that have not ended: readers have one
- * way to read, from Redis.
+ * Brings back to Redis what MongoDB keeps and Redis has expired or lost: answers, and requests that have not ended. So
+ * readers read from Redis only.
  */
 export interface Recall {
   /** True: the request is in Redis again. */
   byId(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, requestId: string): Promise<boolean>;
-  /** Runs before admission: a key that Redis has forgotten must not run its request a second time. */
+  /** Called before admission: a request must not run again because Redis has forgotten its Idempotency-Key. */
   byName(principal: Pick<Principal, 'tenantId' | 'mode' | 'shard'>, name: string): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ interface RecallDeps {
 }
 
 function createRecall({ answers, cache, intents, recover, retentionMs, clock, log }: RecallDeps): Recall {
-  /** With MongoDB away what Redis knows has to do. */
+  /** If MongoDB is away, what Redis knows must do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
       log.warn('Kept answers and requests cannot be read.', { error });
@@ -52,7 +52,7 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
     await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
   }
 
-  /** Until a lost request is back no other may run in its place. */
+  /** Until a lost request is back, no other may run under its key. */
   async function bringBack(intent: RequestIntent): Promise<'open' | 'ended'> {
     const recovery = await recover(intent);
     if (recovery.kind !== 'later') return recovery.kind;
@@ -95,7 +95,7 @@ interface OpenRecallDeps extends Omit<OpenRecoveryDeps, 'limit'> {
   retentionMs: number;
 }
 
-/** Puts together what MongoDB keeps of requests beside Redis, and what brings it back. */
+/** Composes what keeps requests in MongoDB, and what brings them back. */
 export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: KeepIntent; recovery: Recovery } {
   const { mongo, redis, keyspace, retentionMs, clock, log } = deps;
   const intents = createRequestIntents(mongo);

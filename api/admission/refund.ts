@@ -21,8 +21,8 @@ const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended, with nothing kept of its answer.';
 
 /**
- * Gives a request's charge back, once: its caller was told that it was not accepted, and its tenant keeps nothing, so
- * nobody can have the answer. The charge may not be booked yet, and MongoDB may be away.
+ * Refunds a request, once: its caller was told 503 and its tenant keeps no answers, so nobody can have this one. The charge
+ * may not be booked yet, and MongoDB may be away, so it tries for a while.
  */
 export function createRefund({ ledger, accounts, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {

@@ -9,23 +9,23 @@ import { contextOf, principalOf } from '../http/request-context.ts';
 import type { Guard } from '../http/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 
-/** A smaller body costs less to read than it costs to ask Redis about it. */
+/** Reading a smaller body costs less than asking Redis first. */
 const COSTLY_BYTES = 256 * 1024;
-/** Limits may be raised meanwhile, and tokens given back. */
+/** Refusals are remembered no longer: limits may be raised meanwhile, and tokens given back. */
 const HELD_MS_MAX = 10_000;
 const HELD_MAX = 10_000;
-/** A body that much smaller may fit where the refused one did not. */
+/** A body below this part of the refused one may fit. */
 const ALIKE = 0.9;
 
 /** The last 429 of a key on a chat path. */
 interface HeldRefusal {
-  /** Until then it is remembered. */
+  /** When it is forgotten. */
   until: number;
-  /** From then on the same call passes. */
+  /** When the same call passes. */
   retryAt: number;
   code: ErrorCode;
   message: string;
-  /** `Content-Length` of the refused body, if it was a costly one. */
+  /** `Content-Length` of the refused body, if it was costly. */
   costlyBytes: number | undefined;
 }
 
@@ -33,7 +33,7 @@ function sentBytesOf({ headers }: Request): number {
   return headers['content-length'] === undefined ? Infinity : Number(headers['content-length']);
 }
 
-/** A body of which nobody knows what it will be: compressed, without a length, or large. */
+/** A body that is large or may turn out to be: compressed, or of unknown length. */
 function isCostly(req: Request): boolean {
   const isEncoded = (req.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
   return isEncoded || sentBytesOf(req) > COSTLY_BYTES;
@@ -42,15 +42,15 @@ function isCostly(req: Request): boolean {
 export interface EarlyRefusal {
   /** Refuses a chat request before its body is read, where the body would not change the answer. */
   refuse: Guard;
-  /** Hears every refusal: what holds for a while is remembered of those of chat requests. */
+  /** Hears of every refusal, and remembers 429s of chat requests. */
   note(error: ServiceError, res: Response): void;
 }
 
 /**
- * A 429 takes nothing, so whoever is over a limit could have the service read bodies without end. A key that was
- * refused lately, or sends a costly body, is looked up first: over its requests a minute it is answered at once, with
- * the figures of this moment. What Redis cannot see without the body (tokens, days) refuses a costly body for some
- * seconds when one like it has just been refused.
+ * A 429 takes nothing, so a caller over its limit could make the service read bodies without end. For a key that was
+ * refused lately, or that sends a costly body, Redis is asked first: over its requests a minute the key gets its 429
+ * before the body is read. Limits that depend on the body (tokens, days) refuse a costly body for some seconds after one
+ * of similar size was refused.
  */
 export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: Clock): EarlyRefusal {
   const held = new Map<string, HeldRefusal>();
@@ -75,7 +75,7 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
     }
   }
 
-  /** Undefined: the body has to be read. */
+  /** Undefined: the body must be read. */
   function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
     if (found.verdict === 'rpm') return toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
     if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
@@ -99,7 +99,6 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
       // Express types it as any; a route has matched, and its path has one spelling.
       const { path } = req.route as { path: string };
       const name = `${principalOf(res).keyId} ${path}`;
-      // No other limit says anything about bodies.
       contextOf(res).chatName = name;
       const last = held.size === 0 ? undefined : heldOf(name, clock.now());
       return last !== undefined || isCostly(req) ? lookAndRefuse(req, res, last) : undefined;

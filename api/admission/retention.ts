@@ -5,26 +5,26 @@ import type { Principal } from '../../shared/domain/keys/principal.ts';
 export interface RetentionSettings {
   /** How long Redis keeps an answer. */
   ordinaryMs: number;
-  /** How long one is kept that was asked for under an Idempotency-Key or asynchronously. */
+  /** How long an answer is kept under an Idempotency-Key, or if the call is asynchronous. */
   keptMs: number;
 }
 
-/** What becomes of a request's answer after its end, and of its body until then. */
+/** How long a request's answer is kept after its end, and its body until then. */
 export interface RequestRetention {
   retentionMs: number;
   kept: KeptAs | undefined;
-  /** The body is kept in MongoDB, too, until the end: a Redis that loses its last second loses no such request. */
+  /** MongoDB keeps the body, too, until the end: a Redis that loses its last second then loses no request. */
   hasIntent: boolean;
 }
 
-/** A tenant of whose conversations nothing outlives the answer (docs/spec/contract.md section 8, Retention). */
+/** Whether nothing of the tenant's conversations outlives the answer (docs/spec/contract.md section 8, Retention). */
 export function keepsNothing({ retentionSeconds }: Pick<Principal, 'retentionSeconds'>): boolean {
   return retentionSeconds === 0;
 }
 
 /**
- * `isKept`: under an Idempotency-Key, or asynchronous. A tenant's own time replaces both of the service's; what is longer
- * than Redis keeps answers is MongoDB's.
+ * `isKept`: under an Idempotency-Key, or asynchronous. A tenant's own time replaces both times of the service; MongoDB keeps
+ * what is to be kept longer than Redis keeps answers.
  */
 export function retentionOf(
   { retentionSeconds }: Pick<Principal, 'retentionSeconds'>,

@@ -57,7 +57,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
     onUse(principal.keyId, now);
   }
 
-  /** A key that is known is not held up by others of its address. */
+  /** Failed keys of the same address do not hold up a known key. */
   function find(hash: string, now: number, ip: string | undefined): Promise<Principal | undefined> {
     const look = () => principals.find(hash, now);
     return principals.isKnown(hash, now) ? look() : guard.lookUp(addressBlockOf(ip), look);
@@ -84,7 +84,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
   return (req, res) => {
     const token = bearerToken(req.headers.authorization);
     const now = clock.now();
-    // What was looked up within the last seconds is a key, so its checksum need not be counted again.
+    // The checksum spares MongoDB look-ups of arbitrary text. A key that was found seconds ago needs none.
     const isLikely = token.length <= API_KEY_LENGTH_MAX && token.startsWith(ownKeys);
     const known = isLikely ? principals.fresh(hashApiKey(token), now) : undefined;
     if (known === undefined) return look(req, res, token, now);
@@ -103,7 +103,7 @@ export function createIdentify(authenticate: Guard): RequestHandler {
     try {
       if (req.headers.authorization !== undefined) await authenticate(req, res);
     } catch (fault) {
-      // A key that cannot be checked at the moment has not failed.
+      // A key that cannot be checked now has not failed.
       const isUnchecked = !(fault instanceof ServiceError) || fault.code === 'model_unavailable';
       contextOf(res).hasFailedKey = !isUnchecked;
     }

@@ -20,26 +20,26 @@ export interface RequestContext {
   principal?: Principal;
   /** Who acts, in the administration. Set once the token was accepted. */
   administrator?: Pick<AdminToken, 'name' | 'role'>;
-  /** The key was refused where the answer does not depend on it. */
+  /** The key was refused, on a path whose answer does not depend on the key. */
   hasFailedKey?: boolean;
   /** A handler has claimed to count the request; see `claimCount`. */
   countIsClaimed: boolean;
-  /** Set where the request runs under an `Idempotency-Key`. */
+  /** Set if the request runs under an `Idempotency-Key`. */
   run?: KeyedRun;
-  /** Set where admission has come by: key and path, by which its refusals are remembered; see refuse-early.ts. */
+  /** Set on chat paths: key and path, under which refusals are remembered; see refuse-early.ts. */
   chatName?: string;
-  /** How often the call was sent on to another shard; see follow-move.ts. */
+  /** How often the call has followed its tenant to another shard; see follow-move.ts. */
   hops?: number;
-  /** Set where this call is traced; see trace-request.ts. */
+  /** Set if the call is traced; see trace-request.ts. */
   traceparent?: string;
-  /** Removes what the reader of the body has stored, when the request does not run after all. Safe to repeat. */
+  /** Deletes what reading the body has stored, if the request does not run after all. Safe to repeat. */
   undo?: () => Promise<void>;
 }
 
-/** A step of every request: it lets the request pass, or throws. */
+/** A synchronous check or preparation of a request; it throws to refuse the request. */
 export type Step = (req: Request, res: Response) => void;
 
-/** One layer for all of them: each layer of Express costs a request a microsecond. */
+/** Runs steps in one layer of Express, each of which costs a request a microsecond. */
 export function inOneLayer(...steps: readonly Step[]): RequestHandler {
   return (req, res, next) => {
     for (const step of steps) step(req, res);
@@ -47,12 +47,12 @@ export function inOneLayer(...steps: readonly Step[]): RequestHandler {
   };
 }
 
-/** A step that may take time. */
+/** A step that may be asynchronous. */
 export type Guard = (req: Request, res: Response) => Promise<void> | undefined;
 
 export type Handlers = readonly [RequestHandler, ...RequestHandler[]];
 
-/** The handlers behind guards, which share the first one's layer. */
+/** Puts guards before handlers, in the layer of the first handler. */
 export function guarded(guards: readonly (Step | Guard)[], ...[first, ...rest]: Handlers): RequestHandler[] {
   const guardedFirst: RequestHandler = async (req, res, next) => {
     for (const guard of guards) {
@@ -64,10 +64,10 @@ export function guarded(guards: readonly (Step | Guard)[], ...[first, ...rest]: 
   return [guardedFirst, ...rest];
 }
 
-/** Stands on the response itself: the garbage collector visits every entry of a WeakMap again and again. */
+/** The context is a field of the response, because the garbage collector visits entries of a WeakMap again and again. */
 const CONTEXT = Symbol('context');
 
-/** Express knows nothing of the field. */
+/** The types of Express do not know the field. */
 function holderOf(res: Response): { [CONTEXT]?: RequestContext } {
   return res as { [CONTEXT]?: RequestContext };
 }

@@ -38,9 +38,7 @@ function answerTo(code: string): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/**
- * Gives the refusals that Node makes by itself the form of all others (docs/spec/interface.md section 7), and closes.
- */
+/** Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. */
 export function refuseMalformed(server: Server): void {
   const underWay = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
@@ -49,7 +47,7 @@ export function refuseMalformed(server: Server): void {
     underWay.set(req.socket, res);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // The parser reports everything that follows the first fault, too.
+    // The parser also reports everything that follows the first fault.
     if (refused.has(socket)) return;
     refused.add(socket);
     const answer = underWay.get(socket);
@@ -63,12 +61,12 @@ export function refuseMalformed(server: Server): void {
   });
 }
 
-/** How long a client may go on sending a body that was answered unread, and how long it has to read the answer then. */
+/** How long a client may go on sending a body that nobody reads, because its request was answered. */
 const UNREAD_MS = 5_000;
 
 /**
- * Closes a connection on which an answered request does not come to its end: the rest is discarded as it arrives, and a
- * client that has sent it in time can go on with the connection.
+ * Closes connections of requests that were answered before their body had arrived. What still arrives within `unreadMs`
+ * is discarded, and a client that has sent everything by then keeps its connection.
  */
 export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
   server.on('request', (req, res) => {
@@ -145,12 +143,12 @@ function create(app: Listener, tls: ServeOptions['tls']): Server {
 
 /** How often the server looks for connections whose last answer has been sent. */
 const IDLE_CHECK_MS = 50;
-/** Time to send the answers that say that the grace is over. */
+/** Time to send the last answers, which say that the server stops. */
 const LAST_WORDS_MS = 300;
 
 /**
- * `server.close()` alone never ends while streams are open (docs/architecture/facts.md section 4): they get the grace,
- * then they are cut. A connection that a client would keep is closed as soon as its answer is there.
+ * `server.close()` alone waits for open streams without end (docs/architecture/facts.md section 4): they get the grace and
+ * are cut then. Idle keep-alive connections are closed at once.
  */
 async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => {
@@ -178,7 +176,7 @@ export async function serve(app: RequestListener, options: ServeOptions, closer:
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server);
   closeUnread(server);
-  // An expectation that is not known is ignored (RFC 9110 section 10.1.1); Node's own 417 would be bare.
+  // Unknown expectations are ignored (RFC 9110 section 10.1.1); Node's own 417 has no error object.
   server.on('checkExpectation', app);
   await listen(server, port, host, setting);
   closer.defer(setting, () => closeServer(server, options), { limitMs: Infinity });

@@ -16,16 +16,16 @@ export interface ConcludeIntentDeps {
 
 export type ConcludeIntent = (intent: RequestIntent) => Promise<void>;
 
-/** How long the answers of a tenant stay that keeps them for less than a day; undefined: a day. */
+/** How long the tenant keeps answers; milliseconds. Undefined: a day. */
 function ownRetentionMs({ envelopeJson }: RequestIntent): number | undefined {
   const { kept, retentionMs } = parseEnvelope(envelopeJson);
   return kept?.redisOnly === true ? retentionMs : kept?.storedMs;
 }
 
 /**
- * What becomes of the intent of a request that has ended: it is forgotten, unless the request failed in an outage. Then it
- * may be run again for as long as its answer would have been kept. Somebody may have it run again meanwhile: what was seen
- * of its end holds for the run of this intent only. Safe to repeat.
+ * Deletes the intent of a request that has ended, unless the request failed in an outage: then the intent is kept for as
+ * long as the answer would have been, and an operator may run the request again. If that happens meanwhile, the intent of
+ * the new run stays. Safe to repeat.
  */
 export function createConcludeIntent({ intents, failed, answers, cache, clock }: ConcludeIntentDeps): ConcludeIntent {
   return async (intent) => {

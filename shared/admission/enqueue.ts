@@ -18,14 +18,14 @@ export interface EnqueueDeps {
   log: Logger;
   /** After this long an admission is left to the sweep. */
   giveUpAfterMs: number;
-  /** For a request whose caller was told that it was not accepted, and that was charged all the same. */
+  /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
 
 export interface Enqueue {
   /**
-   * Puts a request into line whose body did not come with its admission. Throws `model_unavailable` only once the admission
-   * is surely taken back.
+   * Puts a request into line that was admitted without its body. Throws `model_unavailable`, but only once the admission has
+   * been taken back.
    */
   enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
   /** Takes an admission back in the background, trying until Redis confirms it. */
@@ -35,7 +35,7 @@ export interface Enqueue {
 const RETRY_MS = 250;
 
 export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }: EnqueueDeps): Enqueue {
-  /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
+  /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
   async function untilConfirmed(
     takeBack: AdmissionStore['disown'],
     requestId: string,
@@ -44,7 +44,7 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
-        // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
+        // LOST is for a call that has joined the request under its Idempotency-Key.
         return await takeBack(requestId, principal, LOST);
       } catch {
         await delay(RETRY_MS);
@@ -62,7 +62,7 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
         const state = await inTime(line.enqueue(principal.shard, queueOf(endpoint), { requestId, tenantId, body }));
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
-        // Unknown, not failed: the job may be there. Where a worker already has it, it runs on and is relayed.
+        // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await untilConfirmed(store.void, requestId, principal);
         if (state === 'running' || state === 'done') return;
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });

@@ -36,7 +36,7 @@ export interface Recovery {
   replays: ReplayStore;
 }
 
-/** Puts together what brings lost requests back; the ingress and the workers both do. */
+/** Composes what brings lost requests back, for ingress and worker. */
 export function openRecovery(deps: OpenRecoveryDeps): Recovery {
   const { mongo, redis, keyspace, clock, log } = deps;
   const presence = createRequestPresence(redis, keyspace, deps.limit);

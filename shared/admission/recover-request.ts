@@ -24,14 +24,14 @@ type Recovery =
   | { kind: 'open' }
   /** It has ended, here or before. */
   | { kind: 'ended' }
-  /** It cannot be accepted again yet. */
+  /** It cannot be accepted again now. */
   | { kind: 'later'; waitMs: number };
 
 export type RecoverRequest = (intent: RequestIntent) => Promise<Recovery>;
 
 export interface RecoverRequestDeps {
   presence: RequestPresence;
-  /** Its `takeBack` does nothing: an admission without an answer is looked at again, and never voided. */
+  /** Its `takeBack` does nothing: an admission without an answer is tried again, and never voided. */
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
@@ -42,21 +42,21 @@ export interface RecoverRequestDeps {
   log: Logger;
 }
 
-/** The request was accepted, so only what no waiting changes ends it. */
+/** Refusals that waiting does not change. Only these end a request that was accepted once. */
 const FINAL: ReadonlySet<Refusal> = new Set(['revoked', 'suspended', 'credits', 'budget']);
-/** For a request that was run before, when nobody knows how often it was handed out: its next deliveries are above it. */
+/** The fence of a request that ran before Redis lost it: nobody knows its deliveries, and later ones have higher numbers. */
 export const FENCE_UNKNOWN = 2;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
 /**
- * Accepts a request again, under its own id, that Redis has lost after it was acknowledged. The ledger has one entry for
- * an id, so it is charged once whatever had become of it. Safe to repeat and to run in several processes at once.
+ * Accepts a request again, under its own id, that Redis lost after its acceptance. The ledger has one entry for an id, so
+ * the request is charged once whatever became of it before. Safe to repeat and to run in several processes at once.
  */
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, admit, line, replays, answers, ledger, principals, clock, log } = deps;
 
-  /** Readers find the end as that of any request whose answer is kept. */
+  /** Stores the end as a kept answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
     const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
@@ -83,7 +83,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
 
   async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
     const { requestId, tenantId, endpoint } = envelope;
-    // Whoever ran it when it failed may still be there.
+    // The worker in which it failed may still live.
     if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
     else await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
@@ -95,21 +95,21 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     const outcome = await admit({
       ...{ requestId, principal, endpoint, stream, retentionMs, acceptedAt },
       request: { ...envelope.request, model: tier },
-      // Whoever waited has been told; the answer is looked up, or asked for under its key.
+      // The caller that waited has been told; the answer is looked up, or asked for under its key.
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
       kept: {},
-      // In line only once it has the time of its first acceptance.
+      // `enqueue` follows once the record has the time of its first acceptance.
       isEnqueuedAtOnce: false,
     });
-    // As it was accepted: time of acceptance and settings of that moment.
+    // The envelope keeps time and settings of the first acceptance.
     if (outcome.kind === 'admitted') {
       await presence.setAcceptedAt(principal.shard, requestId, acceptedAt);
       return enqueue(intent, envelope);
     }
     if (outcome.kind === 'joined') {
-      // Its key stands for a later request meanwhile.
+      // Its key belongs to a later request by now.
       await end(envelope, LOST);
       return { kind: 'ended' };
     }
@@ -123,7 +123,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     return { kind: 'ended' };
   }
 
-  /** `since`: an end before that is the one after which it was run again. */
+  /** `since`: an earlier end is the one after which the request was run again. */
   async function isKnown({ tenantId, requestId }: RequestIntent, since: number): Promise<boolean> {
     const anywhere = { tenantId, mode: 'any' } as const;
     const answer = await answers.find(anywhere, requestId, clock.now());
@@ -138,7 +138,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     if (found === 'ended' || found === 'failed') return { kind: 'ended' };
     try {
       const envelope = parseEnvelope(intent.envelopeJson);
-      // What is admitted again has failed no longer; what is not has.
+      // A record without a body was admitted again, so only an end after that counts.
       const since = found === 'bodiless' ? (envelope.replayedAt ?? 0) : 0;
       if (await isKnown(intent, since)) return { kind: 'ended' };
       if (found === 'bodiless') return await enqueue(intent, envelope);

@@ -13,12 +13,12 @@ import type { WorkerEmitter } from '../worker-events.ts';
 import type { Claimed, Delivery, Lease } from './stage.ts';
 
 const POLL_MS = 250;
-/** By then every worker has replayed what it ended and renewed what it runs, which Redis may have come back without. */
+/** By this time after a reconnect every worker has replayed what it ended and renewed what it runs. */
 export const REPLAYED_MS = 1_500;
 
 export interface TurnDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
-  /** Whether Redis has just come back, so that a lease which ran out meanwhile says nothing of its worker. */
+  /** Whether Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
   hasReconnectedRecently: (withinMs?: number) => boolean;
 }
 
@@ -32,10 +32,10 @@ export interface ClaimDeps extends TurnDeps {
 }
 
 /**
- * BullMQ hands a job out again when its lock has run out; its worker may live all the same, cut off from Redis for a
- * while. A later delivery of a request whose lease is renewed has no turn: taking the request would end a stream that has
- * begun, and waiting would hold a place of this worker for as long as the stream runs. Where its worker dies after all,
- * the sweep finds the lease run out. Only politeness: the fence decides.
+ * Whether a delivery may claim its request. BullMQ hands a job out again when its lock runs out, but its worker may live,
+ * cut off from Redis for a while. While that worker renews the request's lease, a later delivery gives up: claiming would
+ * end a stream that has begun, and waiting would block a place of this worker. If the first worker dies after all, the
+ * sweep finds its lease expired. The fence keeps this safe; the check is a courtesy.
  */
 export async function hasTurn(
   { requests, hasReconnectedRecently }: TurnDeps,
@@ -46,7 +46,7 @@ export async function hasTurn(
   return isFirst || (await requests.leaseLeftMs(shard, requestId)) === 0;
 }
 
-/** What a delivery that died had already sent. */
+/** The text that an earlier delivery had sent. */
 async function textSoFar(streams: StreamReader, { shard, requestId }: AttemptRef): Promise<string> {
   const entries = await streams.readFrom(shard, requestId, 1);
   return entries.flatMap((entry) => entry.deltas.map((literal) => String(JSON.parse(literal)))).join('');
@@ -58,7 +58,7 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
   return { shard: claimed.shard, requestId, tenantId, keyId, queue: queueOf(endpoint), fence, owner };
 }
 
-/** Without its body a request has no price either: what it holds is given back. */
+/** A request whose body cannot be read cannot be priced either, so its hold is given back. */
 function endOf({ retentionMs }: Unreadable): Ending {
   const error = toErrorDetail(
     new ServiceError(

@@ -16,7 +16,7 @@ const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
 const DAY_MS = 86_400_000;
 
-/** What does not cover the request, in words for the caller. */
+/** Says to the caller what does not cover the request. */
 function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
   if (bound === 'budget') {
     return new ServiceError('budget_exceeded', 'The rest of the monthly token budget does not cover this request.');
@@ -40,16 +40,16 @@ function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | und
   return reason === 'exhausted' ? exhaustedError(bound, run) : undefined;
 }
 
-/** What there is of an answer, as our own tokenizer counts it. */
+/** The tokens of the answer so far, counted by our own tokenizer. */
 async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   const { text, asked, promptTokens } = answer;
   if (text === '') return NO_USAGE;
   const usage = await estimateUsage(asked ?? envelope.request.messages, text);
-  // Another attempt asked, and said with its first text how much: history and instruction are known to that one only.
+  // Another attempt asked. Only its own count, which came with its first text, has history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
-/** The error a failed run ends with; a bug is logged and answered as one generic error, never guessed into a known code. */
+/** The error with which a failed run ends. Unknown errors are bugs: logged, and answered as one generic error. */
 function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError {
   // docs/spec/contract.md section 7, Worker killed.
   if (error instanceof Interrupted) {
@@ -76,7 +76,7 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  * delivery owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
-  /** A failed request leaves no turn: neither one of an earlier delivery that died before it could finish. */
+  /** A failed request leaves no turn, nor does an earlier delivery that died before it could finish. */
   async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;

@@ -15,7 +15,7 @@ export interface FinishDeps {
   log: Logger;
 }
 
-/** The charge: none without text, and zero cost for test keys, whose entry is written all the same. */
+/** The charge. Without text there is none; a test key's costs zero, but its entry is written as well. */
 function settlementOf(
   run: Claimed,
   { usage, finishReason }: Outcome,
@@ -44,7 +44,7 @@ function settlementOf(
   };
 }
 
-/** What webhooks hear of beside a booking: a failure, a flag of moderation. */
+/** What webhooks hear besides the booking: a failure, or that moderation flagged the request. */
 function noticeOf(
   { envelope, answer, seq }: Claimed,
   { usage, finishReason, error }: Outcome,
@@ -63,7 +63,7 @@ function noticeOf(
   };
 }
 
-/** How far the charges of requests that ran at once may overdraw an account (docs/spec/contract.md section 8, Bounds). */
+/** By how much charges of concurrent requests may overdraw an account (docs/spec/contract.md section 8, Bounds). */
 const OVERDRAFT_TOKENS = 200;
 
 function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): UnbilledReason {
@@ -72,7 +72,7 @@ function unbilledReason({ answer }: Claimed, { finishReason }: Outcome): Unbille
   return answer.rejected ?? 'failed';
 }
 
-/** A request that ended without text after a provider was called: nobody pays, and its prompt keeps its weight. */
+/** If a request ends without text after a provider was called, nobody pays, and its prompt keeps its weight in the windows. */
 function withUnbilled(run: Claimed, outcome: Outcome): Outcome {
   const { text, asked, promptTokens } = run.answer;
   if (text !== '' || asked === undefined) return outcome;

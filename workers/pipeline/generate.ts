@@ -35,31 +35,32 @@ export interface GenerateDeps {
   log: Logger;
 }
 
-/** Longer waits are not worth it while the caller's own retry may be quicker, and much shorter ones while another target may. */
+/** The longest `Retry-After` of a provider that is waited for: beyond it the caller's retry, or another target, is quicker. */
 const ASKED_WAIT_MAX_MS = 10_000;
 const ASKED_WAIT_BESIDE_OTHERS_MS = 1_000;
 
-/** What a target is asked, and whether the longest answer to it is paid for. */
+/** What a target is asked, and whether the hold covers the longest answer. */
 interface Prompt {
   messages: ChatMessage[];
   isCovered: boolean;
 }
 
-/** A complete answer that was stopped for one of these reasons still ends as an answer, with the text there is. */
+/** Whether a stopped request still ends as an answer, with the text that there is. */
 function endsWithText(error: unknown): boolean {
   return error instanceof Stopped && (error.reason === 'cancelled' || error.reason === 'exhausted');
 }
 
 /**
- * Asks the targets in turn, those whose circuit breaker is open without a call. Until the first text has been sent, a failed call is replaced: by another try of the same
- * target, then by the next one. An answer that nobody has seen a part of is discarded and not charged.
+ * Asks the targets in turn, and skips those whose circuit breaker is open. Until the first text has been sent, a failed call
+ * is replaced by another call of the same target, then by the next target. A failed answer of which the caller has seen
+ * nothing is discarded and not charged.
  */
 export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   const { adapters, breakers, openWindow, openWriter, events, betweenTokensMs, clock, log } = deps;
 
   type Route = Routed['targets'][number];
 
-  /** One call, noted in the trace; `onBegin` hears of its first text. */
+  /** Makes one call and notes it in the trace. Calls `onBegin` with the first text. */
   async function ask(
     run: Routed,
     route: Route,
@@ -73,8 +74,8 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const promptTokens = estimatePrompt(messages);
     Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
     if (writer === undefined) answer.unsent = [];
-    // What is not held for the longest answer is watched while it grows, complete answers included; where another
-    // target may answer, a stream shows within the first token's time limit that this one is silent.
+    // The provider streams a complete answer, too, if its growth must be watched because the hold does not cover the longest
+    // answer, or if another target may answer: a stream shows a silent target within the first token's time limit.
     const watched = !isCovered || hasOtherTarget(run, route);
     let shown = { bytes: 0, pieces: 0 };
     const gate = openReleaseGate(lease, (text) => {
@@ -113,7 +114,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const result = await breakers.guard(provider, call).catch((error: unknown) => {
       if (error instanceof ProviderError)
         events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
-      // Only the window speaks to the caller: its backend gave no verdict.
+      // Only the moderation window throws ServiceErrors here: its backend gave no verdict.
       if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
       throw error;
     });
@@ -143,7 +144,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
   async function tryTarget(run: Routed, route: Route, writer: ChunkWriter | undefined): Promise<Outcome> {
     const { lease, envelope } = run;
     const messages = await promptFor(run.prompt, route.target.contextWindow, envelope.request.maxTokens);
-    // History, which admission could not know of, raises hold and token weight before the provider is called.
+    // Admission could not know the history, so hold and token weight are raised before the provider is called.
     const isCovered = await lease.cover(estimatePrompt(messages), run.history.length > 0);
     const prompt = { messages, isCovered };
     const hasOther = hasOtherTarget(run, route);
@@ -197,11 +198,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         if (!(error instanceof ProviderError)) break;
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
         if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
-        // Models count tokens differently, so a window of the same size is worth a try.
+        // Models count tokens differently, so a target with a window of the same size is worth a try.
         if (error.fault === 'too_long') windowTokensMin = Math.max(windowTokensMin, route.target.contextWindow);
       }
     }
-    // The whole answer has been shown and its usage is known: it ends with the error and costs what it cost.
+    // The caller has seen the whole answer, and its usage is known: it ends with the error and is charged.
     if (last instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
     throw toCallerError(last ?? open ?? tooLong);
@@ -212,11 +213,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     try {
       return { ...run, outcome: await tryTargets(run, writer) };
     } catch (error) {
-      // A failed answer that the caller is never shown a part of is as if it had not been.
+      // The caller has seen nothing of a failed complete answer, so it is discarded.
       if (writer === undefined && !endsWithText(error)) Object.assign(run.answer, { text: '', unsent: [] });
       throw error;
     } finally {
-      // The turn of an entity is stored before the end, which may take as long as MongoDB is away.
+      // An entity's turn is stored before the end, which takes long if MongoDB is away: text must not wait for it.
       await writer?.settle(run.entity !== undefined);
     }
   };

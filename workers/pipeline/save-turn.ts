@@ -17,7 +17,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
   return async (run) => {
     const { envelope, entity, outcome, answer, ref, seq } = run;
     const { entityId } = envelope.request;
-    // Of a tenant that keeps nothing no turn is stored, either.
+    // A tenant that keeps nothing stores no turn either.
     if (envelope.retentionMs === 0) return run;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
@@ -32,7 +32,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
         rowId,
       });
     } catch (error) {
-      // The answer is there and paid for: the caller gets it, and the operator hears that it is not remembered.
+      // The answer exists and is charged: the caller gets it, and the operator hears that the turn is missing.
       log.error('A turn could not be stored in its entity.', {
         requestId: envelope.requestId,
         tenantId: envelope.tenantId,

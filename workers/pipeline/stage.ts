@@ -9,10 +9,10 @@ import type { Provider, Rates, Target } from '../../shared/domain/routing/routin
 import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
 import type { MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
 
-/** One step of a request's life; its input has what the steps before it found out. */
+/** One step of the pipeline. Its input has what the steps before it added. */
 export type Stage<Input, Output> = (run: Input) => Promise<Output>;
 
-/** Runs a stage unless the request must not go on. Throws Interrupted or the Stopped of its lease. */
+/** Runs a stage unless the request must stop. Throws Interrupted, or the Stopped of its lease. */
 export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Output>, run: Input): Promise<Output> {
   const { signal } = run.lease;
   if (run.interrupted) throw new Interrupted();
@@ -20,11 +20,11 @@ export function whileOwned<Input extends Claimed, Output>(stage: Stage<Input, Ou
   return stage(run);
 }
 
-/** The job of a delivery, as its queue has it. */
+/** The queue's job of a delivery. */
 interface DeliveredJob {
-  /** The claim that was made as it was taken. Undefined: the request has yet to be claimed. */
+  /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
   claim: MadeClaim | undefined;
-  /** The lock of the job, which is to end with the request. Undefined: it is kept for people to see. Asked once. */
+  /** The lock of the job, if the job ends with its request. Undefined: it is kept for Bull Board. Asked once. */
   lockToEnd(run: Claimed, outcome: Outcome): string | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface Delivery {
 
 /** A request that this delivery owns. */
 export interface Claimed {
-  /** An earlier delivery died after it had sent text, or there were too many: the request ends, it is not generated again. */
+  /** An earlier delivery died after it had sent text, or there were too many: the request is ended, not generated again. */
   interrupted: boolean;
   ref: AttemptRef;
   /** Absent: the sweep runs the request beside its queue. */
@@ -60,26 +60,27 @@ export interface Claimed {
 export interface Lease {
   /** Aborts when the request is cancelled, superseded, out of credits or past its deadline; the reason is a StopReason. */
   signal: AbortSignal;
-  /** Tells what the request has used so far, for hold and token weight. */
+  /** Notes what the request has used so far, for hold and token weight. */
   need(usage: Usage): void;
   /**
-   * Holds the prompt that a provider is to be asked; `isNew`: admission did not know all of it. True: the longest answer
-   * is held as well, so nobody need watch it grow. Throws Stopped where credits, budget or allowance do not cover it.
+   * Holds what a prompt costs before a provider is asked. `isNew`: admission did not know all of the prompt. Returns whether
+   * the longest answer is held as well, so that its growth need not be watched. Throws Stopped if credits, budget or
+   * allowance do not cover the prompt.
    */
   cover(promptTokens: number, isNew: boolean): Promise<boolean>;
   /** Tokens of the answer that may be released so far; Infinity: all. */
   granted(): number;
-  /** Asks that so many may be released; `granted` has what came of it. Rejects where Redis did not answer. */
+  /** Asks for this many; `granted` has the result. Rejects if Redis does not answer. */
   grant(completionTokens: number): Promise<void>;
   /** Ends the request because nothing more is granted. */
   exhaust(): void;
-  /** Asks at once whether the request is still owned and wanted. */
+  /** Asks Redis at once whether the request is still owned and wanted. */
   check(): Promise<void>;
   stop(reason: StopReason): void;
   release(): void;
 }
 
-/** What bounds the text of a request. */
+/** What limits the text of a request. */
 export type Bound = 'credits' | 'budget' | 'allowance';
 
 export type StopReason = 'cancelled' | 'superseded' | 'exhausted' | 'deadline' | 'shutdown';
@@ -103,21 +104,21 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** What has been generated and sent; shared by the stages so that a failure knows what to charge. */
+/** What has been generated and sent so far. Stages share it, so that a failure can be charged correctly. */
 export interface AnswerSoFar {
   /** Sequence number of the last event in the stream. */
   sentSeq: number;
   /** All text that was released to the caller or waits in `unsent`. */
   text: string;
-  /** Released, not yet in the stream: it goes out with the terminal event. */
+  /** Released but not in the stream; it goes out with the terminal event. */
   unsent: string[];
-  /** What this attempt has sent, should Redis lose some of it. */
+  /** What this attempt has sent, in case Redis loses some of it. */
   sent: string[];
-  /** What the provider was asked; undefined: nobody has been asked yet. */
+  /** What the provider was asked. Undefined: no provider was asked. */
   asked: readonly ChatMessage[] | undefined;
-  /** An estimate of what was asked; 0: nobody has been asked yet. */
+  /** An estimate of what was asked; 0: no provider was asked. */
   promptTokens: number;
-  /** Whole answers were thrown away because they were not what was asked for. */
+  /** Why whole answers were discarded. */
   rejected?: 'not_json';
   provider: string;
   model: string;
@@ -136,20 +137,20 @@ export interface WithEntity extends Claimed {
 }
 
 export interface Assembled extends WithEntity {
-  /** The values of which the prompt's instruction is made. */
+  /** The values in the prompt's instruction. */
   context: readonly ContextValue[];
   prompt: PromptParts;
 }
 
 export interface Routed extends Assembled {
-  /** In the order in which they are tried. */
+  /** In the order of trial. */
   targets: { target: Target; provider: Provider }[];
 }
 
-/** Why a provider was asked for tokens that nobody pays for. */
+/** Why nobody pays for tokens that a provider was asked. */
 export type UnbilledReason = 'cancelled' | 'failed' | 'flagged' | 'not_json';
 
-/** How a request ends: with an answer, or with what there was of it. */
+/** How a request ends: with an answer, with a part of one, or with an error. */
 export interface Outcome {
   finishReason: FinishReason;
   usage: Usage;

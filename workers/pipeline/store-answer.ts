@@ -17,8 +17,9 @@ export interface StoreAnswerDeps {
 type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['answer'], 'text'> };
 
 /**
- * Brings the answer of an ended request to MongoDB where it is to be kept longer than Redis keeps answers: for a day
- * under an Idempotency-Key or asked for asynchronously, or for as long as its tenant wants. What MongoDB cannot take stays in Redis for that time. Safe to run twice.
+ * Stores the answer of an ended request in MongoDB if it is kept for longer than Redis keeps answers: for a day if the call
+ * was asynchronous or had an Idempotency-Key, or for as long as its tenant wants. If MongoDB does not take it, Redis keeps
+ * it for that time. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: StoreAnswerDeps) {
   return async ({ ref, envelope, answer }: EndedRequest): Promise<void> => {
@@ -26,14 +27,14 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
     const { kept, acceptedAt, request } = envelope;
     if (kept === undefined) return;
     try {
-      // Its record may be gone before anybody looks: it would be taken for one that Redis has lost, and run again.
+      // The record may expire before recovery looks, which would take the request for a lost one and run it again.
       if (kept.redisOnly === true) {
         await cache.markEnded(shard, requestId, KEPT_MS);
         return;
       }
       const ended = await cache.read(shard, requestId);
       if (ended === undefined) return;
-      // Like finish.lua: what ended without an answer is not remembered under its key, so that a retry runs.
+      // Like finish.lua: a request that ended without an answer frees its key, so that a retry runs.
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
       await answers.keep({
         ...ended,
@@ -44,7 +45,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
       });
       await cache.shorten(shard, requestId, retentionMs);
     } catch (error) {
-      log.warn('An answer could not be brought to MongoDB; Redis keeps it instead.', { requestId, error });
+      log.warn('An answer could not be stored in MongoDB; Redis keeps it instead.', { requestId, error });
     }
   };
 }

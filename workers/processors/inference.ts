@@ -26,10 +26,10 @@ export interface InferenceDeps {
   queueName: QueueName;
   queue: Queue<ChatJob>;
   runPipeline: RunPipeline;
-  /** Requests are claimed as their jobs are taken. Absent: each by itself, when it starts. */
+  /** Requests are claimed while their jobs are taken. Absent: each when it starts. */
   claims?: ClaimSettings;
   workerId: string;
-  /** Of its completed jobs; 0: none. */
+  /** How many completed jobs are kept for Bull Board; 0: none. */
   completedKept: number;
   /** A running job's lock is gone. */
   onLockLost: (requestId: string) => void;
@@ -48,7 +48,7 @@ interface InferenceTimings {
 export interface InferenceWorker {
   /** How many jobs it runs at once; may be changed at any time. */
   concurrency: number;
-  /** Milliseconds since this worker took or ended anything, a canary included; 0 while all its places are taken. */
+  /** Milliseconds since this worker took or ended a job, canaries included; 0 while all its places are taken. */
   quietMs(): number;
   /** Milliseconds since this worker ran a request; 0 while one runs. */
   idleMs(): number;
@@ -64,19 +64,19 @@ export interface InferenceWorker {
 const TIMINGS: InferenceTimings = {
   lockMs: 10_000,
   stallCheckMs: 3_000,
-  /** `isRunning()` is true on a wedged worker, so each one sends a job through the queueName now and then. */
+  /** `isRunning()` is true even on a wedged worker, so each worker regularly sends a job through its queue. */
   canaryMs: 10_000,
 };
 const CANARY = 'canary';
 /** How much the latest request weighs in the mean. */
 const MEAN_WEIGHT = 0.05;
-/** A job that was being fetched when the worker began to stop has begun by then. */
+/** A job that was being fetched when the worker began to stop has started by then. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
 
 /**
- * Runs one queue of a shard. The processor returns nothing but for jobs that are kept: a return value is stored and
- * published.
+ * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and publishes
+ * it.
  */
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
@@ -100,24 +100,24 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     },
   });
 
-  /** Runs the request of a job. Returns what is to be stored of it. */
+  /** Runs the request of a job. Returns what BullMQ is to store of it, if anything. */
   async function run(job: Job<ChatJob>, delivery: Omit<Delivery, 'job'>): Promise<JobFacts | undefined> {
     const handed = backend.handed(job.token ?? '');
     const startedAt = performance.now();
-    let goes = false;
+    let endsWithRequest = false;
     const ended = await runPipeline({
       ...delivery,
       job: {
         claim: handed?.claim,
         lockToEnd(claimed, outcome) {
-          goes = !history.keeps(claimed, outcome);
-          return goes ? handed?.lock : undefined;
+          endsWithRequest = !history.keeps(claimed, outcome);
+          return endsWithRequest ? handed?.lock : undefined;
         },
       },
     });
     if (ended === undefined) return undefined;
-    // It was set meanwhile, which the type checker cannot see.
-    if (!(goes as boolean)) return history.conclude(job, ended, performance.now() - startedAt);
+    // `lockToEnd` has set it, which the type checker cannot see.
+    if (!(endsWithRequest as boolean)) return history.conclude(job, ended, performance.now() - startedAt);
     if (handed !== undefined) handed.isEnded = true;
     return undefined;
   }
@@ -127,7 +127,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     async (job) => {
       lastWorkAt = performance.now();
       if (job.name === CANARY || job.id === undefined) return undefined;
-      // One that cannot be read fails; its request is overdue soon, and the sweep runs it from the request's own record.
+      // A payload that cannot be read fails its job. The sweep then finds the request overdue and runs it from its record.
       const { tenantId } = parseJob(queueName, job.data);
       const startedAt = performance.now();
       running += 1;
@@ -162,7 +162,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     log.warn('The queue reported an error.', { shard, error });
   });
   restWhenFull(worker);
-  // Another worker may have the job by now, or Redis was away for longer than a lock lasts: the request's own lease decides.
+  // Another worker may have the job by now, or Redis was away for longer than a lock lasts. The request's lease decides.
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });

@@ -4,26 +4,26 @@ import type { ChatJob, JobFacts } from '../../shared/contracts/jobs.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { Claimed, Ended, Outcome } from '../pipeline/stage.ts';
 
-/** Fails the job of a request that has ended with an error; the request itself is answered and needs nothing. */
+/** Marks a job as failed whose request has ended with an error and is answered already. */
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
 
   constructor(code: ErrorCode) {
     super(code);
-    // BullMQ would store where in this program it was made, which says nothing of the request.
+    // BullMQ would store the stack, which says nothing of the request.
     this.stack = '';
   }
 }
 
 /** What Bull Board keeps of ended requests (docs/spec/contract.md section 8). */
 export interface JobHistory {
-  /** Whether the job stays when its request ends so; the others go with their requests. Counts those that stay. */
+  /** Whether the job of a request with this outcome is kept. Ask once: it counts the jobs that are. */
   keeps(run: Claimed, outcome: Outcome): boolean;
-  /** What is to be stored as the result of a job that stays. Throws RequestFailed where the request failed. */
+  /** The result to store of a job that is kept. Throws RequestFailed if the request failed. */
   conclude(job: Job<ChatJob>, ended: Ended, tookMs: number): Promise<JobFacts>;
 }
 
-/** Milliseconds between two completed jobs that are kept: at a hundred requests a second one in a hundred pays for it. */
+/** Milliseconds between two completed jobs that are kept, as keeping one costs a third of a job's whole way. */
 const SAMPLE_MS = 1_000;
 const KEPT_SECONDS = 86_400;
 
@@ -53,7 +53,7 @@ export function createJobHistory(completedKept: number): JobHistory {
     keeps({ envelope }, { error }) {
       if (error !== undefined) return true;
       const now = performance.now();
-      // Where nothing of a conversation is to stay, its job need not either.
+      // If nothing of a conversation is kept, neither is its job.
       if (completedKept === 0 || now - lastKeptAt < SAMPLE_MS || envelope.retentionMs === 0) return false;
       lastKeptAt = now;
       return true;
@@ -62,11 +62,11 @@ export function createJobHistory(completedKept: number): JobHistory {
     async conclude(job, ended, tookMs) {
       const { error } = ended.outcome;
       if (error !== undefined) {
-        // Without them the job still fails with its code.
+        // If this fails the job still has its error code.
         await job.updateData(factsOf(job, ended, tookMs)).catch(() => undefined);
         throw new RequestFailed(error.code);
       }
-      // BullMQ reads it when it ends the job; what is stored of the job says that it is removed.
+      // BullMQ reads these options when it ends the job; the stored ones say that the job is removed.
       job.opts = { ...job.opts, removeOnComplete: { count: completedKept, age: KEPT_SECONDS } };
       return factsOf(job, ended, tookMs);
     },

@@ -5,8 +5,8 @@ import { isOutOfMemory } from '../../shared/infra/redis/memory-watch.ts';
 const REST_MS = 1_000;
 
 /**
- * Lets a worker of a queue rest for a second when Redis is too full to hand a job out. BullMQ tries again at once, some
- * hundred times a second, and reports each failure. What the worker runs goes on meanwhile.
+ * Pauses a worker for a second when Redis is too full to hand out a job. Otherwise BullMQ would try again some hundred times
+ * a second, and report each failure. Running jobs go on meanwhile.
  */
 export function restWhenFull(worker: Worker): void {
   let timer: NodeJS.Timeout | undefined;
@@ -15,7 +15,7 @@ export function restWhenFull(worker: Worker): void {
     await worker.pause(true);
     timer = setTimeout(() => {
       timer = undefined;
-      // It reports what fails as an error of the worker.
+      // A failure is reported as an error of the worker.
       if (worker.closing === undefined) void worker.resume();
     }, REST_MS);
     timer.unref();

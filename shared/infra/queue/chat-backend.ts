@@ -8,17 +8,17 @@ import type { MadeClaim } from '../redis/requests/running-request.ts';
 export interface ChatBackend {
   /** For BullMQ's Worker. */
   factory: BackendFactory<RedisQueueBackend>;
-  /** The job that BullMQ was given under this token. */
+  /** The job that BullMQ got under this token. */
   handed(token: string): HandedJob | undefined;
-  /** Takes nothing more, and puts back what has not been started. */
+  /** Takes no more jobs, and puts back those that have not been started. */
   stop(): Promise<void>;
 }
 
-/** A job that BullMQ's worker has. */
+/** A job that was handed to BullMQ's worker. */
 interface HandedJob {
   lock: string;
   claim: MadeClaim | undefined;
-  /** The job ended with its request: BullMQ need not end it. */
+  /** The job ended with its request, so BullMQ need not end it. */
   isEnded: boolean;
 }
 
@@ -30,30 +30,30 @@ export interface ChatBackendDeps {
   onError: (error: unknown) => void;
 }
 
-/** Of the jobs that wait at once, so that other workers get their part; more of them would hardly save calls. */
+/** Jobs taken in one call. More would hardly save calls, and other workers should get their part. */
 const TAKE_MAX = 8;
-/** BullMQ's sign that a job waits. */
+/** What BullMQ's marker says: a job waits. */
 const MARKER = { member: '0', score: 0 };
-/** BullMQ asks for the next job at once unless it is paused, closed, or has fewer places by now. */
+/** After this time without a question, jobs go back: BullMQ is paused, closing, or has fewer places by now. */
 const LEFT_MS = 500;
 
 /**
- * The worker asks for one job after the other and is handed those of one call in turn. It starts none of them before it
- * is told that there are no more, or has as many as it may run, so the question after the last one is answered with none
- * and without a call: otherwise the first jobs of a burst would wait for all further calls of it. A call that brought
- * fewer than were asked for has found the queue empty, and the worker waits for the marker; after another it is told at
- * once that jobs wait, and asks again while those that it has begin.
+ * BullMQ's Worker asks for one job at a time and gets those of one call in turn. It starts none before it hears that there
+ * are no more, or has as many as it may run. So the question after the last job of a call is answered with "none", without
+ * a call: otherwise the first jobs of a burst would wait for all further calls. A call that brought fewer jobs than asked
+ * for has found the queue empty, and the worker waits for the marker. After a full call it hears at once that jobs wait,
+ * and asks again while its jobs start.
  *
- * BullMQ's Worker stays in charge: stalled jobs, renewed locks, pauses, canaries and drain are its own. What is kept for
- * people to see, and whatever this does not know, goes its way.
+ * BullMQ's Worker stays in charge of stalled jobs, locks, pauses, canaries and drain. Jobs that are kept for Bull Board, and
+ * whatever this does not know, go BullMQ's way.
  */
 export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackendDeps): ChatBackend {
-  /** By the token of BullMQ's question, which is the job's name for its worker. */
+  /** By the token of BullMQ's question, under which the worker knows the job. */
   const handed = new Map<string, HandedJob>();
   let left: TakenJob[] = [];
-  /** What was taken has been handed out: the next question is answered without a call, so that the worker starts it. */
+  /** All jobs of the last call are handed out: the next question is answered with none, so that the worker starts them. */
   let isHandedOut = false;
-  /** The last call brought as many as were asked for. */
+  /** The last call brought as many jobs as it asked for. */
   let maybeMore = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -81,7 +81,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
     return raw2NextJobData([fields, id, 0, 0]);
   }
 
-  /** Undefined: only BullMQ itself can hand out what is there. */
+  /** Undefined: only BullMQ itself can hand out what waits. */
   async function next(token: string): Promise<unknown[] | undefined> {
     const waiting = left.shift();
     if (waiting !== undefined) return handOut(waiting, token);
@@ -93,7 +93,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
     const taken = await jobs.take(most, lockMs);
     if (taken === 'other') return undefined;
     left = taken;
-    // It may have been told so meanwhile, which the type checker cannot see.
+    // `stop` may have been called meanwhile, which the type checker cannot see.
     if (isStopped as boolean) {
       await giveBack();
       return [];
@@ -108,7 +108,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
 
   const lockOf = (token: string) => handed.get(token)?.lock ?? token;
 
-  /** Empties its place: what a map has outgrown lives on until V8's next full collection, with all that it holds. */
+  /** Drops the claim as well: a table that a map has outgrown keeps its values alive until V8's next full collection. */
   function forget(token: string): void {
     const job = handed.get(token);
     if (job !== undefined) job.claim = undefined;
@@ -139,7 +139,7 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         return theirs;
       };
 
-      // Whoever waits for the marker knows of nothing that was found before.
+      // A worker that waits for the marker has heard that there are no more jobs.
       backend.waitForJob = (timeout) => {
         isHandedOut = false;
         const isKnown = left.length > 0 || maybeMore;
@@ -147,8 +147,8 @@ export function createChatBackend({ jobs, places, lockMs, onError }: ChatBackend
         return isKnown ? Promise.resolve(MARKER) : waitForJob(timeout);
       };
 
-      // The worker asks for the next job by itself, so that each token is one job. It must not hear of a result either: it
-      // would take one without a job for an empty queue.
+      // `false`: BullMQ fetches no next job, so that each token is one job. The result is undefined, as the worker would take
+      // one without a job for an empty queue.
       backend.moveToCompleted = async (job, value, keep, token) => {
         const isEnded = handed.get(token)?.isEnded === true;
         const finishedOn = isEnded

@@ -1,7 +1,7 @@
 import { JOBS } from '../../contracts/jobs.ts';
 import type { ChatJob, QueueName } from '../../contracts/jobs.ts';
 
-/** The fields of a BullMQ job that differ from its defaults, as BullMQ stores them. */
+/** The fields of a job that differ from BullMQ's defaults, as BullMQ stores them. */
 export interface StoredJob {
   name: string;
   data: string;
@@ -9,8 +9,8 @@ export interface StoredJob {
 }
 
 /**
- * A chat request's job as the pinned version of BullMQ stores it: Lua adds it in the same step that admits the request,
- * and workers take it like any other. A test compares it with a job that BullMQ has added itself.
+ * A chat request's job as the pinned version of BullMQ stores it. admit.lua adds the job in the step that admits the
+ * request. A test compares it with a job that BullMQ has added.
  */
 export function storedChatJob(queue: QueueName, requestId: string, payload: ChatJob): StoredJob {
   const { job, attempts, removeOnComplete, removeOnFail } = JOBS[queue];

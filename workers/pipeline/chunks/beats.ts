@@ -1,10 +1,10 @@
-/** Moments that all streams of a worker have in common, so that what each of them has to do is done in one go. */
+/** Moments that all streams of a worker share, so that the worker serves all of them in one go. */
 export interface Beats {
-  /** Calls back at the next one; returns what takes that back. */
+  /** Calls back at the next beat; returns a function that cancels it. */
   next(act: () => void): () => void;
 }
 
-/** Part of the time between two: nobody need hurry for one that is nearer, which a timer may bring too early besides. */
+/** A beat that is nearer than a quarter of the interval is skipped: timers may fire early, and would hit it twice. */
 const NEAR = 4;
 
 export function createBeats(everyMs: number): Beats {

@@ -7,22 +7,22 @@ import { createBeats } from './beats.ts';
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
- * With more streams than this a worker reads and sends the text of all of them on common beats: each read and each entry
- * has its cost, however little it brings (docs/decisions/0081-live-streams-keep-time.md).
+ * With more streams than this a worker reads and sends the text of all streams on common beats: a read or an entry costs
+ * the same, however little text it has (docs/decisions/0081-live-streams-keep-time.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /** Text that was read on a beat goes out at once. */
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
-/** Sends released text to the request's stream, the first piece at once. */
+/** Appends released text to the request's stream, the first piece at once. */
 export interface ChunkWriter {
   write(text: string): void;
-  /** When to read on; undefined: as soon as there is something. */
+  /** When to read the provider's next text. Undefined: as soon as there is any. */
   readLater: () => ReadLater | undefined;
   /**
-   * Waits for the append under way; what is not appended stays in `answer.unsent`, and goes with the end of the answer.
-   * `endsLater`: that waits for something else first, and text that is due does not.
+   * Waits for the append under way. Text that is not appended stays in `answer.unsent` and goes with the end of the answer.
+   * `endsLater`: the end waits for something else, so text that is due is appended first.
    */
   settle(endsLater?: boolean): Promise<void>;
 }
@@ -58,11 +58,11 @@ export function createChunkWriters(
   };
 }
 
-/** When text may follow that of `lastAt`; -Infinity: it is the first. */
+/** Decides when text is appended. `lastAt`: when text was last appended; -Infinity: never. */
 interface Pace {
   isDue(lastAt: number): boolean;
   readLater: () => ReadLater | undefined;
-  /** Calls back when it is due; returns what takes that back. */
+  /** Calls back when text is due; returns a function that cancels it. */
   wait(act: () => void, lastAt: number): () => void;
 }
 
@@ -98,7 +98,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
       answer.sent.push(...deltas);
       if (outcome !== 'ok') end(outcome);
     } catch {
-      // Whether it was written is unknown, so nothing may follow it: another attempt has to decide.
+      // Whether Redis has the text is unknown, so nothing may follow it: another attempt has to decide.
       end('superseded');
     }
   }
@@ -126,13 +126,13 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
   }
 
   /**
-   * In this turn of the event loop, once all that has come with the text is known: where that is the end of the answer,
-   * the text goes with it, in one call. Calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
+   * Starts at the end of this turn of the event loop. If the end of the answer comes in the same turn, text and end go in
+   * one call. This delays nothing: calls of a turn leave together anyway (shared/infra/redis/cork-turns.ts).
    */
   function startSoon(): void {
     if (isStarting) return;
     isStarting = true;
-    // A tick that is asked for in a microtask comes when no microtask is left.
+    // A tick that a microtask asks for runs when no microtask is left.
     queueMicrotask(() => {
       process.nextTick(() => {
         isStarting = false;

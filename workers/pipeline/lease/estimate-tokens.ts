@@ -5,10 +5,10 @@ import { BYTES_PER_TOKEN } from '../../../shared/domain/pricing/pricing.ts';
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_PER_PROMPT = 3;
 
-/** Text that has come so far. */
+/** How much text has come so far. */
 export interface Amount {
   bytes: number;
-  /** In how many pieces it came: each is a token at least. */
+  /** The pieces in which it came: each is at least one token. */
   pieces: number;
 }
 
@@ -27,7 +27,7 @@ export function amountWith({ bytes, pieces }: Amount, text: string): Amount {
   return { bytes: bytes + Buffer.byteLength(text), pieces: pieces + 1 };
 }
 
-/** The beginning of `text` that stays within `tokens` behind what is there; whole characters only. */
+/** The beginning of `text`, in whole characters, that keeps everything within `tokens`. */
 export function fittingPart(before: Amount, text: string, tokens: number): string {
   if (before.pieces >= tokens) return '';
   let left = tokens * BYTES_PER_TOKEN - before.bytes;

@@ -7,13 +7,13 @@ import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/reque
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
 
-/** A third of the lease's own time, so that two renewals may fail before it ends. */
+/** Less than a third of the lease, so that two renewals may fail before it ends. */
 const RENEW_MS = 3_000;
-/** What a request may generate until its next renewal, before anything is known of its speed. */
+/** Expected tokens until the first renewal, while the speed of the answer is unknown. */
 const FIRST_INTERVAL_TOKENS = 100;
-/** A provider is called only where so much of an answer is granted, or all of it. */
+/** A provider is called only if this much of an answer is granted, or all of it. */
 const LEAST_ANSWER_TOKENS = 32;
-/** How far the one request that a positive balance always admits may overrun it: half of what docs/spec/contract.md section 8 has. */
+/** A positive balance always admits one request, which may overrun it by this: half of the bound in docs/spec/contract.md section 8. */
 const OVERRUN_TOKENS = 100;
 
 const NOTHING: Held = { micro: 0, tokens: 0 };
@@ -29,16 +29,16 @@ export interface LeaseOptions {
 }
 
 /**
- * Renews every 3 s, raising hold and token weight to what is used so far plus the next interval (docs/architecture/facts.md section 3).
- * Between renewals it grants tokens of credits, budget and allowance; a grant doubles what is used, so that an answer
- * asks for few of them (docs/decisions/0039).
+ * Renews every 3 s, and raises hold and token weight to what is used so far plus the next interval
+ * (docs/architecture/facts.md section 3). Between renewals it grants tokens of credits, budget and allowance. Each grant
+ * doubles what is used, so an answer needs few of them (docs/decisions/0039-text-within-what-is-granted.md).
  */
 export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, options: LeaseOptions): Lease {
   const { ref, rates, maxTokens, remainingMs } = options;
   const controller = new AbortController();
   let { held } = options;
   let used: Usage = { promptTokens: 0, completionTokens: 0 };
-  /** Undefined: no provider has been chosen, so nothing has to be held yet. */
+  /** Undefined: no provider has been chosen, so nothing need be held yet. */
   let promptTokens: number | undefined;
   let lastCompletion = 0;
   const overrun = {
@@ -54,7 +54,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     return priceUsage({ promptTokens: promptTokens ?? 0, completionTokens }, rates);
   }
 
-  /** Completion tokens that what is held has room for. */
+  /** The completion tokens that the hold covers. */
   function room(): { credits: number; tokens: number } {
     const left = held.micro - priceOf(0);
     const credits = rates.completionMicro > 0 ? Math.floor(left / rates.completionMicro) : left >= 0 ? Infinity : 0;
@@ -64,7 +64,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
   function granted(): number {
     const { credits, tokens } = room();
     const least = Math.min(credits, tokens);
-    // A provider gives no more than it was asked for, whatever we estimate that it gave.
+    // No provider gives more than it was asked for, whatever our estimate says.
     return least >= maxTokens ? Infinity : Math.max(0, least);
   }
 
@@ -92,7 +92,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     if (renewal.outcome !== 'ok') stop(renewal.outcome);
   }
 
-  /** What is used and as much again as in the last interval. */
+  /** Holds what is used, and as much again as in the last interval. */
   function renewForNext(): Promise<void> {
     const interval = Math.max(FIRST_INTERVAL_TOKENS, used.completionTokens - lastCompletion);
     const renewal = renew(used.completionTokens, used.completionTokens + interval);
@@ -111,7 +111,7 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     },
     Math.max(0, remainingMs),
   );
-  // At once: a timer would let a request that waited too long in the queue get as far as its provider.
+  // Not by the timer, which would let a request that waited too long call its provider.
   if (remainingMs <= 0) stop('deadline');
 
   return {
@@ -152,18 +152,18 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
-  /** A request was cancelled: one that runs here is checked at once, and one that this worker has taken stops as it starts. */
+  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it stops then. */
   hearCancel(requestId: string): Promise<void>;
-  /** Checks all of them at once: then Redis knows what runs here. */
+  /** Checks all leases at once, so that Redis knows what runs here. */
   checkAll(): Promise<unknown>;
 }
 
-/** A job that was taken has started by then, or was put back (shared/infra/queue/chat-backend.ts). */
+/** By then a job that was taken has started, or was put back (shared/infra/queue/chat-backend.ts). */
 const START_MS = 5_000;
-/** Every worker of a shard hears of all that is cancelled there. */
+/** Every worker of a shard hears of all cancelled requests of the shard. */
 const CANCELLED_MAX = 10_000;
 
-/** Requests that were cancelled a moment ago and do not run here: the claim of one that starts may be older than that. */
+/** Recently cancelled requests that do not run here. One of them may be about to start, with a claim made before. */
 function createCancelled() {
   const heardAt = new Map<string, number>();
   const isRecent = (at: number) => performance.now() - at < START_MS;
@@ -185,8 +185,8 @@ function createCancelled() {
 
 export function createOpenLeases(create: (options: LeaseOptions) => Lease): OpenLeases {
   /**
-   * A place is emptied as its request ends. V8 lets the table that a map has outgrown live on beside the next one, and
-   * with it all that its values hold, until the next full collection.
+   * In boxes that are emptied when their requests end: a table that a map has outgrown keeps its values alive until V8's
+   * next full collection.
    */
   const running = new Map<string, { lease: Lease | undefined }>();
   const cancelled = createCancelled();
@@ -200,7 +200,7 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       return {
         ...lease,
         release() {
-          // A later attempt at the same request may have taken its place.
+          // A later attempt at the same request may be in its place.
           if (running.get(requestId) === place) running.delete(requestId);
           place.lease = undefined;
           lease.release();

@@ -1,23 +1,23 @@
 import type { Lease } from '../stage.ts';
 import { amountWith, estimateTokens, fittingPart } from './estimate-tokens.ts';
 
-/** Hands the text of an answer on, in order, as far as it is granted. */
+/** Passes the text of an answer on, in order, as far as it is granted. */
 export interface ReleaseGate {
   push(text: string): void;
-  /** Resolves when all that was pushed is out. Throws why the lease was stopped, where that came first. */
+  /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
   end(): Promise<void>;
 }
 
-/** So few tokens before its end a grant is enlarged, or an eighth of what is out: then text need not wait for it. */
+/** A grant is enlarged when this many tokens are left of it, plus an eighth of what is out, so that text does not wait. */
 const LOW_TOKENS = 32;
 const LOW_PART = 8;
-/** After a grant that Redis could not answer. */
+/** The pause after a grant that Redis did not answer. */
 const RETRY_MS = 1_000;
 
 /**
- * Balance, budget and allowance bound what is released, however many requests run (docs/spec/contract.md section 8,
- * Bounds). Text beyond the grant waits for the next one; where that does not cover it, the lease ends as exhausted,
- * with as much of the text as the grant has room for.
+ * Keeps released text within balance, budget and allowance, however many requests run (docs/spec/contract.md section 8,
+ * Bounds). Text beyond the grant waits for the next grant. If that does not cover it, the lease ends as exhausted, after
+ * as much of the text as the grant covers.
  */
 export function openReleaseGate(
   lease: Pick<Lease, 'granted' | 'grant' | 'exhaust' | 'signal'>,
@@ -29,8 +29,9 @@ export function openReleaseGate(
   let out = { bytes: 0, pieces: 0 };
   let ending = false;
   let asking = false;
-  /** The largest need a grant was asked for, and what was granted when one was last asked ahead of need. */
+  /** The largest need for which a grant was asked. */
   let askedFor = 0;
+  /** What was granted when a grant was last asked ahead of need. */
   let aheadAt = -1;
 
   function send(text: string): void {
@@ -55,7 +56,7 @@ export function openReleaseGate(
         pump();
       },
       () => {
-        // The lease has told the log. Nothing was refused, so nothing ends.
+        // The lease has logged it. Nothing was refused, so the answer goes on.
         setTimeout(() => {
           asking = false;
           pump();

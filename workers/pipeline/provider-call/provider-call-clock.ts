@@ -1,7 +1,7 @@
 import { ProviderError } from '../../providers/provider.ts';
 
 export interface ProviderCallTimes {
-  /** Silence before the first text; whatever the provider sends before it begins the limit anew. */
+  /** Silence before the first text. Anything that the provider sends before it restarts the limit. */
   firstTokenMs: number;
   betweenTokensMs: number;
   totalMs: number;
@@ -15,17 +15,17 @@ export class ProviderTimeout extends ProviderError {
 }
 
 export interface ProviderCallClock {
-  /** The attempt's own: aborts at a time limit or when `outer` does, with its reason. */
+  /** The call's own signal: aborts at a time limit, or when `outer` does, with its reason. */
   signal: AbortSignal;
   /** Something has arrived, text or not. */
   touch(): void;
   /** Text has arrived. */
   tick(): void;
-  /** The provider has said everything: its silence has no limit any more. */
+  /** The answer is complete: from now on silence has no limit. */
   rest(): void;
-  /** Ends the call for another reason; works after `stop`, too. */
+  /** Ends the call for another reason, even after `stop`. */
   abort(reason: Error): void;
-  /** No time limit holds any more. */
+  /** Ends all time limits. */
   stop(): void;
 }
 

@@ -15,7 +15,7 @@ export interface ProviderCallInput {
   messages: readonly ChatMessage[];
   /** Ask the provider for a stream. */
   stream: boolean;
-  /** Text that arrives at once may be one piece: nobody counts the pieces as tokens. */
+  /** Text that arrives together may be one piece, as nobody counts the pieces as tokens. */
   joinsText?: boolean;
   outer: AbortSignal;
   /** Silence between two pieces of text that counts as a hung provider. */
@@ -37,7 +37,7 @@ export interface ProviderCallResult {
 
 type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 
-/** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
+/** How long a provider may keep its connection open after the end of its answer. */
 const DRAIN_MS = 2_000;
 
 function callOf(
@@ -61,7 +61,7 @@ function callOf(
   };
 }
 
-/** Lets the call read to the end of its body, so that its connection can be used again; how it ends is of no interest. */
+/** Lets the call read to the end of its body, so that its connection can be used again. How it ends does not matter. */
 function drain(body: Promise<void>, clock: ProviderCallClock): void {
   const timer = setTimeout(() => {
     clock.abort(new ProviderTimeout('end of the body', DRAIN_MS));
@@ -72,7 +72,7 @@ function drain(body: Promise<void>, clock: ProviderCallClock): void {
   body.then(clear, clear);
 }
 
-/** One call of one provider: its text through the moderation window. Throws a ProviderError or the signal's reason. */
+/** Makes one provider call and passes its text through the moderation window. Throws a ProviderError or the signal's reason. */
 export async function runProviderCall(adapter: ProviderAdapter, input: ProviderCallInput): Promise<ProviderCallResult> {
   const { provider } = input;
   const clock = startProviderCallClock(input.outer, {
@@ -87,12 +87,12 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     release: input.onText,
     stop(reason) {
       state.stopped = reason;
-      // Moderation may stop the call while it waits for the provider's next words.
+      // Moderation may stop the call while it waits for the provider.
       if (state.phase === 'begun') clock.abort(reason);
     },
   });
   const end = Promise.withResolvers<AnswerEnd>();
-  /** Called while a part of the answer is read: what it throws ends the call. */
+  /** Called while a part of the answer is read. What it throws ends the call. */
   function hear(event: ProviderEvent): void {
     if (state.phase !== 'begun') return;
     if (event.kind === 'end') {
@@ -123,7 +123,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
   } catch (error) {
     const cause = state.stopped ?? error;
     if (!(cause instanceof FlaggedError)) throw cause;
-    // The provider's own count has what was held back, too: what was shown is charged, whenever the verdict comes.
+    // The provider's count includes text that was held back. Only what was shown is charged, so usage is estimated.
     return { finishReason: 'content_filter', usage: undefined, flagged: cause.verdict };
   } finally {
     window.close();

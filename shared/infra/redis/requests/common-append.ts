@@ -11,7 +11,7 @@ export interface Append {
   /** Sequence number of the last of `deltas`. */
   lastSeq: number;
   deltas: readonly string[];
-  /** What the provider was asked: kept for whoever has to end the request. */
+  /** Tokens of what the provider was asked, in case another process has to end the request. */
   promptTokens: number;
 }
 
@@ -21,17 +21,17 @@ interface Waiting extends Append {
 }
 
 /**
- * How long text waits for that of other requests. A call costs more than what it carries: 200 live streams of 50 chunks
- * a second share 200 calls instead of making 10,000.
+ * How long text waits for that of other requests. A call costs more than what it carries: with it 200 live streams of 50
+ * chunks a second make 200 calls, not 10,000.
  */
 const GATHER_MS = 5;
-/** Redis does nothing else meanwhile: less than a millisecond. */
+/** In one call, which must not hold up Redis: it takes less than a millisecond. */
 const REQUESTS_MAX = 64;
 
 /**
- * Appends the text of all running requests of a shard in common calls (append.lua): at once where the last call was a
- * while ago, and at once for the first text of a request, with all that the same turn of the event loop brings. Answers
- * what the script says of this request.
+ * Appends the text of all running requests of a shard in common calls (append.lua). A call leaves at the end of the event
+ * loop's turn, or 5 ms after the one before; with a request's first text it does not wait. Resolves with what the script
+ * says of this request.
  */
 export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (text: Append) => Promise<ScriptReply> {
   const append = defineScript(client, 'append', ['window', 'emit']);
@@ -43,7 +43,8 @@ export function createCommonAppend(client: RedisClient, keyspace: Keyspace): (te
       const outcomes = await append(
         texts.flatMap(({ ref: { requestId } }) => [keys.record(requestId), keys.stream(requestId)]),
         texts.flatMap(({ ref: { requestId, fence, owner = '' }, lastSeq, deltas, promptTokens }) => [
-          ...[textsOf([requestId, fence, lastSeq, promptTokens, owner, lastSeq - deltas.length]), encodeEntry(deltas)],
+          textsOf([requestId, fence, lastSeq, promptTokens, owner, lastSeq - deltas.length]),
+          encodeEntry(deltas),
         ]),
       );
       if (!Array.isArray(outcomes)) throw new Error('The script append gave no list');

@@ -4,7 +4,7 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 
-/** A request whose lease, or time to be enqueued, has run out. */
+/** A request whose lease, or time to get into line, has run out. */
 export interface Overdue {
   requestId: string;
   /** `missing`: the record is gone. */
@@ -13,7 +13,7 @@ export interface Overdue {
   keyId: string;
   queue: QueueName;
   fence: number;
-  /** How often it has been handed out since it was accepted, or run again last. */
+  /** Deliveries since it was accepted, or last run again. */
   deliveries: number;
   /** Sequence number of the last event that was sent before its worker went silent; 0: none. */
   sent: number;
@@ -21,13 +21,13 @@ export interface Overdue {
   remainingMs: number;
   /** The request's body is there, so it can still be run. */
   hasBody: boolean;
-  /** How long its end is kept; undefined: the service's own time. Milliseconds. */
+  /** How long its end is kept; milliseconds. Undefined: the service's own time. */
   retentionMs: number | undefined;
   /** BullMQ still has the job and will hand it out. */
   jobPending: boolean;
 }
 
-/** The index of requests that have not ended, by the time at which somebody must look after them; for the sweep. */
+/** The index of requests that have not ended, by the time at which the sweep must look after them. */
 export interface Inflight {
   overdue(shard: number, limit: number): Promise<Overdue[]>;
   /** Makes the request overdue again after `delayMs`. */
@@ -61,7 +61,7 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
       keyId: keyId ?? '',
       queue,
       fence: Number(fence ?? 0),
-      // Written by requeue.lua: a request that is run again goes on behind its last fence.
+      // requeue.lua sets `base`: a request that is run again continues from its last fence.
       deliveries: Number(fence ?? 0) - Number(base ?? 0),
       sent: Number(sent ?? 0),
       remainingMs: Number(deadline ?? 0) - at,

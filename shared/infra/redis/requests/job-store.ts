@@ -6,32 +6,32 @@ import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 import type { MadeClaim } from './running-request.ts';
 
-/** A job in this worker's hands. */
+/** A job that this worker has taken. */
 export interface TakenJob {
   id: string;
-  /** BullMQ's fields: names and values in turn. */
+  /** The fields of BullMQ's hash, names and values in turn. */
   fields: string[];
-  /** What proves to the queue that this worker has it. */
+  /** The value of the job's lock, which proves that this worker has it. */
   lock: string;
-  /** The request is this worker's already. Undefined: it has yet to be claimed. */
+  /** The claim that was made with the job. Undefined: the request has yet to be claimed. */
   claim: MadeClaim | undefined;
 }
 
 /** The jobs of one queue of a shard, for a worker that takes several at once. */
 export interface JobStore {
-  /** The next jobs; fewer than `most` where no more wait. `other`: the queue has what only BullMQ itself can hand out. */
+  /** Returns the next jobs; fewer than `most` if no more wait. `other`: only BullMQ itself can hand out what waits. */
   take(most: number, lockMs: number): Promise<TakenJob[] | 'other'>;
-  /** Puts jobs back that have not been started; another worker's stay with it. */
+  /** Puts back jobs that have not been started. Jobs that another worker has by now stay with it. */
   giveBack(jobs: readonly TakenJob[]): Promise<void>;
 }
 
 export interface ClaimSettings {
   leaseMs: number;
-  /** Whether requests may be claimed as their jobs are taken. */
+  /** Whether requests may be claimed while their jobs are taken. */
   areAllowed: () => boolean;
 }
 
-/** The fields of a job that starts for the first time, as the queue has them now. */
+/** The fields that a job has in Redis once it starts for the first time: take.lua need not read them. */
 function fieldsOfFirst(
   queue: QueueName,
   requestId: string,
@@ -69,11 +69,11 @@ export function createJobStore(
   }
 
   /**
-   * ioredis sends a call again whose answer was lost: then Redis has taken twice, and we know of one time. It may also
-   * have come back without what other workers did, so nothing of either time is kept.
+   * If the connection breaks, ioredis repeats the call: Redis may have taken jobs twice, and this worker knows of one time.
+   * Redis may also have come back without what other workers did, so the jobs of both times go back.
    */
   async function giveBackLost(lock: string): Promise<void> {
-    // The latest come first there.
+    // That list begins with the latest.
     const active = await client.lrange(keys.active(queue), 0, -1);
     await giveBackAll(lock, active.reverse());
   }
@@ -86,7 +86,7 @@ export function createJobStore(
       const now = Date.now();
       const reply = await take(taking, [most, lock, lockMs, now, leaseMs, lock, ...prefixes]);
       if (breaks !== breaksBefore) {
-        // Where it fails, they are handed out again when their locks have run out.
+        // If this fails BullMQ hands them out again when their locks run out.
         await giveBackLost(lock).catch(() => undefined);
         return [];
       }
@@ -97,7 +97,7 @@ export function createJobStore(
         if (!Array.isArray(claim))
           return { id, fields: Array.isArray(fields) ? fields.map(String) : [], lock, claim: undefined };
         const first = { tenantId: String(tenantId), timestamp: String(timestamp), now };
-        // The script names each claim after its place.
+        // take.lua appends a claim's position to the prefix.
         return { id, fields: fieldsOfFirst(queue, id, first), lock, claim: { owner: `${lock}${index}`, reply: claim } };
       });
     },

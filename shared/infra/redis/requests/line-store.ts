@@ -4,19 +4,19 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
 
-/** How long a body may outlive its deadline: whoever ends the request late must still know what to charge. */
+/** How long a body may outlive its deadline: a process that ends the request late needs it to know what to charge. */
 const MARGIN_MS = 24 * 3_600_000;
 
-/** How long the body of a request is kept at most; milliseconds. */
+/** The longest time for which a request's body is kept; milliseconds. */
 export function bodyLifeMs(requestTimeoutMs: number): number {
   return requestTimeoutMs + MARGIN_MS;
 }
 
-/** The line in which the requests of a queue wait for a worker (docs/decisions/0046). */
+/** The line in which the requests of a queue wait for a worker (docs/decisions/0046-tenants-take-turns.md). */
 export interface LineStore {
   /**
-   * Puts an admitted request into line that was admitted without its body. Returns the state in which it was found:
-   * nothing is done but for `accepted`. Safe to repeat.
+   * Puts a request into line that was admitted without its body. Returns the state in which it was found; only `accepted`
+   * is put into line. Safe to repeat.
    */
   enqueue(shard: number, queue: QueueName, request: LineRequest): Promise<string>;
 }

@@ -17,48 +17,48 @@ export { statusOf } from './running-request.ts';
 export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
 interface AppendMore {
-  /** What the provider was asked: kept for whoever has to end the request. */
+  /** Tokens of what the provider was asked, in case another process has to end the request. */
   promptTokens?: number;
-  /** Increments that this attempt has appended before. */
+  /** Increments that this attempt appended before, in case Redis has lost some. */
   earlier?: readonly string[];
 }
 
 export interface RequestStore {
-  /** `made`: the claim that came with the job; nothing is asked then. */
+  /** `made`: the claim that came with the job, so Redis is not asked. */
   claim(shard: number, requestId: string, tenantId: string, attempt: number, made?: MadeClaim): Promise<Claim>;
-  /** `lastSeq`: sequence number of the last of `deltas`. Sends again what Redis has lost of the text before. */
+  /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
   append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
-  /** How long the attempt that runs the request still owns it, unless it renews; 0: nobody does. Milliseconds. */
+  /** Milliseconds until the lease of the request's attempt ends; 0: no attempt has it. */
   leaseLeftMs(shard: number, requestId: string): Promise<number>;
-  /** Renews the lease, raises the token weight and answers what is granted. */
+  /** Renews the lease, raises the token weight and resolves with what is held. */
   renew(ref: AttemptRef, needed: Needed): Promise<Renewal>;
   /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
   finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
-   * Says once more that this attempt has ended the request, to a Redis that may have lost its last writes. `replayed`: it
-   * did not know; where even the record was lost, the charge alone is brought again, and the book takes it once.
-   * `superseded`: it knows another attempt, which ends the request.
+   * Repeats the end of a request to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it
+   * had. If even the record was lost, only the charge is written again, and the book takes it once. `superseded`: another
+   * attempt has the request and ends it.
    */
   replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
 
 export interface RequestStoreSettings {
   leaseMs: number;
-  /** Time in which a client that left may come back. */
+  /** How long a client that left may take to come back. */
   disconnectGraceMs: number;
-  /** Whether Redis came back so short a time ago, or is away. */
+  /** Whether Redis is away, or came back within this time. */
   hasReconnectedRecently?: (withinMs: number) => boolean;
 }
 
-/** Readers, who could not renew their leases while Redis was away, renew at once when their ingress is back: some seconds later. */
+/** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
 const READERS_BACK_MS = 20_000;
 
-/** finish.lua says these of a request that it has ended. */
+/** What finish.lua returns if the request has ended. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 
 const isSuperseded = (outcome: unknown) => outcome === 'superseded';
 
-/** A rollback takes back claim and text; another one meanwhile is one more. */
+/** Redis may come back without claim and text, and again while these are repaired. */
 const REPAIRS_MAX = 5;
 
 export function createRequestStore(
@@ -73,7 +73,7 @@ export function createRequestStore(
   const finish = defineScript(client, 'finish', parts);
   const { hasReconnectedRecently = () => false } = settings;
   const patiently = createPatientWrite(hasReconnectedRecently);
-  /** Ends that nobody pays for: with the record Redis forgets that, too. */
+  /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
 
   function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
@@ -84,7 +84,7 @@ export function createRequestStore(
     );
   }
 
-  /** Whose request it is, by its record. */
+  /** Reads from the record what the unreadable body would have said. */
   async function identify(
     { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
     requestId: string,
@@ -97,14 +97,14 @@ export function createRequestStore(
     return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(keep ?? life) };
   }
 
-  /** Claims again, by its own name, what Redis has come back without; another attempt may have been quicker. */
+  /** Repeats a claim, under its name, that Redis came back without. False: another attempt has the request. */
   async function ownAgain({ shard, requestId, tenantId, fence, owner }: AttemptRef): Promise<boolean> {
     if (owner === undefined) return false;
     const reply = await sendClaim(shard, requestId, tenantId, fence, owner);
     return Array.isArray(reply) && reply[0] === 'run';
   }
 
-  /** Ends a request, with all the text that a Redis which came back without some of it needs. */
+  /** Ends a request, with the text that Redis may have lost. */
   async function endWhole(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
     const { earlier = [], deltas } = ending;
     let [follows, missing] = [sentSeq, deltas];
@@ -116,14 +116,14 @@ export function createRequestStore(
       }
       const known = knownSeq(outcome);
       if (known === undefined) return outcome;
-      // What an attempt before this one has written is known to Redis only.
+      // Text of earlier attempts is not known here, so it is not repeated.
       missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
       follows = known;
     }
     return 'superseded';
   }
 
-  /** Appends text, with all that a Redis which came back without some of it needs. */
+  /** Appends text, with the text that Redis may have lost. */
   async function appendWhole(
     ref: AttemptRef,
     lastSeq: number,
@@ -139,7 +139,7 @@ export function createRequestStore(
         continue;
       }
       const known = knownSeq(outcome);
-      // append.lua knows no other outcome.
+      // append.lua returns no other outcome.
       if (known === undefined) return outcome as WriteOutcome;
       if (known < first) return 'superseded';
       missing = [...earlier, ...deltas].slice(known - first);
@@ -256,7 +256,7 @@ export function createRequestStore(
       const held = toHeld(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
-      // Asked when the answer is there: ioredis sends a command again that was under way when the connection broke.
+      // Asked after the answer has come: ioredis may have repeated the command after a reconnect.
       return { outcome: hasReconnectedRecently(READERS_BACK_MS) ? 'ok' : 'cancelled', held };
     },
 

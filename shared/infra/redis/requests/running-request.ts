@@ -6,7 +6,7 @@ import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
 import type { ScriptReply } from '../scripts.ts';
 
-/** An attempt's right to write: a higher fence shuts out every lower one. */
+/** A request that an attempt owns: a higher fence shuts out the writes of every lower one. */
 export interface ClaimedRequest {
   kind: 'run';
   shard: number;
@@ -21,15 +21,15 @@ export interface ClaimedRequest {
   cancelled: boolean;
   seq: number;
   held: Held;
-  /** The prices of its acceptance. Undefined: a record without them. */
+  /** The prices at its acceptance. Undefined: the record has none. */
   rates: Rates | undefined;
-  /** What an earlier attempt asked, as it counted; 0: not known. */
+  /** Prompt tokens as an earlier attempt counted them; 0: unknown. */
   promptTokens: number;
-  /** Redis's clock minus this process's is not known: all times of a request are Redis's. */
+  /** By Redis's clock, as all times of a request: the clock of this process may differ. */
   now: number;
 }
 
-/** What a request holds of each bound; Infinity where the bound does not apply to it. */
+/** What a request holds of each bound; Infinity if the bound does not apply to it. */
 export interface Held {
   micro: number;
   /** Of the monthly budget, or of the test allowance. */
@@ -39,19 +39,19 @@ export interface Held {
 /** `drop`: another attempt has it, or it has ended. */
 export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
 
-/** A claim that was made as its job was taken. */
+/** A claim that was made while its job was taken. */
 export interface MadeClaim {
   owner: string;
-  /** As claim.lua answers. */
+  /** As claiming.lua returns it. */
   reply: ScriptReply[];
 }
 
-/** This attempt owns the request and cannot read its body: it can only end it. */
+/** This attempt owns the request but cannot read its body, so it can only end it. */
 export interface Unreadable {
   kind: 'unreadable';
   ref: AttemptRef;
   sent: number;
-  /** For how long its end is kept; milliseconds. */
+  /** How long its end is kept; milliseconds. */
   retentionMs: number;
   error: Error;
 }
@@ -59,18 +59,17 @@ export interface Unreadable {
 export type WriteOutcome = 'ok' | 'cancelled' | 'superseded';
 export type Renewal = { outcome: 'ok' | 'cancelled'; held: Held } | { outcome: 'superseded' };
 
-/** `cancelled` and `failed` are ends without an answer. */
 export type FinalStatus = 'completed' | 'failed' | 'cancelled';
 
 export interface Ending {
   status: FinalStatus;
   /** Text that has not been appended yet. */
   deltas: readonly string[];
-  /** What this attempt has appended before, for a Redis that comes back without some of it. */
+  /** What this attempt appended before, in case Redis comes back without some of it. */
   earlier?: readonly string[];
   terminal: Terminal;
   costMicro: number;
-  /** Of a request that nobody pays for: tokens a provider was asked for, which stay in the key's window and allowance. */
+  /** Tokens that a provider was asked, if nobody pays for them: they stay in the key's window and in the test allowance. */
   unbilledTokens?: number;
   /** How far the charge may overdraw the account. */
   overdraftMicro?: number;
@@ -78,9 +77,9 @@ export interface Ending {
   retentionMs: number;
   /** Absent: nothing is charged, no ledger entry (docs/spec/contract.md section 5). */
   settlement?: SettlementRecord;
-  /** What webhooks hear of the end beside its booking. */
+  /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
-  /** The lock of the job that ends, and goes, with the request. Absent: the queue ends it, or there is none. */
+  /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
 
@@ -92,35 +91,35 @@ export interface AttemptRef {
   keyId: string;
   queue: QueueName;
   fence: number;
-  /** The claim that it writes for. Absent: whichever has the fence. */
+  /** The claim to which its writes belong. Absent: any with this fence. */
   owner?: string;
 }
 
-/** What a running request asks to hold in all; what it holds already is never taken from it. */
+/** What a running request asks to hold, as totals. What it holds is never reduced. */
 export interface Needed {
-  /** Tokens that it weighs in its key's window. */
+  /** Its tokens in the key's window. */
   weight: number;
-  /** Granted as far as there is so much. */
+  /** Granted as far as the bounds allow. */
   must: Held;
-  /** Asked ahead of need: granted as far as it is a small part of what is left. */
+  /** Wanted ahead of need: granted if it is a small part of what is left. */
   ahead: Held;
-  /** How far the request may go beyond a bound of which nobody else holds anything. */
+  /** By how much the request may exceed a bound of which no other request holds anything. */
   overrun: Held;
 }
 
-/** As raise_holds of account.lua answers it: -1 where a bound does not apply. */
+/** From a script's reply, which has -1 if a bound does not apply. */
 export function toHeld(micro: unknown, tokens: unknown): Held {
   const amountOf = (held: unknown) => (Number(held) === -1 ? Infinity : Number(held));
   return { micro: amountOf(micro), tokens: amountOf(tokens) };
 }
 
-/** `rates`: micro-credits a token of prompt and completion, then more, as admit.lua wrote them. */
+/** `rates` begins with micro-credits a prompt token and a completion token, as admit.lua wrote it. */
 function toRates(rates: string): Rates | undefined {
   const [promptMicro, completionMicro] = rates.split(' ').map(Number);
   return promptMicro === undefined || completionMicro === undefined ? undefined : { promptMicro, completionMicro };
 }
 
-/** The last sequence number of a Redis that has come back without some of a request's text. */
+/** The last sequence number that Redis has, if it came back without some of the text. */
 export function knownSeq(outcome: ScriptReply): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
@@ -146,7 +145,7 @@ export function toClaimed(
   };
 }
 
-/** The body may be older than the code. */
+/** Returns the error, as the body may have been written by another version. */
 export function readEnvelope(body: string): RequestEnvelope | UnreadableError {
   try {
     return parseEnvelope(body);
