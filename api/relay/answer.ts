@@ -3,7 +3,7 @@ import type { StreamEntry, Terminal, Usage } from '../../shared/contracts/events
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 
-/** What a reader must know of a request to write its answer. */
+/** What is needed of a request to write its answer. */
 export interface AnswerHead {
   requestId: string;
   /** Unix seconds. */
@@ -82,7 +82,7 @@ export function createSseWriter(head: AnswerHead) {
 
 export const SSE_PING = ': ping\n\n';
 
-/** A comment, so it is no event and has no number. */
+/** A comment of SSE, which is no event and has no number. */
 export function ssePlace({ position, waitMs }: QueuePlace): string {
   return `: queue position=${position} wait=${toWaitSeconds(waitMs)}\n\n`;
 }

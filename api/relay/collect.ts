@@ -26,7 +26,7 @@ export interface CollectOptions {
   /** The stream may have begun. */
   existing?: boolean;
   timeoutMs: number;
-  /** Aborts when this ingress can wait no longer: the request goes on without it. */
+  /** Aborts when this ingress can wait no longer; the request itself goes on. */
   stopping: AbortSignal;
 }
 
@@ -47,7 +47,7 @@ function onAbort(signal: AbortSignal, act: () => void): () => void {
   return () => acts.delete(act);
 }
 
-/** Gathers a request's whole stream. Open it before the request is enqueued, so that nothing is missed. */
+/** Collects a request's whole stream. Open it before the request is admitted, so that it misses nothing. */
 export function openCollector(hub: RelayHub, res: Response, options: CollectOptions): Collector {
   const { shard, requestId, existing, timeoutMs, stopping } = options;
   const literals: string[] = [];
@@ -79,7 +79,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     reader.close();
   };
   res.once('close', close);
-  // A client that left while its key was looked up has had its event.
+  // If the client has left already there is no event any more.
   if (res.closed) close();
 
   return {

@@ -11,9 +11,9 @@ import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.t
 
 /** docs/spec/interface.md section 8. */
 const PING_MS = 15_000;
-/** A client that waits in line for so long is told its place for the first time. */
+/** When a client that waits in line is first told its place. */
 const PLACE_MS = 1_000;
-/** A client that has read nothing for so long has gone (docs/architecture/facts.md section 4). */
+/** A client that reads nothing for this long has gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
 const SSE_HEADERS = {
@@ -22,12 +22,12 @@ const SSE_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** Other times than those of the interface, for tests that cannot wait so long. */
+/** Shorter times than those of the interface, for tests. */
 export interface RelayTimes {
   pingMs?: number;
   placeMs?: number;
   drainMs?: number;
-  /** How long after the request's time limit the relay waits for an end. */
+  /** How long the relay waits for an end after the request's time limit. */
   marginMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface ForwardOptions extends RelayTimes {
   /** The first event to write; the client has those before it. */
   fromSeq?: number;
   timeoutMs: number;
-  /** Where the request waits; undefined: it does not. Absent: its client hears nothing of that. */
+  /** Reads the request's place in line; undefined: it does not wait. Absent: the client is not told its place. */
   place?: () => Promise<QueuePlace | undefined>;
 }
 
@@ -54,7 +54,7 @@ export interface Forwarder {
   abandon(): void;
 }
 
-/** Open it before the request is enqueued: the time to the first ping counts from acceptance. */
+/** Forwards a request's stream as SSE. Open it before the request is admitted: it misses nothing, and pings count from then. */
 export function openForwarder(hub: RelayHub, res: Response, options: ForwardOptions): Forwarder {
   const { shard, requestId, existing, fromSeq = 1, timeoutMs, place } = options;
   const { pingMs = PING_MS, placeMs = PLACE_MS, drainMs = DRAIN_MS, marginMs = DEADLINE_MARGIN_MS } = options;
@@ -65,7 +65,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
   let pingIsDue = false;
   let placeIsDue = false;
   let isOver = false;
-  /** The number that the next event has. */
+  /** Sequence number of the next event. */
   let nextSeq = fromSeq;
 
   const onAny = (entry: StreamEntry) => {
@@ -93,7 +93,7 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     void sendPlace();
   }
 
-  /** Nothing is lost where Redis does not answer: the next one comes with the next ping. */
+  /** Does nothing if Redis does not answer: the next ping tries again. */
   async function sendPlace(): Promise<void> {
     if (write === undefined || nextSeq > fromSeq) return;
     const found = await place?.().catch(() => undefined);
@@ -107,11 +107,11 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     void sendPlace();
   }, placeMs);
   const ping = setInterval(() => {
-    // A request that is not in the queue yet may still be refused, with a status of its own.
+    // Before `forward` the request may still be refused with an HTTP status.
     if (write === undefined) pingIsDue = true;
     else sendPing();
   }, pingMs);
-  // No worker lives that could end the request, so the client hears of its end from here.
+  // By then no worker lives that could end the request, so the relay ends the stream.
   const deadline = setTimeout(() => {
     if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
     else done.reject(relayTimeout());
@@ -135,9 +135,9 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     done.resolve(undefined);
   }
   res.once('close', close);
-  // A client that left while its key was looked up has had its event.
+  // If the client has left already there is no event any more.
   if (res.closed) close();
-  // A write that races with the client's leaving is no fault of anybody's.
+  // A write may race with the client's leaving, which is no fault.
   res.on('error', close);
 
   return {

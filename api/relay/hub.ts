@@ -9,36 +9,36 @@ import { isAnothers, isFound, isListening, isOpen, unseenOf } from './open-reade
 import type { OpenReader } from './open-reader.ts';
 
 export interface RelayEvents {
-  /** A read has found text which no message had brought. */
+  /** A read of the stream has found text that no message brought. */
   'relay.gap_filled': [];
 }
 
 /**
- * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text
- * itself; whatever the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages
- * in one reconnect (docs/architecture/facts.md section 4).
+ * Brings the entries of running requests from Redis to the connections of this ingress. Messages carry the text itself.
+ * What the subscriber misses is read from the request's stream: pub/sub alone lost 460 of 3,000 messages in one reconnect
+ * (docs/architecture/facts.md section 4).
  */
 export interface RelayHub {
-  /** Where workers send the entries of requests admitted here. */
+  /** The channel to which workers publish the entries of requests that were admitted here. */
   channelOf(shard: number): string;
-  /** Whether a request of this shard may be admitted at once; else `ensureShard` must have resolved. */
+  /** Whether requests of this shard may be admitted. If not, wait for `ensureShard`. */
   hasShard(shard: number): boolean;
   ensureShard(shard: number): Promise<void>;
-  /** Calls back with each event once and in order, entry by entry, until `close`. */
+  /** Calls back entry by entry, with each event once and in order, until `close`. */
   open(shard: number, requestId: string, onEntry: (entry: StreamEntry) => void, from?: ReadFrom): Reader;
-  /** Has Redis's copy of a request's answer deleted once every reader here has the end; call it with a reader open. */
+  /** Deletes Redis's copy of an answer once every reader here has its end. Call it while a reader is open. */
   wipeAtEnd(requestId: string): void;
-  /** Number of open readers. */
+  /** The number of requests with open readers. */
   size(): number;
   close(): void;
 }
 
-/** Where a reader begins: at the first event, of a stream that does not exist yet, unless told otherwise. */
+/** Where a reader begins. By default: at the first event of a stream that does not exist yet. */
 export interface ReadFrom {
   fromSeq?: number;
-  /** The stream may have begun: what is there is read at once. */
+  /** The stream may have begun, so it is read at once. */
   existing?: boolean | undefined;
-  /** The request may not be admitted yet: until `confirm` nobody asks Redis whether it knows the request. */
+  /** The request may not be admitted yet: before `confirm` Redis is not asked whether it knows the request. */
   isAwaited?: boolean;
 }
 
@@ -46,14 +46,14 @@ export interface Reader {
   close(): void;
   /** The request was admitted. */
   confirm(): void;
-  /** As `close`, without a word to Redis: the request was not admitted. */
+  /** Closes without a word to Redis: the request was not admitted. */
   abandon(): void;
-  /** Stops calling back until `resume`; what comes meanwhile stays in Redis. */
+  /** Stops calling back until `resume`. What comes meanwhile stays in Redis. */
   pause(): void;
   resume(): void;
 }
 
-/** The readers of one request: what one of them has missed is read once for all. */
+/** The readers of one request. A read of the stream serves all of them. */
 interface ReaderGroup {
   shard: number;
   requestId: string;
@@ -61,9 +61,9 @@ interface ReaderGroup {
   isFilling: boolean;
 }
 
-/** A reader that has heard nothing for so long looks into the stream itself. */
+/** After this time without an entry a reader reads the stream. */
 const POLL_MS = 1_000;
-/** Entries read at a time: a client that reads slowly takes a few, and the rest would be read again each time. */
+/** Entries in one read. A slow client takes a few of them, and the rest is read again. */
 const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
@@ -80,7 +80,7 @@ export function createRelayHub(deps: {
   const groups = new Map<string, ReaderGroup>();
   const wiped = new Set<string>();
 
-  /** What was published: handed on at once, unless something before it was missed. */
+  /** Takes a published entry: delivers it, unless an entry before it is missing. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
     if (firstSeqOf(entry) > reader.nextSeq) recover(reader);
     else deliver(reader, entry);
@@ -112,14 +112,14 @@ export function createRelayHub(deps: {
     if (reader.ended) wipe(reader);
   }
 
-  /** What is not wiped, because Redis is away or another ingress reads, expires soon by itself. */
+  /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
   function wipe({ shard, requestId }: OpenReader): void {
     if (!wiped.has(requestId)) return;
     if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
-  /** Reads what readers of a request have not seen; one read at a time, and one for all of them. */
+  /** Reads what readers of a request have not seen: one read at a time, for all of them. */
   async function fill(group: ReaderGroup): Promise<void> {
     if (group.isFilling) return;
     group.isFilling = true;
@@ -161,7 +161,7 @@ export function createRelayHub(deps: {
   function fillAll(quietFor: number): void {
     const limit = now() - quietFor;
     for (const { readers } of groups.values()) {
-      // One look is for all of them: next time they are all quiet at once.
+      // A read serves all readers, so all of them are recovered and become quiet together.
       const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
       if ([...readers].some(isQuiet)) recover(...readers);
     }
@@ -171,7 +171,7 @@ export function createRelayHub(deps: {
     const group = groups.get(requestId);
     if (group === undefined) return;
     const entry = decodeMessage(head, payload);
-    // A reader that closes itself meanwhile only leaves the set.
+    // A reader may close itself here and leave the set.
     for (const reader of group.readers) receive(reader, entry);
   });
   channel.onReady(() => {
@@ -183,7 +183,7 @@ export function createRelayHub(deps: {
   }, POLL_MS / 2);
   poll.unref();
 
-  /** A lease that cannot be renewed ends by itself, and the disconnect grace follows: nothing to do here. */
+  /** A reader's lease that is not renewed ends, and the disconnect grace follows, so failures need no handling. */
   const ignore = () => undefined;
   async function renew({ readers }: ReaderGroup): Promise<void> {
     const open = [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
@@ -204,7 +204,7 @@ export function createRelayHub(deps: {
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
 
-  /** True: it was the request's last one here. */
+  /** Returns whether it was the last reader of the request here. */
   function remove(reader: OpenReader): boolean {
     if (reader.closed) return false;
     reader.closed = true;

@@ -5,18 +5,18 @@ import type { StreamEntry } from '../../shared/contracts/events.ts';
 export interface OpenReader {
   shard: number;
   requestId: string;
-  /** Sequence number of the next event to hand on. */
+  /** Sequence number of the next event to deliver. */
   nextSeq: number;
   onEntry: (entry: StreamEntry) => void;
   paused: boolean;
   closed: boolean;
   /** The terminal event has come. */
   ended: boolean;
-  /** The attempt whose text was handed on. */
+  /** The attempt whose text was delivered. */
   writer: string | undefined;
-  /** The stream may have events that it has not seen. */
+  /** The stream may have events that were not delivered. */
   isBehind: boolean;
-  /** They were to come by messages. */
+  /** Messages should have brought them. */
   isMissing: boolean;
   quietSince: number;
   /** The request is on its way into Redis, which does not know it yet. */
@@ -24,8 +24,8 @@ export interface OpenReader {
 }
 
 /**
- * Whether an entry belongs to another answer than the one that was begun: Redis has come back without its last writes,
- * and another attempt has run the request. The end that a later attempt gives an interrupted answer is no other answer.
+ * Whether an entry belongs to another answer than the one that was begun: Redis came back without its last writes, and
+ * another attempt ran the request anew. The error with which a later attempt ends an interrupted answer belongs to it.
  */
 export function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
@@ -33,18 +33,18 @@ export function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry):
   return !isInterruption || firstSeqOf(entry) !== nextSeq;
 }
 
-/** An entry without the increments that were handed on: what is sent again may be cut elsewhere. */
+/** The entry without increments that were delivered: repeated text may be split into other entries. */
 export function unseenOf(entry: StreamEntry, nextSeq: number): StreamEntry {
   const seen = nextSeq - firstSeqOf(entry);
   return seen <= 0 ? entry : { ...entry, deltas: entry.deltas.slice(seen) };
 }
 
-/** Takes events at the moment. */
+/** Whether the reader takes events now. */
 export function isListening({ paused, closed }: OpenReader): boolean {
   return !paused && !closed;
 }
 
-/** More can be handed on. */
+/** Whether more events can be delivered now. */
 export function isOpen(reader: OpenReader): boolean {
   return !reader.ended && isListening(reader);
 }
@@ -56,7 +56,7 @@ interface ReadStart {
   isMissing: boolean;
 }
 
-/** A read up to `lastSeq` has found what the reader was to hear by messages, and none has brought it meanwhile. */
+/** Whether a read up to `lastSeq` found events that messages should have brought, and have not brought meanwhile. */
 export function isFound({ reader, fromSeq, isMissing }: ReadStart, lastSeq: number): boolean {
   return isMissing && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }

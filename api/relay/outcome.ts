@@ -6,8 +6,8 @@ import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 
 /**
- * A worker ends a request at its deadline, and the sweep does where no worker is left. Only when even that is missing
- * does the relay give up, this much later.
+ * A worker ends a request at its deadline; if no worker is left, the sweep does. If neither does, the relay gives up this
+ * much later.
  */
 export const DEADLINE_MARGIN_MS = 20_000;
 

@@ -1,12 +1,11 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Ends the connection of a client that takes nothing for `drainMs` (docs/architecture/facts.md section 4); to be called
- * with the last text of an answer. A client that reads, however slowly, has all the time it needs: Node's limit counts
- * from the last progress.
+ * Closes the connection of a client that reads nothing for `drainMs` (docs/architecture/facts.md section 4). Call it after
+ * the last text of an answer. A client that reads slowly has all the time it needs, as the limit restarts with each read.
  */
 export function dropUnread(res: ServerResponse, drainMs: number): void {
-  // The operating system has taken all of it, as it does of nearly every answer.
+  // The operating system has taken everything, as with nearly every answer.
   if (res.socket?.writableLength === 0) return;
   res.setTimeout(drainMs, () => res.destroy());
 }
@@ -31,11 +30,11 @@ export function untilDrained(res: ServerResponse, drainMs: number): Promise<bool
 /** Writes to a client no faster than it reads. */
 export interface PacedWriter {
   write(text: string): void;
-  /** The last text; what the client leaves unread of it holds its connection no longer than any other. */
+  /** Writes the last text. A client that does not read it loses its connection after `drainMs`, too. */
   end(text: string): void;
-  /** The client has not taken what was written before. */
+  /** Whether the client has yet to read what was written. */
   isBlocked(): boolean;
-  /** For a response that is over. */
+  /** Stops the timer of a response that is over. */
   close(): void;
 }
 

@@ -20,7 +20,7 @@ export interface Terminal {
   trace?: RequestTrace;
 }
 
-/** What whoever reads is told of a request that nobody will answer: it was lost, or taken back before it was queued. */
+/** The end of a request that nobody will answer: it was lost, or taken back before it was in line. */
 export const LOST: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
@@ -42,7 +42,7 @@ export interface StreamEntry {
   /** JSON string literals, quotes included. */
   deltas: string[];
   terminal?: Terminal;
-  /** Names the attempt that wrote it; absent on an end without an attempt, and in answers that were put back. */
+  /** The attempt that wrote it. Absent if no attempt wrote the end, and in restored answers. */
   writer?: string;
 }
 

@@ -4,9 +4,9 @@ import type { ReadLater } from '../../shared/infra/http/http-call.ts';
 import type { Provider } from '../../shared/domain/routing/routing.ts';
 
 export interface ProviderCall {
-  /** Sent along, so that the provider's log can be joined with ours. */
+  /** Sent as a header, so that the provider's log can be joined with ours. */
   requestId: string;
-  /** Sent along as well (W3C Trace Context). */
+  /** Sent as a header (W3C Trace Context). */
   traceparent?: string;
   messages: readonly ChatMessage[];
   model: string;
@@ -20,11 +20,11 @@ export interface ProviderCall {
   stream: boolean;
   /** This call's own signal: aborting it ends the call. */
   signal: AbortSignal;
-  /** Hears of every part of a stream's body, text or not: the provider is not silent. */
+  /** Called with every part of a stream's body, text or not: the provider is not silent. */
   onBytes?: () => void;
-  /** Text that arrives at once comes in fewer, longer events: for whoever need not count the pieces. */
+  /** Join text that arrives together into fewer events. Only if nobody counts pieces as tokens. */
   joinsText?: boolean;
-  /** Asked with each part of a stream's body: when to read the next one, if it need not be read as it comes. */
+  /** Asked with each part of a stream's body: when to read the next one. Undefined: as soon as it comes. */
   readLater?: (() => ReadLater | undefined) | undefined;
 }
 
@@ -39,7 +39,7 @@ export type ProviderEvent =
       model?: string | undefined;
     };
 
-/** Hears of events while the answer arrives. What it throws ends the call. */
+/** Takes events while the answer arrives. What it throws ends the call. */
 export type ProviderSink = (event: ProviderEvent) => void;
 
 /** Speaks one provider's protocol. An answer without a finish reason is an error. */
@@ -51,7 +51,7 @@ export interface ProviderAdapter {
   generate(provider: Provider, call: ProviderCall, sink: ProviderSink): Promise<void>;
 }
 
-/** What is the same in all calls of a provider, made once: the routing table has one object for it while it is unchanged. */
+/** Makes a value once for each provider. The routing table keeps a provider's object while its settings are unchanged. */
 export function perProvider<T>(make: (provider: Provider) => T): (provider: Provider) => T {
   const made = new WeakMap<Provider, { value: T }>();
   return (provider) => {

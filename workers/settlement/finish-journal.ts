@@ -19,12 +19,12 @@ export interface FinishJournalDeps {
 
 /** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
 const KEPT_MS = 10_000;
-/** Some hundred a second for that time; what is kept has the texts of the answers. */
+/** Enough for 500 ends a second. Bounded, because the texts of the answers are kept. */
 const KEPT_MAX = 5_000;
 
 /**
- * Keeps what this worker has ended in the last seconds. Redis may go away and come back without them
- * (docs/architecture/facts.md section 3), and then the request would run again, or its charge be lost.
+ * Keeps the ends of the last seconds in memory. Redis may come back without them (docs/architecture/facts.md section 3): then
+ * a request would run again, or its charge would be lost.
  */
 export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
   const { requests, hasReconnectedRecently, clock, log } = deps;
@@ -32,8 +32,8 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
   let first = 0;
 
   /**
-   * What is left at the return is of the last seconds before. On a cluster requests go on ending on the other masters
-   * while one is away, so nothing is dropped for its age meanwhile.
+   * Drops old ends, but none for its age while Redis is away: it needs those of the last seconds before it went. (On a cluster
+   * requests go on ending on the other masters meanwhile.)
    */
   function dropOlder(now: number): void {
     const oldest = hasReconnectedRecently() ? -Infinity : now - KEPT_MS;
@@ -48,7 +48,7 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
       const finished = await requests.finish(ref, sentSeq, ending);
       const now = clock.now();
       dropOlder(now);
-      // One without a charge, too: the request would run again although its caller was told that it failed.
+      // Even without a charge: otherwise the request could run again although its caller was told that it failed.
       if (finished) kept.push({ at: now, ref, sentSeq, ending });
       return finished;
     },

@@ -21,21 +21,21 @@ export interface SettleDeps {
   leases: LeaderLease;
   clock: Clock;
   events: Emitter<SettleEvents>;
-  /** Publishes booked records before they are acknowledged, so perhaps more than once. */
+  /** Publishes booked records. It comes before their acknowledgement, so a record may be published twice. */
   publishBooked: (records: readonly SettlementRecord[]) => Promise<void>;
   log: Logger;
 }
 
-/** Why a round booked nothing of what waits: a store does not serve, or MongoDB refuses every record. */
+/** Why a round booked nothing: a store is away, or MongoDB refuses every record. */
 export type BlockReason = 'unavailable' | 'refused';
 
 export const SETTLE_BATCH = 300;
 const TASK = 'settle';
-/** A record that MongoDB refuses so often, each time alone, will not succeed by itself. */
+/** After this many refusals, each of it alone, a record is a dead letter. */
 const TRIES_MAX = 5;
-/** A fault that lasts is logged as an error so often. */
+/** How often a lasting fault is logged as an error. */
 const ALARM_MS = 30_000;
-/** How often entries that were read and never acknowledged are read again: an answer lost on the way leaves some. */
+/** How often entries are read again that were read and not acknowledged, as after a lost answer. */
 const LOOK_BACK_MS = 5_000;
 
 type Readable = OutboxEntry & { record: SettlementRecord };
@@ -65,7 +65,7 @@ export function createSettler({
   /** When this leader last went through a shard's unacknowledged entries. */
   const lookedBackAt = new Map<number, number>();
   const alarmedAt = new Map<number, number>();
-  /** Shards of which a record was booked since the last look back. */
+  /** Shards with a booked record since their last look back. */
   const booking = new Set<number>();
 
   async function book(shard: number, entries: readonly Readable[]): Promise<void> {
@@ -94,10 +94,10 @@ export function createSettler({
     await outbox.deadLetter(shard, entry);
   }
 
-  /** One more refusal of a record alone; a record that is refused again and again is a dead letter. */
+  /** Counts a refusal of a record alone; the last one makes it a dead letter. */
   async function refuse(shard: number, entry: Readable, error: unknown): Promise<void> {
     const { requestId, tenantId } = entry.record;
-    // It comes again after a while, so that it does not stand before new records for ever.
+    // It is tried again after a while, so that it does not block new records.
     lookedBackAt.set(shard, clock.now());
     const count = (tries.get(entry.id) ?? 0) + 1;
     tries.set(entry.id, count);
@@ -108,8 +108,8 @@ export function createSettler({
   }
 
   /**
-   * One bad record must not hold up the rest. A refusal that is not known to be a record's fault counts against the
-   * record only where another one is booked meanwhile: otherwise MongoDB refuses whatever it is given.
+   * Books a batch record by record, so that one bad record does not hold up the rest. A refusal of unknown cause counts
+   * against a record only if another one is booked meanwhile: otherwise MongoDB refuses everything.
    */
   async function bookOneByOne(shard: number, entries: readonly Readable[], wasBooking: boolean): Promise<void> {
     const refused: { entry: Readable; error: RefusedError }[] = [];
@@ -134,7 +134,7 @@ export function createSettler({
     for (const { entry, error } of refused) await refuse(shard, entry, error);
   }
 
-  /** Nothing is given up while this lasts; an operator has to hear of it. */
+  /** Tells the operator. No record is given up while this lasts. */
   function raiseAlarm(shard: number, error: unknown): void {
     events.emit('settlement.blocked', error instanceof RefusedError ? 'refused' : 'unavailable');
     const now = clock.now();
@@ -182,7 +182,7 @@ export function createSettler({
       return entries.length;
     } catch (error) {
       raiseAlarm(shard, error);
-      // What was read is not acknowledged: the next round begins with it, or a later one, where it may be at fault.
+      // The entries are not acknowledged. The next round begins with them; if one of them may be at fault, a later round.
       if (error instanceof RefusedError) lookedBackAt.set(shard, clock.now());
       else lookedBackAt.delete(shard);
       throw error;

@@ -13,15 +13,15 @@ export interface SweepDeps {
   admissions: Pick<AdmissionStore, 'void'>;
   requests: Pick<RequestStore, 'finish'>;
   leases: LeaderLease;
-  /** Ends the request; how does not matter here. */
+  /** Runs or ends the request; how does not matter here. */
   runPipeline: (delivery: Delivery) => Promise<unknown>;
-  /** Brings back what Redis has lost: before the rest, which ends what has no body. */
+  /** Recovers what Redis has lost. Comes first, as the sweep ends requests without a body. */
   recoverLost: (shard: number) => Promise<LookedAfter>;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
-  /** Redis came back a moment ago: leases have run out whose workers live. */
+  /** Redis has just come back: leases have run out although their workers live. */
   hasReconnectedRecently: () => boolean;
-  /** Redis's memory is used up: the queue can hand no job out, so the sweep runs what waits there. */
+  /** Redis's memory is used up, so the queue can hand out no job: the sweep runs what waits. */
   isExhausted: () => boolean;
   log: Logger;
 }
@@ -32,28 +32,28 @@ const BATCH = 100;
 const BATCHES_MAX = 50;
 const LOOK_AGAIN_MS = 5_000;
 const RECOVER_MS = 1_000;
-/** For a job that waits in its queue: its worker's claim, or its deadline, comes without this. */
+/** For a job that waits in line, which a worker will claim. */
 const WAITING_MS = 30_000;
-/** Requests that this process runs beside those of the queue. */
+/** Requests that this process runs besides those of the queue. */
 const TAKEOVERS_MAX = 50;
-/** A request that has taken so many workers with it is ended instead of run again. */
+/** After this many deliveries a request is ended instead of run again, as it may be what kills workers. */
 const ATTEMPTS_MAX = 3;
 
 export interface Sweep {
   sweepShard(shard: number): Promise<void>;
   /** Waits for the requests that were taken over. */
   idle(): Promise<void>;
-  /** Lets another process sweep at once. */
+  /** Gives up the lead, so that another process can sweep at once. */
   release(shard: number): Promise<void>;
 }
 
-/** Ends what nobody else will: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
+/** Ends what nobody else ends: dead leases, passed deadlines, admissions without a job, jobs that BullMQ gave up. */
 export function createSweep(deps: SweepDeps): Sweep {
   const { inflight, admissions, requests, leases, runPipeline, recoverLost, retentionMs, log } = deps;
   const { hasReconnectedRecently, isExhausted } = deps;
   const takeovers = new Set<Promise<unknown>>();
 
-  /** In the background: one that is run again may take minutes, and the sweep must go on. */
+  /** Runs in the background, as a request may take minutes. */
   function takeOver(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
     log.warn('A request without a living worker is taken over.', { requestId, tenantId, attempt: fence + 1 });
     const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: deliveries >= ATTEMPTS_MAX };
@@ -65,7 +65,7 @@ export function createSweep(deps: SweepDeps): Sweep {
     takeovers.add(takeover);
   }
 
-  /** Without its body a request can neither be run again nor be priced: it is ended, and what it holds is given back. */
+  /** A request without a body can be neither run nor priced, so it is ended and its hold given back. */
   async function endWithoutBody(shard: number, overdue: Overdue): Promise<void> {
     const { requestId, state, tenantId, keyId, queue, fence, sent, retentionMs: ownMs = retentionMs } = overdue;
     log.warn('A request without a body is ended.', { requestId, tenantId });
@@ -81,12 +81,12 @@ export function createSweep(deps: SweepDeps): Sweep {
   async function sweepOne(shard: number, overdue: Overdue, isLookedAfter: LookedAfter): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
-    // BullMQ hands the job out again by itself; a request with text only has to be ended, so that need not wait.
+    // BullMQ hands the job out again. A request that has sent text can only be ended, so it need not wait for that.
     if (jobPending && remainingMs > 0 && sent === 0 && !isExhausted()) {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
-    // Its body may be in MongoDB: once it is ended, neither its caller nor a replay finds it for as long as its tombstone is there.
+    // MongoDB may have the body. Ending the request now would leave a tombstone that hides it from its caller and from replays.
     if (!hasBody && state === 'accepted' && !(await inTime(isLookedAfter(overdue), RECOVER_MS).catch(() => false)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     if (!hasBody) return endWithoutBody(shard, overdue);
@@ -95,7 +95,7 @@ export function createSweep(deps: SweepDeps): Sweep {
     takeOver(shard, overdue);
   }
 
-  /** One request that cannot be swept must not keep the others from it. Returns how many could not. */
+  /** One that cannot be swept does not stop the others. Returns the number of failures. */
   async function sweepAll(shard: number, batch: readonly Overdue[], isLookedAfter: LookedAfter): Promise<number> {
     let failures = 0;
     for (const overdue of batch) {
@@ -114,12 +114,12 @@ export function createSweep(deps: SweepDeps): Sweep {
     async sweepShard(shard) {
       if (hasReconnectedRecently()) return;
       if (!(await leases.hold(shard, TASK))) return;
-      // With MongoDB away the rest goes on: a dead lease must not wait for it.
+      // If MongoDB is away the sweep goes on: dead leases must not wait.
       const isLookedAfter = await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
         return () => Promise.resolve(false);
       });
-      // A long queue has thousands that are merely waiting; a dead lease must not wait behind them.
+      // Thousands may merely be waiting in line: dead leases behind them must not wait.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
         const overdue = await inflight.overdue(shard, BATCH);

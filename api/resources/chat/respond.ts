@@ -19,7 +19,7 @@ export interface RespondDeps {
   hub: RelayHub;
   records: Pick<RecordStore, 'place'>;
   requestTimeoutMs: number;
-  /** Aborts when this ingress can wait for answers no longer. */
+  /** Aborts when this ingress can no longer wait for answers. */
   stopping: AbortSignal;
   relayTimes: RelayTimes;
 }
@@ -33,7 +33,7 @@ function wantsAsync(req: Request): boolean {
 
 const NO_RELAY = { close: () => undefined, abandon: () => undefined };
 
-/** How the chat routes answer a valid body; they differ only in the bodies they take. */
+/** Answers a valid chat body. The chat routes differ only in the bodies that they take. */
 export function createRespond(deps: RespondDeps) {
   const { accept, hub, records, requestTimeoutMs: timeoutMs, stopping, relayTimes } = deps;
 
@@ -51,7 +51,7 @@ export function createRespond(deps: RespondDeps) {
   return {
     /** The complete answer as JSON. */
     async complete(req: Request, res: Response, body: ParsedChatBody): Promise<Sent> {
-      // Nobody could read it after its end; RFC 7240 lets a server pass over what is preferred.
+      // If nothing is kept nobody could read the answer later. RFC 7240 lets a server ignore a preference.
       if (wantsAsync(req) && !keepsNothing(principalOf(res))) return later(req, res, body);
       const route = { endpoint: 'chat', stream: false, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>

@@ -12,7 +12,7 @@ export interface HttpHead {
  */
 export type TakePart = (part: Buffer) => void;
 
-/** Where calls go, and what each of them says: made once, used by many calls. */
+/** Where calls go, with the headers that they share. Made once for many calls. */
 export interface HttpEndpoint {
   origin: string;
   /** With the query. */
@@ -30,7 +30,7 @@ export function createEndpoint(url: string, headers: Readonly<Record<string, str
   };
 }
 
-/** Calls back when something may be read on. */
+/** Calls back when reading may continue. */
 export type ReadLater = (act: () => void) => void;
 
 export interface HttpCall {
@@ -39,13 +39,13 @@ export interface HttpCall {
   headers?: Readonly<Record<string, string>>;
   body: string;
   signal: AbortSignal;
-  /** Asked with each part of the body: when to read the next one, if it need not be read as it comes. */
+  /** Asked with each part of the body: when to read the next one. Undefined: as soon as it comes. */
   readLater?: (() => ReadLater | undefined) | undefined;
   /** Hears of the answer's status and headers, and says what takes its body. What it throws ends the call. */
   onHead: (head: HttpHead) => TakePart;
 }
 
-/** A call on its way through axios, which hands a class's objects on as they are. */
+/** Carries a call through axios, which copies plain objects but passes instances of a class as they are. */
 export class SentCall {
   readonly call: HttpCall;
 

@@ -6,7 +6,7 @@ import type { ReadLater } from './http-call.ts';
 
 /** A connection that can be left unread for a while. */
 export interface PacedSocket {
-  /** What comes from here on is read when `later` calls back, and not as it comes; undefined: as it comes. */
+  /** From now on reads when `later` calls back. Undefined: as soon as something comes. */
   pace(later: ReadLater | undefined): void;
 }
 
@@ -17,7 +17,7 @@ export interface PacedSockets {
   current(): PacedSocket | undefined;
 }
 
-/** With so little room Node.js stops reading after each part, and asks the stream when it has been taken. */
+/** The stream's high-water mark. With one byte Node.js stops after each part and calls `_read` when it has been taken. */
 const ONE_PART = 1;
 
 function paceable(socket: Socket): PacedSocket {
@@ -48,11 +48,11 @@ function paceable(socket: Socket): PacedSocket {
 }
 
 /**
- * Connections that need not be read as soon as something comes: a system call, and all that follows from it, costs as much
- * for the text of 80 ms as for that of 20 (docs/decisions/0081-live-streams-keep-time.md).
+ * Connections whose reads can wait. A read, with all that follows from it, costs as much for the text of 80 ms as for that
+ * of 20 ms (docs/decisions/0081-live-streams-keep-time.md).
  */
 export function createPacedSockets(options: buildConnector.BuildOptions): PacedSockets {
-  // undici hands it on, and does not declare it.
+  // undici passes the option on, although its types do not have it.
   const roomForOne = { ...options, highWaterMark: ONE_PART };
   const connect = buildConnector(roomForOne);
   let current: PacedSocket | undefined;

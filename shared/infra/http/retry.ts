@@ -5,9 +5,9 @@ import pRetry from 'p-retry';
 export interface RetryPolicy {
   /** Further tries after the first. */
   retries: number;
-  /** Whether a failed try may be followed by another; asked once for each, and not after the last. */
+  /** Whether another try may follow. Asked once for each failure, except the last. */
   mayRetry: (error: Error) => boolean;
-  /** What the other side asked for, beyond the back-off; milliseconds. */
+  /** A wait that the server asked for, in addition to the back-off; milliseconds. */
   askedWaitMs: (error: Error) => number;
   onRetry?: (error: Error, attempt: number) => void;
   signal: AbortSignal;
@@ -21,7 +21,7 @@ const BACKOFF_MAX_MS = 5_000;
 export async function withRetries<T>(attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
   policy.signal.throwIfAborted();
   try {
-    // Nearly all succeed, and p-retry costs as much as several stages of a request.
+    // Without p-retry, which costs as much as several stages of a request: nearly every first try succeeds.
     const result = await attempt(1);
     policy.signal.throwIfAborted();
     return result;
@@ -31,7 +31,7 @@ export async function withRetries<T>(attempt: (number: number) => Promise<T>, po
   }
 }
 
-/** As if p-retry had made the first try itself. */
+/** Lets p-retry go on as if it had made the first try. */
 function retryAfter<T>(first: Error, attempt: (number: number) => Promise<T>, policy: RetryPolicy): Promise<T> {
   const again = (number: number) => (number === 1 ? Promise.reject(first) : attempt(number));
   return pRetry(again, {

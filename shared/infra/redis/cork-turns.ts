@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Lets the commands of one turn of the event loop share a write to the socket. ioredis's own auto-pipelining makes a
- * pipeline object a turn, onto which it copies every defined script, and a command waits for the answers of the turn
- * before (docs/decisions/0054-commands-of-a-turn-share-a-write.md). Here each command goes to the socket by itself and
- * in order, pipelines and transactions included; only the socket holds them back.
+ * Lets all commands of one turn of the event loop share a write. Each command goes to the socket by itself and in order,
+ * pipelines and transactions included; the socket holds them back until the turn ends. ioredis's own auto-pipelining copies
+ * every defined script onto a pipeline each turn, and lets commands wait for the answers of the turn before
+ * (docs/decisions/0054-commands-of-a-turn-share-a-write.md).
  */
 export function corkTurns(client: Redis): Redis {
   const send = client.sendCommand.bind(client);
   const duplicate = client.duplicate.bind(client);
-  /** The socket that holds back what this turn writes; a reconnect brings another one. */
+  /** The socket that is corked in this turn; a reconnect brings another one. */
   let corked: Redis['stream'] | undefined;
 
   function cork(socket: Redis['stream']): void {
@@ -17,7 +17,7 @@ export function corkTurns(client: Redis): Redis {
     socket.cork();
     setImmediate(() => {
       if (corked === socket) corked = undefined;
-      // Where the socket has ended meanwhile, this does nothing: ioredis sends again what has no answer.
+      // Does nothing if the socket has ended: ioredis repeats what has no answer.
       socket.uncork();
     });
   }
@@ -26,7 +26,7 @@ export function corkTurns(client: Redis): Redis {
     if (client.status === 'ready' && client.stream !== corked) cork(client.stream);
     return send(command, stream);
   };
-  // BullMQ duplicates its connection for the wait for jobs.
+  // BullMQ duplicates its connection to wait for jobs.
   client.duplicate = (override) => {
     const copy = duplicate(override);
     corkTurns(copy);

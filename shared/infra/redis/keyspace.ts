@@ -1,6 +1,6 @@
 import type { Principal } from '../../domain/keys/principal.ts';
 
-/** The keys, in this order, of the scripts that end a request which no worker has: void.lua and cancel.lua, see drop.lua. */
+/** The first keys, in this order, of scripts that end a request before a worker has it (drop.lua). */
 export function acceptedKeys(
   keyspace: Keyspace,
   requestId: string,
@@ -55,7 +55,7 @@ function shardKeys(tag: string) {
     stream: (requestId: string) => `${tag}:s:${requestId}`,
     /** The answer of a request that was never streamed: the one entry its stream would have. */
     answer: (requestId: string) => `${tag}:a:${requestId}`,
-    /** Present once a request has ended of which nothing else tells so before its intent is forgotten. */
+    /** Present once a request has ended, if its record may expire before its intent is deleted. */
     ended: (requestId: string) => `${tag}:e:${requestId}`,
     keyRpm: (keyId: string) => `${tag}:rpm:${keyId}`,
     lookups: (keyId: string) => `${tag}:look:${keyId}`,

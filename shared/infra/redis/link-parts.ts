@@ -1,4 +1,4 @@
-/** A function or a value, from its comment to its last line; `Seldom` begins the comment of what mostly is not called. */
+/** A definition of a shared part, function or value, from its comment to its last line. */
 const DEFINITION = /^((?:--.*\n)*)local (?:function (\w+)\(.*\n(?:.*\n)*?end$|(\w+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
 const SELDOM_FUNCTION = /^(-- Seldom\b.*\n(?:--.*\n)*local function \w+\(.*\n(?:.*\n)*?end\n)/m;
 
@@ -7,19 +7,20 @@ interface Piece {
   isSeldom: boolean;
 }
 
-/** Without its comments, whose words are no names. */
+/** Without comments, whose words are not names. */
 const toPiece = (text: string): Piece => ({
   text: text.replaceAll(/^ *--.*\n/gm, ''),
   isSeldom: text.startsWith('-- Seldom'),
 });
 
 /**
- * What a script uses of its shared parts. Each call makes all functions of its script anew, so what only a seldom function
- * uses is made inside of it (docs/decisions/0071-what-a-request-costs-redis.md).
+ * Puts before a script what it uses of the shared parts. Each call of a script creates all its functions anew. So the word
+ * `Seldom` at the beginning of a function's comment is an instruction: what only that function uses is defined inside of it,
+ * and created only if it is called (docs/decisions/0071-what-a-request-costs-redis.md).
  */
 export function linkParts(parts: readonly string[], body: string): string {
   const kept = body.split(SELDOM_FUNCTION).map(toPiece);
-  // A definition uses what stands before it: whoever uses it has been decided on.
+  // From the last definition to the first: what uses a definition stands after it, and is in `kept` already.
   for (const [text, , ofFunction, ofValue] of [...parts.join('\n').matchAll(DEFINITION)].reverse()) {
     const name = new RegExp(`(?<!')\\b${ofFunction ?? ofValue ?? ''}\\b(?!')`);
     const [user, ...others] = kept.filter((piece) => name.test(piece.text));

@@ -14,7 +14,7 @@ type ScriptArgument = string | number | Buffer;
 /** Runs one Lua script; all its keys carry one shard's hash tag. */
 export type Script = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<ScriptReply>;
 
-/** The folders beside which scripts stand; a script's name is unique among all of them. */
+/** The folders that have scripts. A script's name is unique among all of them. */
 const SUBJECTS = ['requests', 'accounts', 'tenants', 'routing', 'leases'];
 
 function source(name: string): string {
@@ -25,12 +25,12 @@ function source(name: string): string {
 }
 
 /**
- * Scripts that bring something new: a full Redis refuses them, whole, before their first command. All others may take
- * what they need, because they end requests, move them on or only read: that is how a full Redis gets room again.
+ * Scripts that add something new: a full Redis refuses them before their first command. All others are let through, as
+ * they end requests, move them on or only read: so a full Redis gets room again.
  */
 const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'bring-key']);
 
-/** The first line of a script, which tells Redis how to treat it when its memory is used up. */
+/** The first line of a script, which tells Redis whether to run it when memory is used up. */
 function firstLine(name: string): string {
   return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
 }
@@ -38,8 +38,8 @@ function firstLine(name: string): string {
 const loaded = new WeakMap<RedisClient, Set<string>>();
 
 /**
- * Brings a script to the server with each connection, ahead of its first call, which would have to carry its text. The
- * nodes of a cluster get it with that call.
+ * Loads a script on each connection before its first call, which would otherwise carry the text. Nodes of a cluster get the
+ * text with that call.
  */
 function load(client: RedisClient, lua: string): void {
   if (client.isCluster) return;
@@ -60,7 +60,7 @@ function load(client: RedisClient, lua: string): void {
   if (client.status === 'ready') send(lua);
 }
 
-/** A process defines most scripts several times: for each client and each shard. */
+/** Linked texts, because a process defines most scripts several times: for each client and shard. */
 const linked = new Map<string, string>();
 
 function link(name: string, parts: readonly string[]): string {
@@ -70,7 +70,7 @@ function link(name: string, parts: readonly string[]): string {
   return text;
 }
 
-/** In front of an argument of so many bytes. */
+/** What precedes an argument of this many bytes in Redis's protocol. */
 const LENGTHS = Array.from({ length: 256 }, (_, bytes) => `\r\n$${bytes}\r\n`);
 
 function lengthOf(bytes: number): string {
@@ -79,7 +79,7 @@ function lengthOf(bytes: number): string {
 
 type TextArguments = readonly (string | number)[];
 
-/** Redis's protocol for the call of a script as far as its arguments, with the length of each key as `bytesOf` counts it. */
+/** The call of a script in Redis's protocol, up to its arguments. */
 function headOf(bytesOf: (text: string) => number, sha: string, keys: readonly string[], args: TextArguments): string {
   const count = String(keys.length);
   let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA${lengthOf(sha.length)}${sha}`;
@@ -97,10 +97,10 @@ function encodeWith(bytesOf: (text: string) => number, sha: string, keys: readon
   return `${text}\r\n`;
 }
 
-/** In UTF-16 units. For each string of more than 128 KB V8 gets memory from the system, which costs more than to copy it. */
+/** In UTF-16 units. V8 gets memory from the system for each string above 128 KB, which costs more than copying it. */
 const LONG = 32_768;
 
-/** With a long argument as bytes: as text it would become part of two more strings as long. */
+/** Adds long arguments as bytes: as text each would be copied into two more long strings. */
 function encodeLong(sha: string, keys: readonly string[], args: TextArguments): Buffer {
   const parts: Buffer[] = [];
   let text = headOf(Buffer.byteLength, sha, keys, args);
@@ -119,7 +119,7 @@ function encodeLong(sha: string, keys: readonly string[], args: TextArguments): 
 
 const unitsOf = (text: string) => text.length;
 
-/** Mostly all is ASCII: its bytes are counted once, not argument by argument. */
+/** Usually all arguments are ASCII: then bytes are counted once for the whole call, not for each argument. */
 function encode(sha: string, keys: readonly string[], args: TextArguments): string | Buffer {
   if (args.some((arg) => typeof arg === 'string' && arg.length > LONG)) return encodeLong(sha, keys, args);
   const text = encodeWith(unitsOf, sha, keys, args);
@@ -127,8 +127,8 @@ function encode(sha: string, keys: readonly string[], args: TextArguments): stri
 }
 
 /**
- * The call of a script as one text. ioredis would copy, convert and measure each of an admission's 57 keys and arguments:
- * three times the work (docs/decisions/0073-what-the-ingress-spends.md). What it sends again after a reconnect is this text, too.
+ * The call of a script as one text, which ioredis also repeats after a reconnect. By itself it would copy, convert and
+ * measure each key and argument: three times the work for an admission (docs/decisions/0073-what-the-ingress-spends.md).
  */
 class ScriptCall extends Command {
   readonly #call: string | Buffer;
@@ -143,7 +143,7 @@ class ScriptCall extends Command {
   }
 }
 
-/** Short texts as one argument, for `struct.unpack('ss…')`: in Lua that takes a third of what arguments of their own take. */
+/** Joins short texts to one argument for `struct.unpack('ss…')`, which costs Redis a third of an argument for each. */
 export function textsOf(texts: readonly (string | number)[]): string {
   return `${texts.join('\0')}\0`;
 }
@@ -152,7 +152,7 @@ function isText(args: readonly ScriptArgument[]): args is TextArguments {
   return !args.some((arg) => typeof arg === 'object');
 }
 
-/** A cluster client finds the server by the keys, so it gets them one by one. */
+/** A cluster client needs the keys one by one, to find the server. */
 function call(client: RedisClient, sha: string, keys: readonly string[], args: readonly ScriptArgument[]) {
   if (!(client instanceof Redis) || !isText(args)) return client.evalsha(sha, keys.length, ...keys, ...args);
   const command = new ScriptCall(sha, encode(sha, keys, args));
@@ -165,8 +165,8 @@ function isUnknownScript(error: unknown): boolean {
 }
 
 /**
- * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua` behind what it uses of the shared parts; on a
- * cluster the chunk channel is a sharded one, so the message stays on the shard's node.
+ * Makes a script callable on `client`. Its text is `<subject>/lua/<name>.lua`, preceded by what it uses of the shared
+ * `parts` (link-parts.ts). On a cluster it publishes to sharded channels, so that messages stay on the shard's node.
  */
 export function defineScript(client: RedisClient, name: string, parts: readonly string[] = []): Script {
   const publish = client.isCluster ? 'SPUBLISH' : 'PUBLISH';

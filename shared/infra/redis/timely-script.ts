@@ -1,17 +1,17 @@
 import type { Script, ScriptReply } from './scripts.ts';
 import { CALL_MS, inTime } from './timing.ts';
 
-/** The answer takes so long to be here at most, mostly: what is done later is not heard of in time. */
+/** Kept for the answer's way back: a caller would not hear in time of what Redis does later. */
 const WAY_BACK_MS = 100;
 
 /**
- * The clocks of the shards' servers, as their answers tell: by how much each is ahead of this process's own, which no
- * setting of the time moves (`performance.now`).
+ * What answers have told of the clocks of the shards' servers: by how much each is ahead of this process's monotonic clock
+ * (`performance.now`).
  */
 export interface ShardClocks {
-  /** The server's time at a moment of this process's own; undefined: the shard has told none yet. */
+  /** The server's time at a moment of this process's clock. Undefined: no answer of the shard has told it. */
   at(shard: number, moment: number): number | undefined;
-  /** What the server's clock showed at some moment between `sentAt` and `receivedAt`. */
+  /** The server's clock showed `shown` at some moment between `sentAt` and `receivedAt`. */
   learn(shard: number, shown: number, sentAt: number, receivedAt: number): void;
 }
 
@@ -23,28 +23,27 @@ export function createShardClocks(): ShardClocks {
       return by === undefined ? undefined : Math.round(moment + by);
     },
     learn(shard, shown, sentAt, receivedAt) {
-      // Only what is surely wrong is corrected: a slow answer says little, while drift and another master's clock show.
+      // Corrected only as far as it is surely wrong: a slow answer says little, but drift and another master are noticed.
       const most = shown - sentAt;
       ahead.set(shard, Math.max(shown - receivedAt, Math.min(most, ahead.get(shard) ?? most)));
     },
   };
 }
 
-/** A reply of the script, with the server's time; `late`: it was past the time that its last argument said. */
+/** The server's time in a reply. `isLate`: it was past the script's last argument. */
 export interface TimedReply {
   isLate: boolean;
   now: number;
 }
 
-/** As the script, and of the shard whose keys these are. */
+/** Calls the script on keys of a shard. */
 export type TimelyScript = (shard: number, ...call: Parameters<Script>) => Promise<ScriptReply>;
 
 /**
- * A script that does nothing once its caller was told that it got no answer: a stalled server runs what it finds in its
- * sockets, and a worker has the request before it can be taken back. The script gets the time until which its caller
- * waits as one more argument, by the server's clock ('' while that is unknown). Clocks may differ by as much as they
- * like: what is refused although its caller waits, because the server's clock was set or another server took over, is
- * sent again by the time that the refusal told.
+ * Makes a script do nothing once its caller was told that Redis does not answer. A server that stalled runs the calls in
+ * its sockets later, and a worker may have a request before it can be taken back. The script gets the time until which its
+ * caller waits as its last argument, by the server's clock ('' while that is unknown). Clocks may differ: if the server's
+ * clock was set or another server took over, the refusal tells its time, and the call is sent again.
  */
 export function timely(script: Script, read: (reply: ScriptReply) => TimedReply, clocks: ShardClocks): TimelyScript {
   async function send(until: number, [shard, keys, args]: Parameters<TimelyScript>): Promise<ScriptReply> {

@@ -10,18 +10,18 @@ export async function serverTimeMs(client: RedisClient, key: string): Promise<nu
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** With Redis away a caller gets its 503 within 2 s. */
+/** If Redis is away a caller gets its 503 within 2 s. */
 export const CALL_MS = 1_500;
 
-/** How long a store's calls may take. */
+/** Limits how long a store's calls may take. */
 export type TimeLimit = <Result>(call: Promise<Result>) => Promise<Result>;
 
-/** For a process that nobody waits for: it waits until Redis is back. */
+/** For calls that no caller waits for: they wait until Redis is back. */
 export const unlimited: TimeLimit = (call) => call;
 
 /**
- * Gives up on a call after a time, counted from now. ioredis limits a command from when it is sent; one that waits
- * behind a pipeline that gets no answer, or for a connection, would wait longer. The call may still happen.
+ * Rejects if a call takes longer than `timeoutMs` from now; the call may still happen. ioredis limits a command only from
+ * when it is sent, so one that waits for a connection, or behind a pipeline without an answer, would wait longer.
  */
 export function inTime<Result>(call: Promise<Result>, timeoutMs = CALL_MS): Promise<Result> {
   // The words of ioredis's own time limit.

@@ -33,9 +33,9 @@ export interface Breakers {
   stop(): Promise<void>;
 }
 
-/** What one breaker opens, all honour within 1 s, even where the message is lost (docs/spec/contract.md section 7). */
+/** All workers honour an open breaker within 1 s, even if the message is lost (docs/spec/contract.md section 7). */
 const READ_MS = 900;
-/** A request may wait for such a call; without an answer this worker decides alone. */
+/** Requests may wait for these calls. Without an answer this worker decides alone. */
 const CALL_MS = 1_000;
 
 export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
@@ -63,7 +63,7 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
         newHolder: () => `${workerId}:${(probes += 1)}`,
         events,
         async change(next) {
-          // A change that Redis makes after the worker has decided alone must not happen twice.
+          // If Redis makes the change after this worker has decided alone, the change must not happen twice.
           let isLate = false;
           const changing = store.change(provider, (current, time) => (isLate ? current : next(current, time)));
           try {
@@ -102,7 +102,7 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
 
   await listen(
     (provider, breaker) => {
-      // Messages have a connection of their own: this one may come later than what has been read since.
+      // Messages have their own connection, so this one may be older than what was read since.
       if (breaker.version > (versions.get(provider) ?? 0)) adopt(provider, breaker);
     },
     () => {

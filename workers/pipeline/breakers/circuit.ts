@@ -64,7 +64,7 @@ interface Probe {
 /** The least time between two reports of one worker. */
 const REPORT_GAP_MS = 50;
 
-/** A probe that has sent text for so long counts as proven, so that a long answer does not hold up all others. */
+/** A probe that has sent text for this long has succeeded, so that a long answer does not hold up other calls. */
 const PROVEN_MS = 5_000;
 
 interface Unreported {
@@ -81,8 +81,8 @@ function hasFailures({ slices, refusal }: Unreported): boolean {
 const OK: ProbeResult = { kind: 'ok' };
 
 /**
- * A call of a healthy provider costs a look at a variable and a count: its successes stay here, as long as the window,
- * and go to Redis only when something fails, here or in another worker.
+ * A call of a healthy provider costs no call of Redis: successes are counted here, for as long as the window, and reported
+ * only when something fails, here or in another worker.
  */
 export function createCircuit({ change, judge, newHolder, now, events, provider }: CircuitDeps): Circuit {
   let view: Breaker = NEW_BREAKER;
@@ -102,7 +102,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
     view = breaker;
     if (view.state !== before.state) events.emit('breaker.seen', provider, view.state);
     if (view.state !== 'closed') {
-      // What happened before it opened is no part of the window that begins when it closes.
+      // The window that begins when the breaker closes has nothing of before.
       unreported = nothing();
     } else if (view.failingSince !== before.failingSince && unreported.slices.length > 0) reportIn(0);
   }
@@ -131,7 +131,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
   }
 
   async function report(): Promise<void> {
-    // Whatever comes during a report goes out with the next one.
+    // What comes during a report goes out with the next one.
     if (reporting) return;
     const reported = unreported;
     unreported = nothing();
@@ -146,7 +146,7 @@ export function createCircuit({ change, judge, newHolder, now, events, provider 
   }
 
   function endProbe(ended: Probe, result: ProbeResult): void {
-    // A call that was proven is not a probe any more.
+    // A probe that has succeeded is no probe any more.
     if (probe !== ended) return;
     probe = undefined;
     void decide((current, time) => afterProbe(current, ended.holder, result, settings, time));

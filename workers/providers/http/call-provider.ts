@@ -8,12 +8,12 @@ import type { ProviderCall, ProviderSink } from '../provider.ts';
 import { faultOfAnswer, parseError, parseRetryAfter } from './error-reply.ts';
 
 /**
- * Text that arrives at once is handed on in pieces of at least so many characters: a client sees it grow, and whoever reads
- * on a stream finds a place near to where it broke.
+ * Text that arrives together is passed on in pieces of at least this many characters: a client still sees the answer grow,
+ * and a stream that broke can be resumed close to that place.
  */
 const JOINED_CHARACTERS = 64;
 
-/** Joins text that arrives at once, until `flush`. The first piece of an answer goes by itself. */
+/** Joins text that arrives together, until `flush`. The first piece of an answer is not joined. */
 function joinText(sink: ProviderSink): { sink: ProviderSink; flush: () => void } {
   let text = '';
   let isFirst = true;
@@ -53,7 +53,7 @@ function readSse(onData: (data: string) => void, onBytes: (() => void) | undefin
     try {
       parser.feed(decoder.decode(part, { stream: true }));
     } catch (error) {
-      // What came before the fault is shown.
+      // The caller sees what came before the fault.
       onRead();
       throw error;
     }
@@ -90,7 +90,7 @@ export interface ProviderExchange {
   readComplete(json: string, sink: ProviderSink): void;
 }
 
-/** What a sink throws that has heard enough: the call ends, and nothing has failed. */
+/** Thrown by a sink that needs no more: the call ends without a failure. */
 export class EnoughError extends Error {
   override readonly name = 'EnoughError';
 }
@@ -104,7 +104,7 @@ function refusalOf({ status, header }: HttpHead, body: string): ProviderError {
   });
 }
 
-/** Network failures and cut bodies are the provider's; an abort, and what a sink throws, is ours and passes through. */
+/** Network failures and cut bodies are the provider's fault. Aborts, and what a sink throws, pass unchanged. */
 function toProviderError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof BodyTooLargeError)
@@ -133,7 +133,7 @@ export async function postToProvider(
       },
     });
   } catch (error) {
-    // Where the words of a refusal are too many or cut short, its status counts.
+    // If the body of a refusal is too large or cut, its status counts.
     if (state.refused !== undefined && !call.signal.aborted) throw refusalOf(state.refused, '');
     throw toProviderError(error, call.signal);
   }
@@ -145,15 +145,15 @@ function isDocument({ header }: HttpHead): boolean {
   return header('content-type')?.trim().toLowerCase().startsWith('application/json') === true;
 }
 
-/** One call over HTTP, whatever the protocol: its time is the signal's, its size is limited, its failures are ProviderErrors. */
+/** Makes one call over HTTP, in any protocol. The signal limits its time; sizes are limited here; failures are ProviderErrors. */
 export async function callProvider(
   http: HttpClient,
   { requestId, traceparent, stream, signal, onBytes, joinsText = false, readLater }: ProviderCall,
   { endpoint, body, openStream, readComplete }: ProviderExchange,
   sink: ProviderSink,
 ): Promise<void> {
-  // A variable and no field of an object: V8 lets the closure in such a field live, with all of the call, until its next
-  // full collection.
+  // Not a field of an object: V8 would keep a closure in a field, and the whole call with it, until its next full
+  // collection (docs/decisions/0072-garbage-that-dies-young.md).
   let end: (() => void) | undefined;
   const headers = { 'X-Request-Id': requestId, ...(traceparent === undefined ? {} : { traceparent }) };
   const call = { endpoint, headers, body, signal, readLater };

@@ -17,7 +17,7 @@ export class UnbookableError extends Error {
   override readonly name = 'UnbookableError';
 }
 
-/** A batch that MongoDB refused for a reason that says nothing of its records: one of them may be at fault, or none. */
+/** MongoDB refused a batch for a reason that does not tell whether one of its records is at fault. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
@@ -70,7 +70,7 @@ function moveOf(tenantId: string, records: readonly SettlementRecord[], now: num
   return { tenantId, amountMicro, tokensByMonth, now };
 }
 
-/** Entries of one time are listed by id, so that is the order in which the balance runs through them. */
+/** Entries of the same time are listed by id, so their running balance follows that order. */
 function toLedgerRows(records: readonly SettlementRecord[], now: number, balanceBeforeMicro: number): LedgerRow[] {
   let balanceMicro = balanceBeforeMicro;
   const ordered = records.toSorted((one, other) => (one.requestId < other.requestId ? -1 : 1));
@@ -114,7 +114,7 @@ export function createSettlementRepository(connection: Connection): SettlementRe
     return books;
   }
 
-  /** Records come once, nearly always: so the ledger's unique id says which do not, and only then are they looked for. */
+  /** Nearly all records come once. Only if the ledger's unique id refuses one are known records looked for. */
   async function bookOnce(records: readonly SettlementRecord[], now: number): Promise<Map<string, Book>> {
     try {
       return await connection.transaction((session) => bookFresh(records, session, now));

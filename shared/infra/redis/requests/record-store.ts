@@ -12,7 +12,7 @@ import { defineScript } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
-/** Takes the place of a body's fingerprint once nothing of the request is kept (finish.lua). */
+/** Replaces the fingerprint of a body once nothing of the request is kept (keep-nothing.lua). */
 export const FORGOTTEN = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
@@ -31,7 +31,7 @@ export interface RequestRecord {
   startedAt?: number;
   firstTokenAt?: number;
   finishedAt?: number;
-  /** It has ended, and nothing of its answer is kept. */
+  /** The request has ended, and nothing of its answer is kept. */
   isGone: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface RequestRecord {
 export interface QueuePlace {
   /** Among its tenant's own, from 1. */
   position: number;
-  /** Until a worker has it, as things are. */
+  /** Expected time until a worker takes it. */
   waitMs: number;
 }
 
@@ -47,17 +47,17 @@ export interface QueuePlace {
 export interface RecordStore {
   /** Undefined: unknown, another tenant's, of the other mode, or past its retention. */
   find(principal: Principal, requestId: string): Promise<RequestRecord | undefined>;
-  /** Like `find`, and makes the ingress with this channel a reader: entries are published to it from now on. */
+  /** Like `find`, and makes the ingress with this channel a reader: workers publish entries to it from now on. */
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
-  /** Undefined: it does not wait in line. */
+  /** Undefined: the request does not wait in line. */
   place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
   /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
   renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
   /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /**
-   * Deletes what Redis has of the answer of a request whose tenant keeps nothing, once this ingress alone reads it and has
-   * its end. Safe to repeat.
+   * Deletes Redis's copy of an answer whose tenant keeps nothing, if no other ingress reads it. Call it when readers here
+   * have the end. Safe to repeat.
    */
   wipe(shard: number, requestId: string, channel: string): Promise<void>;
   /** False: unknown. A finished request is unchanged; a running one stops as soon as its worker hears of it. Safe to repeat. */
@@ -67,7 +67,7 @@ export interface RecordStore {
   ): Promise<boolean>;
 }
 
-/** How a record says the mode of its key; one without it is live. Empty: either. */
+/** The mode of a key as its records have it; a record without it is live. Empty: either mode. */
 export const BILLED: Readonly<Record<SearchedSpace['mode'], string>> = { live: '1', test: '0', any: '' };
 
 /** Longer than two renewals, see RENEW_READERS_MS in api/relay/hub.ts. */

@@ -3,9 +3,9 @@ import type { Keyspace } from '../keyspace.ts';
 import { onResubscribed } from '../outages.ts';
 import { inTime } from '../timing.ts';
 
-/** Delivers cancellations to workers, so that a request stops at once and not with its next write or renewal. */
+/** Tells workers of cancellations, so that a request stops at once and not with its next write or renewal. */
 export interface CancelChannel {
-  /** Safe to repeat. A message that is missed costs only time: the flag in the record is what counts. */
+  /** Safe to repeat. A missed message costs time only: the flag in the record counts. */
   subscribe(shard: number): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createCancelChannel(
   };
 }
 
-/** Ahead of the messages of several requests and between them (append.lua). */
+/** Stands before and between the messages of several requests (append.lua). */
 const SEPARATOR = '\x1e';
 
 /** `head`: see decodeMessage of contracts/events.ts. */
@@ -69,7 +69,7 @@ export function createChunkChannel(client: RedisClient, keyspace: Keyspace, ingr
           () => subscriptions.delete(shard),
         );
       }
-      // A caller waits for it; the subscription itself goes on, for the next caller.
+      // Only this caller stops waiting; the subscription goes on, for the next one.
       await inTime(pending);
     },
 

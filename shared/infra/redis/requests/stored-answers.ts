@@ -17,7 +17,7 @@ export interface StreamReader {
 /** More than any answer has. */
 const ENTRIES_MAX = 1_000_000;
 
-/** Splits an answer that is stored as plain text: its head, then its one entry (emit.lua). */
+/** Splits an answer that is stored as plain text into head and payload (emit_whole in emit.lua). */
 function splitWhole(whole: string): { head: string; payload: string } {
   const lineEnd = whole.indexOf('\n');
   return { head: whole.slice(0, lineEnd), payload: whole.slice(lineEnd + 1) };
@@ -54,13 +54,13 @@ export function createStreamReader(
 export interface AnswerCache {
   /** Undefined: the request has not ended, or Redis has expired it. */
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
-  /** Remembers for `ttlMs` that the request has ended, and nothing of it. */
+  /** Notes for `ttlMs` that the request has ended, and nothing of its answer. */
   markEnded(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Expires the answer `ttlMs` from now. */
   shorten(shard: number, requestId: string, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
   isNamed(shard: number, name: string): Promise<boolean>;
-  /** Puts an answer back for `ttlMs`, and under its Idempotency-Key for `namedMs`; what is there is left alone. */
+  /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`. What exists is left as it is. */
   restore(
     shard: number,
     answer: EndedAnswer & { idempotency?: IdempotencyName },
