@@ -130,7 +130,7 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  /** An asynchronous caller is told 202 only when MongoDB has the request. A caller that waits for the answer waits for nothing here. */
+  /** Keeps the request in MongoDB. Only an asynchronous caller waits for that, before it is told 202. */
   async function keep(
     envelope: RequestEnvelope,
     principal: Principal,

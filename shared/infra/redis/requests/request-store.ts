@@ -1,13 +1,13 @@
-import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript, textsOf } from '../scripts.ts';
+import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
+import { toFinishCall } from './finish-call.ts';
 import { createPatientWrite } from './patient-writes.ts';
 import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed } from './running-request.ts';
@@ -148,56 +148,8 @@ export function createRequestStore(
   }
 
   /** Returns what finish.lua says. */
-  function end(
-    ref: AttemptRef,
-    sentSeq: number,
-    {
-      status,
-      deltas,
-      terminal,
-      costMicro,
-      settlement,
-      retentionMs,
-      unbilledTokens,
-      overdraftMicro,
-      notice,
-      jobLock,
-    }: Ending,
-  ): Promise<ScriptReply> {
-    const keys = keyspace.shard(ref.shard);
-    const { promptTokens, completionTokens } = terminal.usage;
-    const totalTokens = promptTokens + completionTokens;
-    const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
-    const entry = encodeEntry(deltas, terminal);
-    const head = ref.owner === undefined ? `${lastSeq}` : `${lastSeq} ${ref.owner}`;
-    return finish(
-      [
-        keys.record(ref.requestId),
-        keys.body(ref.requestId),
-        keys.inflight,
-        keys.account(ref.tenantId),
-        keys.pending(ref.tenantId),
-        keys.outbox,
-        keys.keyUse(ref.keyId),
-        keys.meanCompletion(ref.keyId),
-        keys.queueStatistics(ref.queue),
-        keys.answer(ref.requestId),
-        keys.open(ref.tenantId),
-        keys.job(ref.queue, ref.requestId),
-        keys.active(ref.queue),
-      ],
-      [
-        ref.requestId,
-        textsOf([
-          ...[costMicro, totalTokens, completionTokens, settlement === undefined ? (unbilledTokens ?? 0) : totalTokens],
-          ...[overdraftMicro ?? 0, ref.fence, lastSeq, sentSeq, status, retentionMs, ref.owner ?? '', ref.queue],
-          jobLock ?? '',
-        ]),
-        sentSeq === 0 ? `${head}\n${entry}` : entry,
-        settlement === undefined ? '' : JSON.stringify(settlement),
-        notice === undefined ? '' : JSON.stringify(notice),
-      ],
-    );
+  function end(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    return finish(...toFinishCall(keyspace, ref, sentSeq, ending));
   }
 
   return {
