@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import { createServer, STATUS_CODES } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 
@@ -105,33 +105,13 @@ export interface ServeOptions {
   onGraceOver?: () => void;
 }
 
-/**
- * A class like `base` whose objects have the prototype that Express would give them with each call: an object whose
- * prototype changes makes all code that meets it slower.
- */
-function withPrototype<Base extends new (...args: never[]) => object>(base: Base, prototype: unknown): Base {
-  if (!(prototype instanceof base)) return base;
-  function Made(...args: unknown[]): object {
-    // Constructs what `base` would.
-    return Reflect.construct(base, args, Made) as object;
-  }
-  Made.prototype = prototype;
-  // It constructs the same objects from the same arguments.
-  return Made as unknown as Base;
-}
-
-/** What an Express app keeps for its requests and responses; a plain listener has neither. */
-type Listener = RequestListener & { request?: unknown; response?: unknown };
-
-function create(app: Listener, tls: ServeOptions['tls']): Server {
+function create(app: RequestListener, tls: ServeOptions['tls']): Server {
   const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     // `requireHost` refuses these requests with the uniform error object.
     requireHostHeader: false,
-    IncomingMessage: withPrototype(IncomingMessage, app.request),
-    ServerResponse: withPrototype(ServerResponse, app.response),
   };
   if (tls === undefined) return createServer(options, app);
   try {

@@ -59,10 +59,11 @@ export function createRespond(deps: RespondDeps) {
       );
       if (replayed) res.setHeader('Idempotent-Replayed', 'true');
       const json = await relay.answer(head);
-      const bytes = Buffer.byteLength(json);
-      res.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': bytes });
-      // Where a character is a byte, all of it is ASCII, which Node.js writes without a look at each character.
-      res.end(json, bytes === json.length ? 'latin1' : 'utf8');
+      res.writeHead(200, {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Content-Length': Buffer.byteLength(json),
+      });
+      res.end(json);
       dropUnread(res, relayTimes.drainMs ?? DRAIN_MS);
       return SENT;
     },

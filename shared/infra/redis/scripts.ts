@@ -71,10 +71,8 @@ function link(name: string, parts: readonly string[]): string {
 }
 
 /** What precedes an argument of this many bytes in Redis's protocol. */
-const LENGTHS = Array.from({ length: 256 }, (_, bytes) => `\r\n$${bytes}\r\n`);
-
 function lengthOf(bytes: number): string {
-  return LENGTHS[bytes] ?? `\r\n$${bytes}\r\n`;
+  return `\r\n$${bytes}\r\n`;
 }
 
 type TextArguments = readonly (string | number)[];
