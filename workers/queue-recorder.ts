@@ -16,10 +16,10 @@ interface EndedJob {
   ranMs: number;
 }
 
-/** Counts what this worker ends, in memory: a job costs a few additions, and Redis hears of it every few seconds. */
+/** Counts in memory the jobs that this worker ends, and writes the counts to Redis every few seconds. */
 export interface QueueRecorder {
   count(place: QueuePlace, ended: EndedJob): void;
-  /** Writes what was counted since the last time. What cannot be written is in no chart, and counts nowhere else. */
+  /** Writes the counts since the last flush. If that fails the charts miss them; nothing else uses them. */
   flush(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ function createQueueRecorder(history: Pick<QueueHistory, 'add'>, clock: Clock): 
   };
 }
 
-/** Requests are counted as the pipeline ends them, however their jobs end: the queue's canaries are none. */
+/** Counts requests as the pipeline ends them, not jobs, of which some are canaries. */
 function recordRequests(
   events: WorkerEventBus,
   recorder: Pick<QueueRecorder, 'count'>,
@@ -81,7 +81,7 @@ interface QueueRecorderDeps {
   log: Logger;
 }
 
-/** Starts counting what this worker ends, of requests and whatever else is counted, until it closes. */
+/** Counts what this worker ends, requests and other jobs, until it closes. */
 export function openQueueRecorder({ redis, keyspace, events, clock, closer, log }: QueueRecorderDeps): QueueRecorder {
   const recorder = createQueueRecorder(createQueueHistory(redis), clock);
   recordRequests(events, recorder, keyspace, clock);

@@ -12,7 +12,7 @@ export interface ShardSupervisorDeps {
   directory: ShardDirectory;
   settler: Settler;
   sweep: Sweep;
-  /** Hears what concerns the shard's requests. */
+  /** Subscribes to cancellations of the shard's requests. */
   listen: (shard: number) => Promise<void>;
   /** One worker for each queue. */
   openWorkers: (shard: number) => InferenceWorker[];
@@ -27,28 +27,28 @@ export interface ShardSupervisor {
   start(): Promise<void>;
   /** Rejects when a shard's worker has taken nothing for too long. */
   assertWorking(): Promise<void>;
-  /** Takes nothing new; resolves when the last request has ended, with Redis reachable or not. */
+  /** Takes no more requests. Resolves when the last one has ended, whether Redis is reachable or not. */
   drain(): Promise<void>;
-  /** Settles what is left and gives every task up; needs Redis. */
+  /** Settles what is left and gives up all tasks. Needs Redis. */
   close(): Promise<void>;
 }
 
-/** A new tenant may be on a shard nobody serves yet. */
+/** How often the list of shards is read: a new tenant may be on a shard that no worker serves. */
 const DIRECTORY_MS = 2_000;
 const SWEEP_MS = 2_000;
 const NOTICES_MS = 500;
-/** After a round of batches that failed. */
+/** The pause after a failed round of batches. */
 const DISPATCH_AGAIN_MS = 1_000;
-/** Half of a transaction's cost is the same for one record as for a hundred, so they are left to gather. */
+/** Records gather for this time: half of a transaction's cost does not depend on their number. */
 const SETTLE_MS = 150;
-/** With so many in a round, more are left to gather: nobody waits for the book, and Redis has all that limits need. */
+/** After a round of this many records more may gather: nobody waits for the book, as Redis has what limits need. */
 const SETTLE_BUSY = 50;
 const SETTLE_BUSY_MS = 300;
-/** After a round that failed: a MongoDB that refuses everything does so at once. */
+/** The pause after a failed round, as a MongoDB that refuses everything refuses at once. */
 const SETTLE_AGAIN_MS = 1_000;
-/** How often a shard's hourly reconciliation is thought of. */
+/** How often a worker checks whether a shard's hourly reconciliation is due. */
 const RECONCILE_LOOK_MS = 30_000;
-/** Three canaries may go astray. */
+/** Three canaries may get lost. */
 const QUIET_MAX_MS = 45_000;
 
 /** `read`: how many records the last round read; undefined: it failed. */
@@ -113,7 +113,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
     });
   }
 
-  /** Nothing new is taken; resolves when the last request has ended. */
+  /** Takes no more requests. Resolves when the last one has ended. */
   async function drain(shard: number, { workers, sweeping, dispatching }: ShardTasks): Promise<void> {
     void sweeping.stop();
     void dispatching.stop();
@@ -122,7 +122,7 @@ export function createShardSupervisor(deps: ShardSupervisorDeps): ShardSuperviso
     log.info('No request runs any more.', { shard });
   }
 
-  /** Settlement goes on until the last request has finished, then once more for what that left. */
+  /** Settlement has gone on until the last request ended; it runs once more for what that left. */
   async function endTasks(shard: number, { workers, ...tasks }: ShardTasks): Promise<void> {
     await Promise.all([...workers.map((worker) => worker.close()), ...Object.values(tasks).map((task) => task.stop())]);
     await dispatcher.release(shard).catch(warn('Giving up batches', shard));

@@ -20,7 +20,7 @@ export interface WorkerEvents extends BreakerEvents, ReconcileEvents, SettleEven
   'moderation.checked': [backend: string, outcome: 'passed' | 'flagged' | 'failed', durationMs: number];
   'moderation.flagged': [run: Claimed, side: 'input' | 'output', categories: readonly string[]];
   'provider.called': [target: { provider: string; model: string }, outcome: 'ok' | ProviderFault];
-  /** A breaker's state as this worker sees it, whoever has changed it. */
+  /** A breaker's state as this worker sees it, whichever worker has changed it. */
   'breaker.seen': [provider: string, state: BreakerState];
   'webhook.attempted': [outcome: 'succeeded' | 'failed'];
   'settlement.waiting': [shard: number, backlog: Backlog];

@@ -9,14 +9,14 @@ import type { ProviderAdapter } from './providers/provider.ts';
 import type { WorkerEventBus } from './worker-events.ts';
 
 /**
- * A worker's spans. They are put around what is there, by whoever composes it: without tracing nothing of this is called.
- * All of them follow the span that came with the request, so that they stand side by side.
+ * A worker's spans, as wrappers that the composition root puts around stages and adapters: without tracing none of this
+ * runs. All spans are children of the one that came with the request.
  */
 export function traceQueue(events: WorkerEventBus, tracing: Tracing, clock: Clock): void {
   events.on('request.claimed', ({ envelope, ref }) => {
     const { requestId, acceptedAt, traceparent: parent } = envelope;
     const waited = tracing.waited({ requestId, parent, queue: ref.queue, acceptedAt, claimedAt: clock.now() });
-    // A batch's line came by no call, nor does an ingress of an earlier version say which: the wait begins its trace.
+    // Lines of batches, and requests of an earlier version's ingress, bring no span: the wait begins their trace.
     envelope.traceparent ??= waited;
   });
 }
@@ -33,7 +33,7 @@ export function traceModeration(moderate: Stage<Assembled, Assembled>, tracing: 
   };
 }
 
-/** A status as it is (semantic conventions of HTTP), else the word of the request's timeline. */
+/** The HTTP status of a failure, as semantic conventions want it, or the word of the request's timeline. */
 function outcomeOf(error: unknown): ProviderCallOutcome {
   if (error instanceof FlaggedError) return { finishReason: 'content_filter', usage: undefined, model: undefined };
   const status = error instanceof ProviderError ? error.status : undefined;
@@ -52,7 +52,7 @@ function traceAdapter(adapter: ProviderAdapter, tracing: Tracing): ProviderAdapt
       }
       try {
         await adapter.generate(provider, { ...call, traceparent: span.traceparent }, (event) => {
-          // The answer's end: what is left of the body is of no interest.
+          // The span ends with the answer; the rest of the body does not matter.
           if (event.kind === 'end') end({ finishReason: event.finishReason, usage: event.usage, model: event.model });
           sink(event);
         });

@@ -62,7 +62,7 @@ export interface OwnLimit {
   perMinute: number;
 }
 
-/** Counts every other request that is not a chat request: one of the key's rpm, and of the endpoint's own limit. */
+/** Counts any other request that is not a chat request, against the key's rpm and the endpoint's own limit. */
 export function createCountRequest(
   store: Pick<AdmissionStore, 'count'>,
   follow: FollowMove,
@@ -87,9 +87,9 @@ export function createCountRequest(
 const AUTHENTICATION_FAILURES: ReadonlySet<string> = new Set(['missing_api_key', 'invalid_api_key', 'expired_api_key']);
 
 /**
- * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited
- * too. Returns the error to send: over the limit, the 429 instead of what was wrong with the request. Without an answer
- * from Redis the refusal stands, and the headers name the limits alone.
+ * Counts a refused request against its key, or a failed authentication against its address, so that junk is limited, too.
+ * Returns the error to send: beyond the limit a 429 in place of the refusal. If Redis does not answer the refusal stands,
+ * and the headers name the limits only.
  */
 export function createRefusalCounter(
   store: Pick<AdmissionStore, 'count' | 'countAddress'>,
@@ -126,7 +126,7 @@ export function createRefusalCounter(
   }
 
   async function counted(error: ServiceError, res: Response): Promise<ServiceError> {
-    // An answer with these headers has been counted.
+    // A response with these headers has been counted.
     if (res.hasHeader('X-RateLimit-Limit-Requests')) return error;
     const { principal } = contextOf(res);
     try {

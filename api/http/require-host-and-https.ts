@@ -23,7 +23,7 @@ function isForwarded({ headers }: Pick<Request, 'headers'>): boolean {
   return false;
 }
 
-/** Where nothing was forwarded, Express would find the same of `secure` and `ip`, after asking about every proxy. */
+/** A shortcut: if nothing was forwarded, Express finds the same `secure` and `ip`, but asks about every proxy first. */
 function isPlainFromHere(req: Request): boolean {
   return !isForwarded(req) && !('encrypted' in req.socket) && isLoopback(req.socket.remoteAddress ?? '');
 }

@@ -8,7 +8,7 @@ const END_BYTES = 256;
 const TEXT = Buffer.from('"content":"');
 const QUOTE = 0x22;
 
-/** What is looked at of one answer. */
+/** What is read of one answer. */
 export interface Answer {
   status: number;
   /** Until the first byte, and the first text, of the body. */

@@ -10,7 +10,7 @@ import type { Answer } from './exchange.ts';
 import type { LoadResult, LoadSpec } from './load-spec.ts';
 
 const MARK_OF_END = { complete: '"finish_reason":"stop"', stream: 'data: [DONE]' } as const;
-/** A server that refuses connections is not asked in a busy loop. */
+/** The pause after an error, so that a server that refuses connections is not asked in a busy loop. */
 const PAUSE_AFTER_ERROR_MS = 20;
 const PERCENTILE_DIGITS = 3;
 
@@ -69,7 +69,7 @@ async function generate(spec: LoadSpec): Promise<LoadResult> {
   }
 
   await Promise.all(Array.from({ length: spec.clients }).map(runClient));
-  // What was answered after the time was over is no throughput, but it cost CPU and counts for everything else.
+  // Answers after the time limit are not counted as throughput, but in everything else, as they cost CPU as well.
   const seconds = 'seconds' in spec.until ? spec.until.seconds : (endedAt - startedAt) / 1000;
   const ms = (histogram: typeof latency, percentile: number) => histogram.getValueAtPercentile(percentile) / 1000;
   return {

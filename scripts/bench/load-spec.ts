@@ -13,9 +13,9 @@ export interface LoadSpec {
   clients: number;
   /** When nobody sends any more: after a time or a number of requests. */
   until: { seconds: number } | { requests: number };
-  /** Each stream is left after so many events and read on at `url`, followed by its id. */
+  /** After this many events each stream is cut, and resumed at `url` followed by its id. */
   resume?: { url: string; afterEvents: number };
-  /** Clients take them in turn, in place of the key in `headers`: a key may resume only so many streams a minute. */
+  /** Keys that clients use in turn, in place of the one in `headers`: each may resume only some streams a minute. */
   keys?: readonly string[];
 }
 

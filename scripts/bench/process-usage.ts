@@ -29,7 +29,7 @@ export async function usageDuring<T>(pids: Record<string, number>, act: () => Pr
     return now;
   };
   const timer = setInterval(() => {
-    // A process that has ended is the supervisor's business.
+    // The supervisor handles processes that end.
     sample().catch(() => undefined);
   }, SAMPLE_MS);
   const busyBefore = machineBusyMs();

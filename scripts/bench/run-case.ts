@@ -10,11 +10,11 @@ import type { System } from './systems.ts';
 export interface Bench {
   generator: LoadGenerator;
   providerPid: number;
-  /** Hears of everything that was sent, what warms up included. */
+  /** Called with the result of each load, the warm-up included. */
   onLoad: (system: System['name'], result: LoadResult) => void;
 }
 
-/** Opens connections and lets what the last run of another system left become quiet. */
+/** Warm-up: opens connections, and lets the other system become quiet after its run. */
 const WARM_SECONDS = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -93,13 +93,13 @@ export interface RedisCost {
   mode: Mode;
   system: System['name'];
   bytesPerRequest: number;
-  /** Those inside scripts included; the most frequent first. */
+  /** The most frequent first; those inside scripts included. */
   commandsPerRequest: Record<string, number>;
 }
 
 /**
- * What a request leaves in Redis and asks of it. Measured before everything else: later the entries of the limits'
- * windows, which go after a minute, would be missing from the difference. Runs the case once to warm up.
+ * What a request leaves in Redis and asks of it, after a warm-up. Measured before everything else: later, entries of the
+ * limits' windows would leave meanwhile and make the difference too small.
  */
 export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
   const kase = { mode, clients: MEMORY_CLIENTS };

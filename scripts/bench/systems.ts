@@ -19,7 +19,7 @@ import { assertReady } from '../harness/http.ts';
 import type { Supervisor } from '../harness/supervisor.ts';
 import type { SystemName } from './cases.ts';
 
-/** One of the two that are compared. */
+/** Parley or the floor, as the benchmark runs it. */
 export interface System {
   name: SystemName;
   /** Base URL, `/platform/v1` included. */
@@ -28,7 +28,7 @@ export interface System {
   /** Its processes by name: ingress, worker, Redis, MongoDB. */
   pids: Record<string, number>;
   redis: RedisClient;
-  /** Resolves when nothing of the answered requests is left to do. */
+  /** Resolves when all work for answered requests is done. */
   settled(): Promise<void>;
 }
 

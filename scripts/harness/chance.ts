@@ -4,7 +4,7 @@ export interface Chance {
   next(): number;
   /** From 0 up to and without `below`. */
   below(below: number): number;
-  /** True so many times of 1. */
+  /** True with this probability. */
   is(probability: number): boolean;
   pick<T>(items: readonly T[]): T;
 }

@@ -33,7 +33,7 @@ export interface LabKey {
   admitWith(limits: Partial<Principal['limits']>, asked?: Asked): Promise<Admission>;
   publish(book: Partial<PublishedBook>): Promise<void>;
   figures(): Promise<AccountFigures>;
-  /** As if so much time had passed since everything that was counted so far. */
+  /** Moves all that was counted so far this far into the past. */
   pass(ms: number): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ export async function balanceOf(service: TestService, { key }: TestTenant): Prom
   return body.balance as number;
 }
 
-/** Once so many entries are booked: each carries the sum up to itself, and the last one's is the balance. */
+/** Waits for this many entries. Each has the running sum, and the last one's is the balance. */
 export async function expectRunningBalance(service: TestService, tenant: TestTenant, count: number): Promise<void> {
   const all = await waitFor(async () => {
     const booked = await transactionsOf(service, tenant);

@@ -90,7 +90,7 @@ export function endingOf(request: LabRequest, text: string, tokens: { prompt: nu
   };
 }
 
-/** What a renewal asks for that must hold so many tokens, and nothing ahead of need. */
+/** A renewal that must hold this many tokens and asks for none ahead of need. */
 export function needs(tokens: number, more: Partial<Needed> = {}): Needed {
   const held = { micro: tokens * RATE, tokens };
   return { weight: tokens, must: held, ahead: held, overrun: { micro: 0, tokens: 0 }, ...more };

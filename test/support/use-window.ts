@@ -16,7 +16,7 @@ async function read(redis: RedisClient, hash: string): Promise<{ newest: Buffer 
   return { newest: newest ?? undefined, entries: entries ?? Buffer.alloc(0) };
 }
 
-/** As if so many seconds had passed since what a key or a tenant has taken so far. */
+/** Moves what a key or a tenant has taken so far this many seconds into the past. */
 export async function moveUse(redis: RedisClient, hash: string, seconds: number): Promise<void> {
   const { newest, entries } = await read(redis, hash);
   if (newest === undefined || seconds === 0) return;

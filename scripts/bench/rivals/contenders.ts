@@ -42,7 +42,7 @@ export interface Target {
 const PROVIDER_MODEL = 'sim?chunks=40';
 const NOTHING_LEFT = (): Promise<void> => Promise.resolve();
 
-/** Where memory is the caller's own business, the whole conversation is in each body. */
+/** A contender without memory gets the whole conversation in each body. */
 function openAiContender({ name, url, headers = {}, model }: Target, pids: Contender['pids'] = {}): Contender {
   return {
     name,

@@ -25,7 +25,7 @@ export interface Reply {
 
 export interface SendOptions {
   requestIdHeader: string;
-  /** Leaves after so many bytes of the body. */
+  /** The client leaves after this many bytes of the body. */
   leaveAfterBytes?: number;
   timeoutMs?: number;
 }

@@ -74,7 +74,7 @@ export interface StatefulSystem {
   bookSeconds: number;
   resume?(account: Account, requestId: string, lastEventId: string): HttpAsk;
   components: Readonly<Record<string, Component>>;
-  /** Starts so many short requests as a batch. */
+  /** Starts a batch of this many short requests. */
   submitBatch?(account: Account, lines: number): Promise<RunningBatch>;
   /** Ends its processes, so that the next system has the machine to itself. */
   close?(): Promise<void>;

@@ -63,20 +63,20 @@ export const NEW_BREAKER: Readonly<Breaker> = {
   errors: {},
 };
 
-/** What one worker has to say of a provider: its attempts, or that the provider refuses us altogether. */
+/** What one worker reports of a provider: its attempts, or that the provider refuses all our calls. */
 export interface AttemptReport {
   slices: readonly Slice[];
-  /** Opens it at once: `authentication`, `payment_required`, `forbidden`. */
+  /** Opens the breaker at once: `authentication`, `payment_required`, `forbidden`. */
   refusal?: string | undefined;
 }
 
 /** `void`: the call says nothing about the provider, as it was cancelled or at fault itself. */
 export type ProbeResult = { kind: 'ok' } | { kind: 'void' } | { kind: 'failed'; reason: string };
 
-/** The first failure calls on all workers to say what went well for them; so long nothing is decided. */
+/** After the first failure all workers report what they have seen; the breaker decides when this time is over. */
 export const GATHER_MS = 250;
 
-/** A probe whose worker is silent for so long is another worker's to repeat. */
+/** After this time without a sign of its worker, another worker may repeat a probe. */
 export const PROBE_LEASE_MS = 10_000;
 
 function opened(
@@ -95,7 +95,7 @@ function closed(breaker: Breaker, reason: string, now: number): Breaker {
   return { ...breaker, ...CLEAR, slices: [], state: 'closed', reason, since: now, pauseMs: 0, errors: {} };
 }
 
-/** Counts what a worker reports. Only a closed breaker does: late answers of older calls change nothing. */
+/** Counts what a worker reports. Only in a closed breaker: late answers of older calls change nothing. */
 export function afterReport(
   breaker: Breaker,
   { slices: more, refusal }: AttemptReport,
@@ -115,12 +115,12 @@ export function afterReport(
   return { ...breaker, slices, failingSince };
 }
 
-/** Whether failures are in the window, so that every worker has to say what it has seen. */
+/** Whether the window has failures, so that every worker must report what it has seen. */
 export function isFailing({ state, slices }: Breaker, settings: BreakerSettings, now: number): boolean {
   return state === 'closed' && totalsOf(slices, now - settings.windowMs).failures > 0;
 }
 
-/** Enough has failed to open it, but the other workers have not been heard yet: the time to decide. */
+/** When the breaker decides, if enough has failed to open it and other workers have yet to report. */
 export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: number): number | undefined {
   if (breaker.state !== 'closed' || breaker.failingSince === null) return undefined;
   const { attempts, failures } = totalsOf(breaker.slices, now - settings.windowMs);

@@ -4,8 +4,8 @@ import type { RedisOptions } from 'ioredis';
 import { corkTurns } from './cork-turns.ts';
 
 /**
- * A connection on which nothing comes for so long while something is asked has no server behind it any more: a master
- * that hangs, or is cut off, closes nothing. Its commands then go to whoever has taken over.
+ * A connection that brings no answer for this long has lost its server: a master that hangs, or is cut off, closes nothing.
+ * The commands then go to the server that has taken over.
  */
 export const SILENT_MS = 5_000;
 /** As above, for connections whose calls block: those of BullMQ do for up to 10 s. */

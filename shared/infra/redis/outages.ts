@@ -6,12 +6,12 @@ import type { Repeating } from '../../lifecycle/repeat.ts';
 import type { RedisClient } from './connection.ts';
 import { inTime } from './timing.ts';
 
-/** Two renewals of a lease and some: by then a worker that lives has shown it (workers/pipeline/lease/lease.ts). */
+/** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */
 const BACK_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 1_000;
 
-/** What a process knows of the times in which Redis, or one master of a cluster, was away. */
+/** Knows when Redis, or one master of a cluster, is or was away. */
 export interface Outages {
   /** Whether Redis came back a moment ago, or is away. */
   hasReconnectedRecently(withinMs?: number): boolean;

@@ -1,9 +1,8 @@
 /**
- * What one request may ask of the stores and of its provider, at most: a regression fails the build on any machine.
+ * The most that one request may ask of the stores and of its provider: a regression fails the build on any machine.
  *
- * Each figure is what was counted, with room for what timing changes: how many requests share a fetch of jobs, a flush
- * or a settlement. Lower a bound when its count has fallen; `SHOW_COUNTS=1 npm test -- test/integration/budget` prints
- * the counts.
+ * Each bound is a counted figure, with room for what depends on timing: how many requests share a fetch of jobs, a write or
+ * a settlement. `SHOW_COUNTS=1 npm test -- test/integration/budget` prints the counts; lower a bound when its count falls.
  */
 export interface Budget {
   /** Commands that a process sends to Redis; a script is one, whatever it runs. */
@@ -65,7 +64,7 @@ export const BUDGETS: Readonly<Record<string, BudgetCase & { budget: Budget }>> 
       ...{ mongoOperations: 0.3, providerCalls: 1 },
     },
   },
-  // An idle machine makes an entry of each second chunk, a busy one waits for more of them.
+  // An idle machine writes an entry for every second chunk; a busy one writes fewer.
   'stream of 40 chunks in 400 ms, 32 at once': {
     ...{ ...LIVE, ...MANY, requests: 128 },
     budget: {

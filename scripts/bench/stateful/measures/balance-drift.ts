@@ -38,7 +38,7 @@ export interface Booked {
   twice: number;
 }
 
-/** Every answer that showed text must be booked once, whoever died. */
+/** Every answer that showed text must be booked once, whichever process died. */
 export function compareBookings(answered: readonly string[], bookings: readonly string[]): Booked {
   const times = Map.groupBy(bookings, (id) => id);
   return {

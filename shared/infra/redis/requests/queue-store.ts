@@ -6,7 +6,7 @@ import type { Keyspace } from '../keyspace.ts';
 export interface QueueStatistics {
   /** Requests a second; 0 when none has ended within the last minute. */
   drainRatePerSecond(shard: number, queue: string, now: number): Promise<number>;
-  /** Who has most requests in line, most first; where very many wait, scaled up from a sample. */
+  /** The tenants with most requests in line, most first; estimated from a sample if very many wait. */
   largestWaiting(shard: number, queue: string): Promise<{ tenantId: string; waiting: number }[]>;
 }
 
@@ -46,7 +46,7 @@ export interface BatchQueue {
   waiting(shard: number): Promise<number>;
   /** The state of each request's record; undefined: Redis has none. */
   states(shard: number, requestIds: readonly string[]): Promise<(string | undefined)[]>;
-  /** From then on no line of the batch is admitted. */
+  /** From now on no line of the batch is admitted. */
   close(shard: number, batchId: string): Promise<void>;
 }
 

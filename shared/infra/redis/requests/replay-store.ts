@@ -9,17 +9,17 @@ import type { TimeLimit } from '../timing.ts';
 import { bodyLifeMs } from './line-store.ts';
 
 type Reopened =
-  /** Redis knows no end of it any more; `fence`: of its last attempt, where Redis still knew. */
+  /** Its end is removed from Redis. `fence`: that of its last attempt, if Redis still knew it. */
   | { kind: 'open'; fence: number | undefined }
-  /** It runs, or has ended with text or otherwise than by a failure. */
+  /** It runs, or has ended with text, or not in a failure. */
   | { kind: 'unchanged' };
 
 /** Runs requests again under their own ids. */
 export interface ReplayStore {
   reopen(shard: number, envelope: Pick<RequestEnvelope, 'requestId' | 'tenantId'>): Promise<Reopened>;
   /**
-   * Puts a request into line that was admitted again without its body: with the time of its acceptance, behind `fence`.
-   * Returns the state in which it was found; nothing is done but for `accepted`. Safe to repeat.
+   * Puts a request into line that was admitted again without its body, with the time of its first acceptance and this
+   * fence. Returns the state in which it was found; only `accepted` is put into line. Safe to repeat.
    */
   requeue(shard: number, envelope: RequestEnvelope, fence: number): Promise<string>;
 }

@@ -2,13 +2,16 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { TimeLimit } from '../timing.ts';
 
-/** `open`: it has not ended; `failed`: it has, with an error; `bodiless`: accepted, and Redis has not what is to be run; `missing`: Redis knows nothing of it. */
+/**
+ * `open`: it has not ended; `ended`: it has; `failed`: with an error; `bodiless`: it is accepted, but Redis has lost its body;
+ * `missing`: Redis does not know it.
+ */
 type Presence = 'open' | 'ended' | 'failed' | 'bodiless' | 'missing';
 
-/** Looks whether Redis still has requests, for whoever brings the others back. */
+/** Tells which requests Redis still has, so that the others can be recovered. */
 export interface RequestPresence {
   look(shard: number, requestIds: readonly string[]): Promise<Presence[]>;
-  /** Gives a request that was admitted again the time of its first acceptance, which its caller was told. */
+  /** Gives a request that was admitted again the time of its first acceptance, which its caller knows. */
   setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void>;
 }
 

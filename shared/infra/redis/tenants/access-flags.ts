@@ -20,8 +20,8 @@ export interface AccessFlags {
   /** `id` is a key's or a tenant's; safe to repeat. */
   block(shard: number, id: string): Promise<void>;
   /**
-   * Blocks an id before `change` revokes it in MongoDB, and announces it after: a process that dies between the two
-   * leaves a key that is refused. Where the flag cannot be set the change is made all the same, and the call rejects.
+   * Blocks an id, lets `change` revoke it in MongoDB, and announces it: a process that dies in between leaves a key that is
+   * refused. If the flag cannot be set the change is made anyway, and the call rejects.
    */
   blockAround<Result>(shard: number, id: string, change: () => Promise<Result>): Promise<Result>;
   unblock(shard: number, id: string): Promise<void>;

@@ -6,9 +6,9 @@ import { inTime } from '../timing.ts';
 /** Longer than any cached principal may live, as for the flags of revoked keys. */
 const MOVED_MS = 24 * 60 * 60_000;
 
-/** By this mark a move closes a shard for its tenant. */
+/** The mark with which a move closes a shard for its tenant. */
 export const movingMark = (token: string): string => `moving ${token}`;
-/** By this one whoever comes to a tenant's former shard finds the tenant. */
+/** The mark on a tenant's former shard, which says where the tenant is. */
 export const movedMark = (shard: number): string => `moved ${shard}`;
 
 /** The shard to which a tenant has moved; undefined: it is on its way. */
@@ -18,11 +18,11 @@ export function readMark(mark: string): number | undefined {
 }
 
 /**
- * The marks of tenants that are moved. The scripts of admission read them, so a process that knows the former shard only
- * cannot admit anything there, however old its knowledge is (docs/decisions/0067).
+ * The marks of tenants that are moved. Admission reads them, so a process that knows only the former shard cannot admit
+ * anything there (docs/decisions/0067-tenants-move-between-shards.md).
  */
 export interface MoveMarks {
-  /** From now on nobody is admitted on this shard. */
+  /** From now on this shard admits nothing of the tenant. */
   close(shard: number, tenantId: string, token: string): Promise<void>;
   isClosed(shard: number, tenantId: string, token: string): Promise<boolean>;
   /** Takes this very mark away. */
