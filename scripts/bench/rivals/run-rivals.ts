@@ -12,6 +12,7 @@ import type { BenchOptions } from '../options.ts';
 import { nodeArgsFor } from '../run-bench.ts';
 import type { ProfileFile } from '../run-bench.ts';
 import { usageDuring } from '../process-usage.ts';
+import type { UsageDuring } from '../process-usage.ts';
 import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
 import { takesPart } from './rival-cases.ts';
@@ -23,8 +24,8 @@ import { summariseRival } from './summary.ts';
 import type { RivalRun } from './summary.ts';
 
 /**
- * Opens connections, and lets what the last run of another contender left become quiet. In the first round code is
- * compiled, too: Node.js needs about 8 s of load for what all cases have in common.
+ * Warm-up: opens connections, and lets the contender before become quiet. In the first round code is compiled, too: Node.js
+ * needs about 8 s of load for what all cases have in common.
  */
 const WARM_SECONDS = { firstCase: 8, firstRound: 1.5, later: 0.5 };
 const BYTES_PER_MB = 1024 * 1024;
@@ -33,6 +34,8 @@ interface Lab {
   generator: LoadGenerator;
   provider: { url: string; pid: number };
   print: (line: string) => void;
+  /** How many requests each contender has answered: those of Parley must be in its ledger. */
+  answeredBy: Map<string, number>;
 }
 
 /** Contenders in turns, case by case and round by round, so that a busy moment hits all of them. Returns the exit code. */
@@ -55,7 +58,7 @@ export async function runRivals(
     nodeArgsFor(options, profileFile),
   );
   profileFile?.onWarm();
-  const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log };
+  const lab: Lab = { generator: startLoadGenerator(supervisor), provider, print: log, answeredBy: new Map() };
   const runs: RivalRun[] = [];
   const failures: RivalsResult['failures'] = [];
   const warm = new Set<Contender>();
@@ -78,7 +81,7 @@ export async function runRivals(
       }
     }
   }
-  const isBooked = await isAllBooked(contenders, supervisor.signal);
+  const isBooked = await isAllBooked(lab, contenders, supervisor.signal);
   const groups = Map.groupBy(runs, ({ kase, contender }) => `${kase} ${contender}`);
   const summaries = [...groups.values()].map(summariseRival);
   const named = cases.map(({ name, title }) => ({ name, title }));
@@ -97,14 +100,15 @@ async function slowDown(providerUrl: string, { firstTokenMs = 0, chunkMs = 0 }: 
   if (status !== 200) throw new Error(`The simulated provider refused its settings (status ${status}).`);
 }
 
-/** Requests that Parley has answered, by contender: each must be in its ledger. */
-const answeredBy = new Map<string, number>();
-
-function note({ name }: Contender, answered: number): void {
+function note({ answeredBy }: Lab, { name }: Contender, answered: number): void {
   answeredBy.set(name, (answeredBy.get(name) ?? 0) + answered);
 }
 
-async function isAllBooked(contenders: readonly Contender[], signal: AbortSignal): Promise<boolean> {
+async function isAllBooked(
+  { answeredBy }: Lab,
+  contenders: readonly Contender[],
+  signal: AbortSignal,
+): Promise<boolean> {
   for (const { name, parley } of contenders) {
     if (parley === undefined) continue;
     const expected = answeredBy.get(name) ?? 0;
@@ -123,10 +127,10 @@ async function runCase(
 ): Promise<RivalRun> {
   const { generator, provider, print } = lab;
   const ask = await contender.prepare(kase, ANSWER);
-  note(contender, ask.prepared ?? 0);
+  note(lab, contender, ask.prepared ?? 0);
   const load = async (until: LoadSpec['until']): Promise<LoadResult> => {
     const result = await generator.run(specOf(ask, kase, until));
-    note(contender, result.answered);
+    note(lab, contender, result.answered);
     if (result.answered === 0)
       throw new Error(`${contender.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
     return result;
@@ -134,43 +138,56 @@ async function runCase(
   await load({ seconds: warmSeconds });
   await contender.settled();
   const pids = { ...contender.pids, generator: generator.pid, provider: provider.pid };
-  const { result, elapsedMs, byProcess, machineCpuMs } = await usageDuring(pids, async () => {
+  const usage = await usageDuring(pids, async () => {
     const loaded = await load({ seconds });
     await contender.settled();
     return loaded;
   });
-  const cpuMs = (name: string) => byProcess[name]?.cpuMs ?? 0;
-  const own = Object.keys(contender.pids);
-  const isMeasured = own.length > 0;
-  const all = Object.keys(pids).reduce((sum, name) => sum + cpuMs(name), 0);
-  const total = own.reduce((sum, name) => sum + cpuMs(name), 0);
-  const memory = own.map((name) => (byProcess[name]?.peakBytes ?? 0) / BYTES_PER_MB);
-  const { answered, errors, firstChunkMs, resumedMs } = result;
+  const { answered, errors } = usage.result;
   const run: RivalRun = {
     kase: kase.name,
     contender: contender.name,
     answered,
     errors: Object.values(errors).reduce((sum, count) => sum + count, 0),
-    // What a contender that is not ours uses counts as others, too.
-    othersShare: isMeasured ? Math.max(0, machineCpuMs - all) / (elapsedMs * availableParallelism()) : 0,
-    figures: {
-      ...{ perSecond: result.requestsPerSecond, p50Ms: result.latencyMs.p50, p99Ms: result.latencyMs.p99 },
-      ...(firstChunkMs === undefined
-        ? {}
-        : {
-            firstTextAddedP50Ms: firstChunkMs.p50 - (kase.firstTokenMs ?? 0),
-            firstTextAddedP99Ms: firstChunkMs.p99 - (kase.firstTokenMs ?? 0),
-          }),
-      ...(resumedMs === undefined ? {} : { resumedP50Ms: resumedMs.p50, resumedP99Ms: resumedMs.p99 }),
-      ...(isMeasured ? { cpuMs: total / answered, memoryMb: memory.reduce((sum, each) => sum + each, 0) } : {}),
-      ...Object.fromEntries(own.map((name) => [`cpuMs ${name}`, cpuMs(name) / answered])),
-      ...Object.fromEntries(own.map((name, index) => [`memoryMb ${name}`, memory[index] ?? 0])),
-    },
+    ...usageFigures(usage, contender, kase),
   };
   const { perSecond = 0, cpuMs: cost = NaN } = run.figures;
   print(`round ${round}, ${kase.name}, ${contender.name}: ${perSecond.toFixed(0)} a second, ${cost.toFixed(2)} CPU-ms`);
   for (const [what, count] of Object.entries(errors)) print(`  ${count} times "${what}"`);
   return run;
+}
+
+/** Times of the answers, and what the contender's processes used for each of them. */
+function usageFigures(
+  { result, elapsedMs, byProcess, machineCpuMs }: UsageDuring<LoadResult>,
+  { pids }: Contender,
+  { firstTokenMs = 0 }: RivalCase,
+): Pick<RivalRun, 'figures' | 'othersShare'> {
+  const { answered, requestsPerSecond, latencyMs, firstChunkMs, resumedMs } = result;
+  const cpuMsOf = (names: readonly string[]) => names.reduce((sum, name) => sum + (byProcess[name]?.cpuMs ?? 0), 0);
+  const memoryMbOf = (name: string) => (byProcess[name]?.peakBytes ?? 0) / BYTES_PER_MB;
+  const own = Object.keys(pids);
+  const memoryMb = own.reduce((sum, name) => sum + memoryMbOf(name), 0);
+  const isMeasured = own.length > 0;
+  return {
+    // What a contender that is not ours uses counts as others, too.
+    othersShare: isMeasured
+      ? Math.max(0, machineCpuMs - cpuMsOf(Object.keys(byProcess))) / (elapsedMs * availableParallelism())
+      : 0,
+    figures: {
+      ...{ perSecond: requestsPerSecond, p50Ms: latencyMs.p50, p99Ms: latencyMs.p99 },
+      ...(firstChunkMs === undefined
+        ? {}
+        : {
+            firstTextAddedP50Ms: firstChunkMs.p50 - firstTokenMs,
+            firstTextAddedP99Ms: firstChunkMs.p99 - firstTokenMs,
+          }),
+      ...(resumedMs === undefined ? {} : { resumedP50Ms: resumedMs.p50, resumedP99Ms: resumedMs.p99 }),
+      ...(isMeasured ? { cpuMs: cpuMsOf(own) / answered, memoryMb } : {}),
+      ...Object.fromEntries(own.map((name) => [`cpuMs ${name}`, cpuMsOf([name]) / answered])),
+      ...Object.fromEntries(own.map((name) => [`memoryMb ${name}`, memoryMbOf(name)])),
+    },
+  };
 }
 
 function specOf(ask: Ask, { mode, clients }: RivalCase, until: LoadSpec['until']): LoadSpec {
