@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createGenerate } from '../../../../workers/pipeline/generate.ts';
-import type { GenerateDeps } from '../../../../workers/pipeline/generate.ts';
 import type { Lease, Routed } from '../../../../workers/pipeline/stage.ts';
 import { ProviderError } from '../../../../workers/providers/provider.ts';
 import type { ProviderAdapter } from '../../../../workers/providers/provider.ts';
