@@ -27,7 +27,8 @@ export interface AdmissionDeps {
   routing: RoutingCache;
   /** Whether Redis has no room for new requests. */
   isFull: () => boolean;
-  takeBack: (requestId: string, principal: Principal) => void;
+  /** `isRefused`: mostly there is nothing to take back. */
+  takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   log: Logger;
@@ -149,10 +150,11 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Refused whole, so there is nothing to take back, and a tombstone would take memory.
-      if (isOutOfMemory(cause)) throw noRoom(cause);
-      // The answer is lost, not necessarily the admission: it is taken back in the background.
-      takeBack(requestId, principal);
+      // The answer is lost, not necessarily the admission: it is taken back in the background. What a full Redis refuses it
+      // refuses whole, but it may have been sent again: after the answer to an admission was lost.
+      const isRefused = isOutOfMemory(cause);
+      takeBack(requestId, principal, isRefused);
+      if (isRefused) throw noRoom(cause);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw new ServiceError(
         'model_unavailable',
