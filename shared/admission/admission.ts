@@ -35,7 +35,7 @@ export interface AdmissionDeps {
 }
 
 /** One call from the route to the store, which takes its own values from it; admission adds the terms. */
-export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
+export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
   stream: boolean;
   request: ChatRequest;
   /** How long Redis keeps the answer after the end; milliseconds. */
@@ -60,7 +60,7 @@ export type AdmissionOutcome = { figures: Admission } &
 /** Larger bodies follow their admission: a flood of refusals need not carry them. */
 const BODY_TOKENS_MAX = 16_384;
 
-function estimatePromptTokens(request: ChatRequest): number {
+export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);
   return Math.ceil(bytes / BYTES_PER_TOKEN);
@@ -69,6 +69,10 @@ function estimatePromptTokens(request: ChatRequest): number {
 /** For what a chat format adds to each message, and for a context instruction of usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
+
+/** What the worker may count of a prompt without history at most. */
+export const mostPromptTokens = (request: ChatRequest) =>
+  estimatePromptTokens(request) + request.messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
@@ -128,14 +132,13 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
-    const { entityId, maxTokens, messages, metadataJson } = request;
-    const promptTokens = estimatePromptTokens(request);
+    const { entityId, maxTokens, metadataJson } = request;
     return {
       tier,
       queue: queueOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens,
-      promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
+      promptTokens: estimatePromptTokens(request),
+      promptMostTokens: mostPromptTokens(request),
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),

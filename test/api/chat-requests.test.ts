@@ -121,15 +121,15 @@ describe('a request after it was accepted', () => {
     expect(both.status).toBe(400);
   });
 
-  it('is gone behind an event that its ended stream does not have, and says how to read it', async () => {
+  it('is refused behind an event that its ended stream does not have, and says how to read it', async () => {
     const { key } = await service.startTenant();
     const first = await postStream(service.app, key, chatOf('Hello'));
     const events = parseSse(String(first.body));
 
     const response = await get(key, `/chat/stream/${String(events[0]?.chunk?.['id'])}?starting_after=100000`);
 
-    expect(response.status).toBe(410);
-    expect(errorOf(response)).toMatchObject({ code: 'gone' });
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request' });
     expect(errorOf(response)['message']).toContain(`ended with event ${events.length};`);
   });
 

@@ -78,7 +78,7 @@ async function reached(position: number, look: () => Promise<RequestRecord>, clo
     if (position <= sentSeq) return record;
     if (state === 'done')
       throw new ServiceError(
-        'gone',
+        'invalid_request',
         `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
       );
     if (clock.now() > until)

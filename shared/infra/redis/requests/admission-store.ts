@@ -32,6 +32,8 @@ export interface AdmissionTerms {
   /** What the worker may count of the prompt at most; `promptTokens` unless told otherwise. */
   promptMostTokens?: number;
   maxTokens: number;
+  /** What it counts in the windows of tokens until it has ended; its estimate unless told otherwise. */
+  countedTokens?: number | undefined;
   metadataJson: string | undefined;
   /** The pseudonym of its entity, under which a deletion finds the request. */
   entityHash: string | undefined;
@@ -108,7 +110,7 @@ interface AddressCount {
 /** Of a lane one tenant's interactive requests fill at most so much (docs/spec/contract.md section 8, Tenant ceilings). */
 const LANE_SHARE = 0.5;
 
-/** As Lua reads a ceiling. */
+/** As Lua reads a number that is not given. */
 const NONE = -1;
 
 /** A tombstone outlives any command that could still be under way. */
@@ -218,7 +220,7 @@ export function createAdmissionStore(
             ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
             ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
             ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE))],
-            entityHash === undefined ? 0 : 1,
+            ...[entityHash === undefined ? 0 : 1, request.countedTokens ?? NONE],
           ]),
           textsOf([
             ...[live ? 1 : 0, live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens],
