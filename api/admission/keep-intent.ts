@@ -41,11 +41,7 @@ function noPromise(cause: unknown): ServiceError {
 }
 
 export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepIntent {
-  async function keep(shard: number, envelope: RequestEnvelope): Promise<void> {
-    if (await intents.keep(shard, envelope, clock.now())) return;
-    const { requestId } = envelope;
-    log.warn('A request is too large to be kept beside Redis; a power cut may lose it.', { requestId });
-  }
+  const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   function forget(requestId: string): void {
     // What is left is dropped by the next round over the shard: Redis knows what became of the request.

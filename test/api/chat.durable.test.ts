@@ -56,6 +56,20 @@ describe('a request that was accepted before Redis lost its last second', () => 
     );
   }
 
+  it('is kept with the largest body that there can be, and every call under its key hears so', async () => {
+    const tenant = await service.startTenant({ credits: 10_000_000 });
+    // Six bytes of JSON each.
+    const messages = Array.from({ length: 100 }, () => ({ role: 'user', content: '\u0001'.repeat(16_000) }));
+    const ask = () =>
+      postChat(service.app, tenant.key, { messages })
+        .set('Idempotency-Key', KEY)
+        .set(...ASYNC);
+
+    expect([(await ask()).status, (await ask()).status]).toEqual([202, 202]);
+
+    expect(await intents(tenant)).toBe(1);
+  });
+
   it('ends without being asked for, and is charged once', async () => {
     const tenant = await service.startTenant();
     const rollBack = await remember();
