@@ -23,14 +23,15 @@ export interface AdmissionDeps {
   routing: RoutingCache;
   /** Whether Redis has no room for new requests. */
   isFull: () => boolean;
-  takeBack: (requestId: string, principal: Principal) => void;
+  /** `isRefused`: there is probably nothing to take back. */
+  takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   log: Logger;
 }
 
 /** A call to admission. The store gets it with the terms that admission adds. */
-export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
+export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
   stream: boolean;
   request: ChatRequest;
   /** How long Redis keeps the answer after its end; milliseconds. */
@@ -53,7 +54,7 @@ export type AdmissionOutcome = { figures: Admission } & (
 /** A larger body is sent after the admission, so that a flood of refusals does not carry it. */
 const BODY_TOKENS_MAX = 16_384;
 
-function estimatePromptTokens(request: ChatRequest): number {
+export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);
   return Math.ceil(bytes / BYTES_PER_TOKEN);
@@ -62,6 +63,10 @@ function estimatePromptTokens(request: ChatRequest): number {
 /** What a chat format adds to each message, and a context instruction of usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
+
+/** The most that the worker may count for a prompt without history. */
+export const mostPromptTokens = (request: ChatRequest) =>
+  estimatePromptTokens(request) + request.messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** What the worker needs, with the tenant's settings as they are now. */
 function toEnvelope(
@@ -122,14 +127,13 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
-    const { entityId, maxTokens, messages, metadataJson } = request;
-    const promptTokens = estimatePromptTokens(request);
+    const { entityId, maxTokens, metadataJson } = request;
     return {
       tier,
       queue: queueOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens,
-      promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
+      promptTokens: estimatePromptTokens(request),
+      promptMostTokens: mostPromptTokens(request),
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
@@ -141,10 +145,11 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Redis refused the whole script: there is nothing to take back, and a tombstone would take memory.
-      if (isOutOfMemory(cause)) throw noRoom(cause);
-      // Only the answer is surely lost. The admission, if there is one, is taken back in the background.
-      takeBack(requestId, principal);
+      // Only the answer is surely lost. The admission, if there is one, is taken back in the background. A full Redis refuses
+      // the whole script, but the call may have been repeated, after an admission whose answer was lost.
+      const isRefused = isOutOfMemory(cause);
+      takeBack(requestId, principal, isRefused);
+      if (isRefused) throw noRoom(cause);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw new ServiceError(
         'model_unavailable',

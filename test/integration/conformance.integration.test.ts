@@ -71,17 +71,17 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
-  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and before[1] ~= owner then', 'if false then'],
-  ['a claim that is sent again is the same claim', 'and before[1] ~= owner then', 'then'],
+  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and known_owner ~= owner then', 'if false then'],
+  ['a claim that is sent again is the same claim', '(attempt) and known_owner ~= owner then', '(attempt) then'],
   [
     'only the attempt with the fence may append',
-    "or values[2] ~= fence then return 'superseded' end",
+    "or known_fence ~= fence then return 'superseded' end",
     "then return 'superseded' end",
   ],
   ['a batch that is sent again is not written again', 'if sent >= last_seq + 0 then', 'if false then'],
   [
     'only the attempt with the fence may renew',
-    "or values[2] ~= ARGV[2] then return { 'superseded', 0, 0 } end",
+    "or fence ~= ARGV[2] then return { 'superseded', 0, 0 } end",
     "then return { 'superseded', 0, 0 } end",
   ],
   [
@@ -93,16 +93,16 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
   [
     'only the attempt with the fence may finish',
-    "if values[2] and values[2] ~= fence then return 'superseded' end",
+    "if known_fence and known_fence ~= fence then return 'superseded' end",
     '',
   ],
   [
     'a request ends once',
-    "if values[1] == 'done' then return ended end\nif values[1] ~= 'running' then return values[1] or 'missing' end",
+    "if state == 'done' then return ended end\nif state ~= 'running' then return state or 'missing' end",
     '',
   ],
-  ['an end gives the hold back', 'number_of(account[7]) - held)', 'number_of(account[7]))'],
-  ['a cancel ends an accepted request only', "if values[2] ~= 'accepted' then return values[2] end", ''],
+  ['an end gives the hold back', 'number_of(all_held) - held)', 'number_of(all_held))'],
+  ['a cancel ends an accepted request only', "if state ~= 'accepted' then return state end", ''],
   ['only a higher version of the book replaces a lower one', 'if tonumber(ARGV[1]) > version then', 'if true then'],
   ['a charge that is settled twice is taken from pending once', 'if owed then\n', 'owed = owed or "7:1:1"\n  do\n'],
 ];

@@ -1,3 +1,4 @@
+import { estimatePromptTokens, mostPromptTokens } from '../../shared/admission/admission.ts';
 import type { createAdmission } from '../../shared/admission/admission.ts';
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
@@ -12,11 +13,12 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { LineTokens } from './line-tokens.ts';
 import type { OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
 export type Sent =
-  | { kind: 'sent' }
+  | { kind: 'sent'; promptTokens?: number }
   /** The line may go when this is over; milliseconds. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
   /** Nobody behind its tier answers. */
@@ -60,18 +62,21 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
-    batchId: string,
+    { batchId, tokens }: { batchId: string; tokens: Pick<LineTokens, 'next'> },
   ): Promise<Sent> => {
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
       const tier = request.model ?? principal.defaultModel;
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
+      const promptTokens = estimatePromptTokens(request);
+      const most = mostPromptTokens(request) - promptTokens + request.maxTokens;
       const outcome = await admit({
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
         stream: false,
         request,
+        countedTokens: Math.max(1, promptTokens + tokens.next(most)),
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
@@ -83,7 +88,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       });
       if (outcome.kind === 'admitted') {
         if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);
-        return { kind: 'sent' };
+        return { kind: 'sent', promptTokens };
       }
       // It has been sent before, or another process leads: whoever looks after it sees what became of it.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };

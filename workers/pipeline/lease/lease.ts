@@ -152,7 +152,7 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
-  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it stops then. */
+  /** A request was cancelled. If it runs here it is checked at once; if this worker is about to start it, it is checked then. */
   hearCancel(requestId: string): Promise<void>;
   /** Checks all leases at once, so that Redis knows what runs here. */
   checkAll(): Promise<unknown>;
@@ -194,7 +194,8 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
     open(options) {
       const { requestId } = options.ref;
       const lease = create(options);
-      if (cancelled.take(requestId)) lease.stop('cancelled');
+      // Redis knows whether this run was cancelled: an administrator may have started the request anew.
+      if (cancelled.take(requestId)) lease.check().catch(() => undefined);
       const place: { lease: Lease | undefined } = { lease };
       running.set(requestId, place);
       return {

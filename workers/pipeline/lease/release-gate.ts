@@ -6,6 +6,8 @@ export interface ReleaseGate {
   push(text: string): void;
   /** Resolves when all pushed text is out. Rejects with the Stopped of the lease if that comes first. */
   end(): Promise<void>;
+  /** Nothing comes out any more, granted or not: its call is over, and another one may have taken its place. */
+  close(): void;
 }
 
 /** A grant is enlarged when this many tokens are left of it, plus an eighth of what is out, so that text does not wait. */
@@ -28,6 +30,7 @@ export function openReleaseGate(
   over.promise.catch(() => undefined);
   let out = { bytes: 0, pieces: 0 };
   let ending = false;
+  let closed = false;
   let asking = false;
   /** The largest need for which a grant was asked. */
   let askedFor = 0;
@@ -73,6 +76,7 @@ export function openReleaseGate(
   }
 
   function pump(): void {
+    if (closed) return;
     for (let next = waiting[0]; next !== undefined && !lease.signal.aborted; next = waiting[0]) {
       const needed = estimateTokens(amountWith(out, next));
       if (needed > lease.granted()) {
@@ -103,6 +107,9 @@ export function openReleaseGate(
       if (lease.signal.aborted) over.reject(lease.signal.reason as Error);
       else pump();
       return over.promise;
+    },
+    close() {
+      closed = true;
     },
   };
 }

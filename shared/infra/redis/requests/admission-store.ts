@@ -33,8 +33,11 @@ export interface AdmissionStore {
    * reads it. Safe to repeat.
    */
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
-  /** As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. */
-  disown(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
+  /**
+   * As `void`, for a request whose caller was told 503: a worker that already has it stops, and nobody pays. `isRefused`:
+   * nothing of it is under way, so a missing record needs no tombstone.
+   */
+  disown(requestId: string, owner: RequestOwner, last: Terminal, isRefused?: boolean): Promise<string>;
   /** Counts a request that is not a chat request. `take: false` checks without counting. */
   count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts a request that looks up, resumes or cancels another; these have their own limit. */
@@ -104,11 +107,16 @@ export function createAdmissionStore(
     return toAdmission(reply);
   }
 
-  async function voidAs(requestId: string, owner: RequestOwner, last: Terminal | undefined, isUnheard: boolean) {
+  async function voidAs(
+    requestId: string,
+    owner: RequestOwner,
+    { last, isUnheard = false, isRefused = false }: { last?: Terminal; isUnheard?: boolean; isRefused?: boolean },
+  ) {
     const { cancelled } = keyspace.shard(owner.shard);
+    const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, last === undefined ? '' : encodeEntry([], last), isUnheard ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isUnheard ? 1 : 0, isRefused ? 1 : 0],
     );
     return String(state);
   }
@@ -120,8 +128,9 @@ export function createAdmissionStore(
       return toAdmission(await admit(shard, ...toAdmitCall(keyspace, request, acceptedAt, admitSettings)));
     },
 
-    void: (requestId, owner, last) => voidAs(requestId, owner, last, false),
-    disown: (requestId, owner, last) => voidAs(requestId, owner, last, true),
+    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
+    disown: (requestId, owner, last, isRefused = false) =>
+      voidAs(requestId, owner, { last, isUnheard: true, isRefused }),
 
     count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),

@@ -19,6 +19,8 @@ export interface AdmissionTerms {
   /** The most that the worker may count for the prompt. Absent: `promptTokens`. */
   promptMostTokens?: number;
   maxTokens: number;
+  /** What the request counts in the token windows until it has ended. Absent: its estimate. */
+  countedTokens?: number | undefined;
   metadataJson: string | undefined;
   /** The pseudonym of the request's entity, under which a deletion finds the request. */
   entityHash: string | undefined;
@@ -58,8 +60,8 @@ interface AdmitSettings {
 /** The part of a queue's places that one tenant may fill (docs/spec/contract.md section 8, Tenant ceilings). */
 const TENANT_SHARE = 0.5;
 
-/** How admit.lua reads that a tenant has no ceiling. */
-const NO_CEILING = -1;
+/** How admit.lua reads a number that is not given. */
+const NONE = -1;
 
 function throttleOf({ endpoint, principal: { limits } }: AdmissionRequest): number {
   return endpoint === 'chat' ? limits.chatRpm : limits.streamRpm;
@@ -112,11 +114,12 @@ function numbersOf(request: AdmissionRequest, { queueLimit, requestTimeoutMs }: 
     queueLimit,
     deadlineMs: requestTimeoutMs,
     weight,
-    tenantRpm: ceilings.rpm ?? NO_CEILING,
-    tenantTpm: ceilings.tpm === null ? NO_CEILING : tpmOf(ceilings.tpm),
-    openLimit: ceilings.inFlight ?? NO_CEILING,
+    tenantRpm: ceilings.rpm ?? NONE,
+    tenantTpm: ceilings.tpm === null ? NONE : tpmOf(ceilings.tpm),
+    openLimit: ceilings.inFlight ?? NONE,
     tenantShare: Math.max(1, Math.floor(queueLimit * TENANT_SHARE)),
     isEntity: request.entityHash === undefined ? 0 : 1,
+    inWindows: request.countedTokens ?? NONE,
   });
 }
 

@@ -30,9 +30,10 @@ local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id = ARGV[1]
 -- Limits are a minute's, except for the daily one (0: none). tenant_rpm, tenant_tpm and open_limit are -1 without a ceiling;
--- rates are micro-credits a token; share is how many requests in line the tenant may have.
+-- rates are micro-credits a token; share is how many requests in line the tenant may have; in_windows is how many tokens the
+-- request counts in the windows (-1: its estimate).
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
-  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity = unpack(cjson.decode(ARGV[2]))
+  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows = unpack(cjson.decode(ARGV[2]))
 -- budget is the test allowance if the request is not billed ('': none). fingerprint is '' without an Idempotency-Key, leader
 -- unless it is a line of a batch, own_retention for the service's own time. rates also has the tokens and micro-credits that
 -- the worker may count at most.
@@ -83,7 +84,9 @@ local newest, finish, owed, open_text, known_weight, held, held_tokens = unpack(
 local use = to_use(KEYS[4], newest, now)
 
 completion = math.min(completion, mean and math.ceil(mean) or MEAN_UNKNOWN)
-local estimate = prompt + completion
+-- Credits, budget and allowance hold what the request is likely to take. The windows may count more.
+local likely = prompt + completion
+local estimate = in_windows < 0 and likely or in_windows
 local micro = prompt * prompt_rate + completion * completion_rate
 -- `open` is an upper bound: the number when they were last counted, and all that were admitted since. They are counted again
 -- only if the bound reaches a limit.
@@ -100,7 +103,7 @@ local is_free = not existing and not lease_key and not key_flag and not tenant_f
   and waiting < lane_limit / 2
 -- `balance` is false if Redis lacks the account. `left` is the rest of the budget, or of the allowance, and `used` what running
 -- requests have taken of it (of the allowance: all requests of the day).
-local reserve, balance, left, used = estimate, nil, nil, 0
+local reserve, balance, left, used = likely, nil, nil, 0
 if not billed then
   used = number_of(redis.call('GET', allowance_key))
   left = budget - used
@@ -111,7 +114,7 @@ else
   if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
 end
 -- However small the rest is, it admits a first request.
-if left and (left <= 0 or used > 0 and left - (billed and used or 0) < estimate) then is_free = false end
+if left and (left <= 0 or used > 0 and left - (billed and used or 0) < likely) then is_free = false end
 if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
@@ -120,7 +123,7 @@ if not is_free then
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
-    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate,
+    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, likely = likely,
     micro = micro, balance = balance, held = held, left = left, used = used,
   })
   if refused then return refused end

@@ -103,7 +103,7 @@ local row, own_ends
 -- A replayed request has no estimate: its tokens stay as admission counted them (requeue.lua).
 if estimate then
   accepted_at = number_of(accepted_at)
-  correct_tokens(KEYS[7], accepted_at, kept - (weight or estimate))
+  correct_tokens(KEYS[7], accepted_at, kept - (weight or estimate), now)
   row = correct_row(fields, KEYS[4], account, lane, accepted_at, kept - estimate, now, true)
   if lane == 'interactive' then
     own_ends = number_of(account[row_fields]) + 1

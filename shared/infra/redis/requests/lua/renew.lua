@@ -46,7 +46,7 @@ end
 -- The weight is never lowered before the end. A replayed request keeps that of its admission (requeue.lua).
 local more = estimate and tonumber(ARGV[5]) - (tonumber(weight) or number_of(estimate)) or 0
 if more > 0 then
-  correct_tokens(KEYS[4], number_of(accepted_at), more)
+  correct_tokens(KEYS[4], number_of(accepted_at), more, now_ms())
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])
 end
 return { verdict, is_billed and held_micro or -1, (limit or not is_billed) and held_tokens or -1 }

@@ -2,11 +2,13 @@
 -- admission nor a late job of the same id can run. Safe to repeat.
 -- KEYS those of drop.lua, 10 channel of cancelled requests
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('': nobody does),
---      4 1 if the caller was told 503: a worker that has the request stops, and nobody pays
+--      4 1 if the caller was told 503: a worker that has the request stops, and nobody pays,
+--      5 1 if nothing of it can still be under way: a missing record then needs no tombstone
 -- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'gone': the request has
 -- ended and was charged, its caller was told 503, and nobody can read the answer any more.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep'))
+if not state and ARGV[5] == '1' then return 'missing' end
 local is_told_503 = ARGV[4] == '1'
 -- Under an Idempotency-Key the caller's next try joins the request. If nothing of it is kept, that try may come too late: then
 -- it runs anew, unless another call reads this one.

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { ScriptReply } from '../scripts.ts';
+import type { Append } from './common-append.ts';
+import { knownSeq } from './running-request.ts';
+import type { AttemptRef, Ending, WriteOutcome } from './running-request.ts';
+
+export interface AppendMore {
+  /** Tokens of what the provider was asked, in case another process has to end the request. */
+  promptTokens?: number;
+  /** Increments that this attempt appended before, in case Redis has lost some. */
+  earlier?: readonly string[];
+}
+
+/** The writes of an attempt to a Redis that may have come back without its last ones. */
+export interface RollbackWrites {
+  /** Appends text, and what Redis has lost of the text before. */
+  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
+  /** Ends the request in the same way. Resolves with what finish.lua says. */
+  end(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply>;
+  /** Renews with `send`. Resolves with what renew.lua says. */
+  renew(ref: AttemptRef, send: () => Promise<readonly ScriptReply[]>): Promise<readonly ScriptReply[]>;
+}
+
+export interface RollbackWritesDeps {
+  /** One call of each script. */
+  append: (text: Append) => Promise<ScriptReply>;
+  end: (ref: AttemptRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>;
+  /** Repeats a claim that Redis has lost, under its name. Resolves with what claim.lua says. */
+  claim: (ref: AttemptRef, owner: string) => Promise<ScriptReply>;
+  hasReconnectedRecently: (withinMs: number) => boolean;
+}
+
+/** Redis may come back without claim and text, and again while these are repaired. */
+const REPAIRS_MAX = 5;
+/** After a reconnect claims may be lost, or in the hands of a worker that gives them back, for this time. */
+const CLAIMS_BACK_MS = 1_500;
+const AGAIN_MS = 100;
+/** One of several masters may stay away, so this does not try for ever. */
+const TRIES_MAX = 20;
+
+const isSuperseded = (outcome: unknown) => outcome === 'superseded';
+
+export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
+  const { append, end, claim, hasReconnectedRecently } = deps;
+
+  /**
+   * Repeats a write that was refused because another attempt owns the request, for a moment after a reconnect. Then ioredis
+   * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
+   * claims them for another worker, which gives them back at once (job-store.ts). Without patience an attempt that writes in
+   * between would be refused, and its stream would end although its worker lives.
+   */
+  async function patiently<Outcome>(
+    write: () => Promise<Outcome>,
+    isRefused: (outcome: Outcome) => boolean,
+  ): Promise<Outcome> {
+    for (let tries = 1; ; tries += 1) {
+      const outcome = await write();
+      if (!isRefused(outcome) || tries === TRIES_MAX || !hasReconnectedRecently(CLAIMS_BACK_MS)) return outcome;
+      await pause(AGAIN_MS);
+    }
+  }
+
+  /** Repeats a claim that Redis came back without. False: another attempt has the request. */
+  async function ownAgain(ref: AttemptRef): Promise<boolean> {
+    if (ref.owner === undefined) return false;
+    const reply = await claim(ref, ref.owner);
+    return Array.isArray(reply) && reply[0] === 'run';
+  }
+
+  /** Ends a request, with the text that Redis has lost. */
+  async function endWhole(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+    const { earlier = [], deltas } = ending;
+    let [follows, missing] = [sentSeq, deltas];
+    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
+      const outcome = await end(ref, follows, { ...ending, deltas: missing });
+      if (outcome === 'accepted') {
+        if (!(await ownAgain(ref))) return 'superseded';
+        continue;
+      }
+      const known = knownSeq(outcome);
+      if (known === undefined) return outcome;
+      // Text of earlier attempts is not known here, so it is not repeated.
+      missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
+      follows = known;
+    }
+    return 'superseded';
+  }
+
+  /** Appends text, with the text that Redis has lost. */
+  async function appendWhole(
+    ref: AttemptRef,
+    lastSeq: number,
+    deltas: readonly string[],
+    { promptTokens = 0, earlier = [] }: AppendMore,
+  ): Promise<WriteOutcome> {
+    const first = lastSeq - deltas.length - earlier.length;
+    let missing = deltas;
+    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
+      const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
+      if (outcome === 'accepted') {
+        if (!(await ownAgain(ref))) return 'superseded';
+        continue;
+      }
+      const known = knownSeq(outcome);
+      // append.lua returns no other outcome.
+      if (known === undefined) return outcome as WriteOutcome;
+      if (known < first) return 'superseded';
+      missing = [...earlier, ...deltas].slice(known - first);
+    }
+    return 'superseded';
+  }
+
+  return {
+    append: (...call) => patiently(() => appendWhole(...call), isSuperseded),
+    end: (...call) => patiently(() => endWhole(...call), isSuperseded),
+    renew: (ref, send) =>
+      patiently(
+        async () => {
+          const reply = await send();
+          return reply[0] === 'accepted' && (await ownAgain(ref)) ? send() : reply;
+        },
+        ([found]) => found === 'superseded' || found === 'accepted',
+      ),
+  };
+}
