@@ -4,6 +4,7 @@ import type { AdmissionOutcome, createAdmission } from '../../shared/admission/a
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -16,7 +17,7 @@ import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
-import { idempotencyOf } from './idempotency.ts';
+import { idempotencyOf, isOfRequest } from './idempotency.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
@@ -106,13 +107,13 @@ export function createAccept(deps: AcceptDeps) {
   /** Undefined: Redis knows the request no more. */
   async function join<R>(
     admitted: AdmissionOutcome & { kind: 'joined' },
-    fingerprint: string,
+    request: ChatRequest,
     principal: Principal,
     openRelay: OpenRelay<R>,
     async: boolean,
   ): Promise<Accepted<R> | undefined> {
     if (admitted.fingerprint === FORGOTTEN) throw noLongerKept();
-    if (admitted.fingerprint !== fingerprint) {
+    if (!isOfRequest(admitted.fingerprint, request)) {
       throw new ServiceError(
         'idempotency_mismatch',
         'This Idempotency-Key was used with another body; send a new key with a new request.',
@@ -198,7 +199,7 @@ export function createAccept(deps: AcceptDeps) {
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
     if (admitted.kind === 'joined') {
-      const joined = await join(admitted, idempotency?.fingerprint ?? '', principal, openRelay, async);
+      const joined = await join(admitted, body.request, principal, openRelay, async);
       // The key still stands for it: it has ended, and its answer has gone.
       if (joined === undefined && sought.requestId === admitted.requestId) throw noLongerKept();
       sought.requestId = admitted.requestId;

@@ -1,7 +1,7 @@
 import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
-import { kindAt } from './pass-token.ts';
+import { kindAt } from './word-ends.ts';
 
 /** More in one token are left to the scanner. */
 export const TOKEN_WORDS_MAX = 3;
