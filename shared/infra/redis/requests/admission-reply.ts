@@ -74,20 +74,19 @@ export function readTime(reply: ScriptReply): TimedReply {
 /** What admit.lua and count.lua answer. */
 export function toAdmission(reply: ScriptReply): Admission {
   const { verdict, numbers } = numbersOf(reply);
-  const [requests = 0, requestsResetMs = 0, tokens = 0, tokensResetMs = 0, retryAfterMs = 0] = numbers;
-  const [estimateTokens = 0, seq = 0, now = 0] = numbers.slice(5);
-  const admission: Admission = {
-    // Besides these, admit.lua and count.lua know `elsewhere`, which is read below.
-    verdict: verdict as Verdict,
-    requests,
-    requestsResetMs,
-    tokens,
-    tokensResetMs,
-    retryAfterMs,
-    estimateTokens,
-    seq,
-    now,
-  };
+  const [
+    requests = 0,
+    requestsResetMs = 0,
+    tokens = 0,
+    tokensResetMs = 0,
+    retryAfterMs = 0,
+    estimateTokens = 0,
+    seq = 0,
+    now = 0,
+  ] = numbers;
+  const figures = { requests, requestsResetMs, tokens, tokensResetMs, retryAfterMs, estimateTokens, seq, now };
+  // Besides these verdicts, admit.lua and count.lua know `elsewhere`, which is read below.
+  const admission: Admission = { ...figures, verdict: verdict as Verdict };
   const text = Array.isArray(reply) ? String(reply[9]) : '';
   if (verdict === 'elsewhere') {
     const movedTo = readMark(text);
