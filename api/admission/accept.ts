@@ -4,6 +4,7 @@ import type { AdmissionOutcome, createAdmission } from '../../shared/admission/a
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { ParsedChatBody } from '../contract/parse-chat-body.ts';
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Endpoint, RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -16,7 +17,7 @@ import { answerHead } from '../relay/answer.ts';
 import type { AnswerHead } from '../relay/answer.ts';
 import type { RelayHub } from '../relay/hub.ts';
 import type { FollowMove } from './follow-move.ts';
-import { idempotencyOf } from './idempotency.ts';
+import { idempotencyOf, isOfRequest } from './idempotency.ts';
 import type { KeepIntent } from './keep-intent.ts';
 import { setKeyHeaders } from './limit-headers.ts';
 import type { Recall } from './recall.ts';
@@ -103,15 +104,16 @@ export type Accept = ReturnType<typeof createAccept>;
 export function createAccept(deps: AcceptDeps) {
   const { admit, enqueue, hub, records, recall, keepIntent, retention, follow, events } = deps;
 
+  /** Undefined: Redis knows the request no more. */
   async function join<R>(
     admitted: AdmissionOutcome & { kind: 'joined' },
-    fingerprint: string,
+    request: ChatRequest,
     principal: Principal,
     openRelay: OpenRelay<R>,
     async: boolean,
-  ): Promise<Accepted<R>> {
+  ): Promise<Accepted<R> | undefined> {
     if (admitted.fingerprint === FORGOTTEN) throw noLongerKept();
-    if (admitted.fingerprint !== fingerprint) {
+    if (!isOfRequest(admitted.fingerprint, request)) {
       throw new ServiceError(
         'idempotency_mismatch',
         'This Idempotency-Key was used with another body; send a new key with a new request.',
@@ -121,7 +123,8 @@ export function createAccept(deps: AcceptDeps) {
     const attach = () => records.attach(principal, admitted.requestId, hub.channelOf(shard));
     let record = await attach();
     if (record === undefined && (await recall.byId(principal, admitted.requestId))) record = await attach();
-    if (record === undefined || record.isGone) throw noLongerKept();
+    if (record === undefined) return undefined;
+    if (record.isGone) throw noLongerKept();
     // The call that has sent it may still be refused.
     if (async && record.state !== 'done')
       await keepIntent.byOther(principal, record.requestId, async () => (await attach())?.state === 'done');
@@ -150,12 +153,16 @@ export function createAccept(deps: AcceptDeps) {
     }
   }
 
-  /** Undefined: the tenant is on another shard, as the context of the call knows from then on. */
+  /**
+   * Undefined: once more, as the tenant is on another shard, which the context of the call knows from then on, or as the
+   * request under the key was taken back meanwhile, and with it the key. `sought` has the one that could not be joined.
+   */
   async function acceptThere<R extends Relay>(
     res: Response,
     { endpoint, stream, async = false, idempotencyKey }: AcceptRoute,
     body: ParsedChatBody,
     openRelay: OpenRelay<R>,
+    sought: { requestId?: string },
   ): Promise<Accepted<R> | undefined> {
     const { requestId, traceparent } = contextOf(res);
     const principal = principalOf(res);
@@ -191,7 +198,13 @@ export function createAccept(deps: AcceptDeps) {
     if (follow(res, admitted.figures) !== undefined) return undefined;
     if (admitted.kind === 'refused')
       throw toRefusal({ ...admitted.figures, verdict: admitted.verdict }, principal, endpoint);
-    if (admitted.kind === 'joined') return join(admitted, idempotency?.fingerprint ?? '', principal, openRelay, async);
+    if (admitted.kind === 'joined') {
+      const joined = await join(admitted, body.request, principal, openRelay, async);
+      // The key still stands for it: it has ended, and its answer has gone.
+      if (joined === undefined && sought.requestId === admitted.requestId) throw noLongerKept();
+      sought.requestId = admitted.requestId;
+      return joined;
+    }
     // It left before there was anything that it could have stopped to read.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
@@ -216,8 +229,9 @@ export function createAccept(deps: AcceptDeps) {
     if (ignored !== '') res.setHeader('X-Ignored-Fields', ignored);
     // The admission script counts the request.
     claimCount(res);
+    const sought = {};
     for (;;) {
-      const accepted = await acceptThere(res, route, body, openRelay);
+      const accepted = await acceptThere(res, route, body, openRelay, sought);
       if (accepted !== undefined) return accepted;
     }
   };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 
 import type { Request } from 'express';
 
+import type { ChatRequest } from '../../shared/contracts/chat-request.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
@@ -22,9 +23,11 @@ function hash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
+const fingerprintOf = (body: object) => hash(JSON.stringify(body));
+
 /**
  * What stands for a key and a body in Redis. Keys count per tenant, mode and route family; the two chat routes and the
- * OpenAI-compatible one are one family, so a call may join from any of them.
+ * OpenAI-compatible one are one family, so a call may join from any of them (`isOfRequest`).
  */
 export function idempotencyOf(
   { tenantId, mode }: Space,
@@ -32,5 +35,14 @@ export function idempotencyOf(
   key: string,
   body: object,
 ): { name: string; fingerprint: string } {
-  return { name: hash(tenantId, mode, family, key), fingerprint: hash(JSON.stringify(body)) };
+  return { name: hash(tenantId, mode, family, key), fingerprint: fingerprintOf(body) };
+}
+
+/** Whether a fingerprint is of this request, by whichever chat route it came: each writes its fields in an order of its own. */
+export function isOfRequest(fingerprint: string, request: ChatRequest): boolean {
+  const { messages, maxTokens, jsonMode, sampling = {}, model, entityId, subject, grade, metadataJson } = request;
+  const forms: object[] = [{ messages, maxTokens, jsonMode, sampling, model, metadataJson, entityId, subject, grade }];
+  if (Object.keys(sampling).length === 0)
+    forms.push({ messages, maxTokens, jsonMode, model, entityId, subject, grade, metadataJson });
+  return forms.some((form) => fingerprintOf(form) === fingerprint);
 }

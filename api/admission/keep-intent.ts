@@ -24,7 +24,7 @@ export interface KeepIntent {
   byOther(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For whoever waits for the answer itself: nothing waits for this, so no first token comes later. */
   besides(shard: number, envelope: RequestEnvelope): void;
-  /** The request was taken back. */
+  /** The request was taken back, or cancelled. */
   forget(requestId: string): void;
 }
 
@@ -41,16 +41,12 @@ function noPromise(cause: unknown): ServiceError {
 }
 
 export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepIntent {
-  async function keep(shard: number, envelope: RequestEnvelope): Promise<void> {
-    if (await intents.keep(shard, envelope, clock.now())) return;
-    const { requestId } = envelope;
-    log.warn('A request is too large to be kept beside Redis; a power cut may lose it.', { requestId });
-  }
+  const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   function forget(requestId: string): void {
-    // What is left is dropped by the next round over the shard: Redis knows that the request was taken back.
+    // What is left is dropped by the next round over the shard: Redis knows what became of the request.
     intents.forget([requestId]).catch((error: unknown) => {
-      log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
+      log.warn('The intent of a request that was taken back or cancelled could not be deleted.', { requestId, error });
     });
   }
 

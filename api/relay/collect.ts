@@ -54,7 +54,8 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
   const collected = Promise.withResolvers<Collected>();
   collected.promise.catch(() => undefined);
   const onEntry = (entry: StreamEntry) => {
-    literals.push(...entry.deltas);
+    // One by one: a function takes some 100,000 arguments, and a provider may send more pieces.
+    for (const literal of entry.deltas) literals.push(literal);
     if (entry.terminal !== undefined) collected.resolve({ literals, terminal: entry.terminal });
   };
   const reader = hub.open(shard, requestId, onEntry, { existing, isAwaited: existing !== true });

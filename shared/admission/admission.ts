@@ -27,14 +27,15 @@ export interface AdmissionDeps {
   routing: RoutingCache;
   /** Whether Redis has no room for new requests. */
   isFull: () => boolean;
-  takeBack: (requestId: string, principal: Principal) => void;
+  /** `isRefused`: mostly there is nothing to take back. */
+  takeBack: (requestId: string, principal: Principal, isRefused: boolean) => void;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   clock: Clock;
   log: Logger;
 }
 
 /** One call from the route to the store, which takes its own values from it; admission adds the terms. */
-export interface AdmissionCall extends Omit<AdmissionRequest, keyof AdmissionTerms> {
+export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof AdmissionTerms, 'countedTokens'>> {
   stream: boolean;
   request: ChatRequest;
   /** How long Redis keeps the answer after the end; milliseconds. */
@@ -59,7 +60,7 @@ export type AdmissionOutcome = { figures: Admission } &
 /** Larger bodies follow their admission: a flood of refusals need not carry them. */
 const BODY_TOKENS_MAX = 16_384;
 
-function estimatePromptTokens(request: ChatRequest): number {
+export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);
   return Math.ceil(bytes / BYTES_PER_TOKEN);
@@ -68,6 +69,10 @@ function estimatePromptTokens(request: ChatRequest): number {
 /** For what a chat format adds to each message, and for a context instruction of usual length. */
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
+
+/** What the worker may count of a prompt without history at most. */
+export const mostPromptTokens = (request: ChatRequest) =>
+  estimatePromptTokens(request) + request.messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** What the worker needs, with the tenant's settings of this moment. */
 function toEnvelope(
@@ -127,14 +132,13 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   }
 
   function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
-    const { entityId, maxTokens, messages, metadataJson } = request;
-    const promptTokens = estimatePromptTokens(request);
+    const { entityId, maxTokens, metadataJson } = request;
     return {
       tier,
       queue: queueOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens,
-      promptMostTokens: promptTokens + messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS,
+      promptTokens: estimatePromptTokens(request),
+      promptMostTokens: mostPromptTokens(request),
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),
@@ -146,10 +150,11 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     try {
       return await store.admit({ ...call, ...terms }, clock.now());
     } catch (cause) {
-      // Refused whole, so there is nothing to take back, and a tombstone would take memory.
-      if (isOutOfMemory(cause)) throw noRoom(cause);
-      // The answer is lost, not necessarily the admission: it is taken back in the background.
-      takeBack(requestId, principal);
+      // The answer is lost, not necessarily the admission: it is taken back in the background. What a full Redis refuses it
+      // refuses whole, but it may have been sent again: after the answer to an admission was lost.
+      const isRefused = isOutOfMemory(cause);
+      takeBack(requestId, principal, isRefused);
+      if (isRefused) throw noRoom(cause);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
       throw new ServiceError(
         'model_unavailable',

@@ -28,24 +28,22 @@ export interface Enqueue {
    * is surely taken back.
    */
   enqueue(envelope: RequestEnvelope, principal: Principal): Promise<void>;
-  /** Takes an admission back in the background, trying until Redis confirms it. */
-  takeBack(requestId: string, principal: Principal): void;
+  /**
+   * Takes an admission back in the background, trying until Redis confirms it. `isRefused`: Redis has said that it did
+   * nothing, so no tombstone has to stop what could still be under way.
+   */
+  takeBack(requestId: string, principal: Principal, isRefused?: boolean): void;
 }
 
 const RETRY_MS = 250;
 
 export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }: EnqueueDeps): Enqueue {
   /** The state found when the record was last seen; undefined: Redis did not answer in all that time. */
-  async function untilConfirmed(
-    takeBack: AdmissionStore['disown'],
-    requestId: string,
-    principal: Principal,
-  ): Promise<string | undefined> {
+  async function untilConfirmed(takeBack: () => Promise<string>, requestId: string): Promise<string | undefined> {
     const until = clock.now() + giveUpAfterMs;
     while (clock.now() < until) {
       try {
-        // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
-        return await takeBack(requestId, principal, LOST);
+        return await takeBack();
       } catch {
         await delay(RETRY_MS);
       }
@@ -63,7 +61,7 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
         if (state === 'void' || state === 'missing') throw new Error(`The request is ${state}`);
       } catch (cause) {
         // Unknown, not failed: the job may be there. Where a worker already has it, it runs on and is relayed.
-        const state = await untilConfirmed(store.void, requestId, principal);
+        const state = await untilConfirmed(() => store.void(requestId, principal, LOST), requestId);
         if (state === 'running' || state === 'done') return;
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
@@ -73,8 +71,9 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
       }
     },
 
-    takeBack(requestId, principal) {
-      void untilConfirmed(store.disown, requestId, principal).then((state) =>
+    takeBack(requestId, principal, isRefused = false) {
+      // Another call may have joined the request under its Idempotency-Key: it hears that nobody answers.
+      void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) =>
         state === 'gone' ? refund?.(requestId, principal) : undefined,
       );
     },

@@ -22,6 +22,18 @@ describe('a request after it was accepted', () => {
     return { id, end };
   }
 
+  /** What Redis has of a running request; `restore` takes it back there, as a power cut between two writes of its log. */
+  async function rememberOf(record: string, stream: string) {
+    const [sent, dumps] = await Promise.all([
+      service.redis.hget(record, 'sent'),
+      Promise.all([record, stream].map(async (name) => [name, await service.redis.dumpBuffer(name)] as const)),
+    ]);
+    return {
+      sent: Number(sent),
+      restore: () => Promise.all(dumps.map(([name, dump]) => service.redis.restore(name, 0, dump, 'REPLACE'))),
+    };
+  }
+
   async function recordIds(): Promise<string[]> {
     const keys = await service.redis.keys(service.keyspace.shard(0).record('*'));
     return keys.map((name) => name.slice(name.lastIndexOf(':') + 1));
@@ -100,13 +112,55 @@ describe('a request after it was accepted', () => {
     const first = await postStream(service.app, key, chatOf('Hello'));
     const id = String(parseSse(String(first.body))[0]?.chunk?.['id']);
 
-    for (const position of ['-1', 'x', '1.5', '100000', '']) {
+    for (const position of ['-1', 'x', '1.5', '']) {
       const response = await get(key, `/chat/stream/${id}?starting_after=${position}`);
       expect(response.status).toBe(400);
       expect(errorOf(response)['code']).toBe('invalid_request');
     }
     const both = await get(key, `/chat/stream/${id}?starting_after=1`).set('Last-Event-ID', '1');
     expect(both.status).toBe(400);
+  });
+
+  it('is refused behind an event that its ended stream does not have, and says how to read it', async () => {
+    const { key } = await service.startTenant();
+    const first = await postStream(service.app, key, chatOf('Hello'));
+    const events = parseSse(String(first.body));
+
+    const response = await get(key, `/chat/stream/${String(events[0]?.chunk?.['id'])}?starting_after=100000`);
+
+    expect(response.status).toBe(400);
+    expect(errorOf(response)).toMatchObject({ code: 'invalid_request' });
+    expect(errorOf(response)['message']).toContain(`ended with event ${events.length};`);
+  });
+
+  it('goes on behind an event that Redis has lost, once its worker has written it again', async () => {
+    service.provider.change({ chunks: 60, chunk_ms: 50, tokens: 60 });
+    const { key } = await service.startTenant();
+    const { id, end } = await startStream(key);
+    const keys = service.keyspace.shard(0);
+    const sent = async () => Number(await service.redis.hget(keys.record(id), 'sent'));
+    await waitFor(async () => ((await sent()) > 1 ? true : undefined), 'some text');
+    const before = await rememberOf(keys.record(id), keys.stream(id));
+    const position = await waitFor(async () => ((await sent()) > before.sent + 3 ? await sent() : undefined), 'more');
+    await before.restore();
+
+    const resumed = await get(key, `/chat/stream/${id}`).set('Last-Event-ID', String(position)).buffer(true);
+
+    expect(resumed.status).toBe(200);
+    expect(parseSse(resumed.text)).toEqual(parseSse(String((await end).body)).slice(position));
+  });
+
+  it('asks to come back for an event that is not there yet', async () => {
+    service.provider.change({ first_token_ms: 60_000 });
+    const { key } = await service.startTenant();
+    const { id, end } = await startStream(key);
+
+    const response = await get(key, `/chat/stream/${id}`).set('Last-Event-ID', '5');
+
+    expect(response.status).toBe(503);
+    expect(response.headers['retry-after']).toBe('1');
+    await cancel(key, id);
+    await end;
   });
 
   it('ends with what there is when it is cancelled, and is charged for that', async () => {

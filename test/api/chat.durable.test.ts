@@ -56,6 +56,20 @@ describe('a request that was accepted before Redis lost its last second', () => 
     );
   }
 
+  it('is kept with the largest body that there can be, and every call under its key hears so', async () => {
+    const tenant = await service.startTenant({ credits: 10_000_000 });
+    // Six bytes of JSON each.
+    const messages = Array.from({ length: 100 }, () => ({ role: 'user', content: '\u0001'.repeat(16_000) }));
+    const ask = () =>
+      postChat(service.app, tenant.key, { messages })
+        .set('Idempotency-Key', KEY)
+        .set(...ASYNC);
+
+    expect([(await ask()).status, (await ask()).status]).toEqual([202, 202]);
+
+    expect(await intents(tenant)).toBe(1);
+  });
+
   it('ends without being asked for, and is charged once', async () => {
     const tenant = await service.startTenant();
     const rollBack = await remember();
@@ -192,6 +206,26 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect(keptSeconds).toBeLessThanOrEqual(seconds);
     expect(keptSeconds).toBeGreaterThan(seconds - 30);
     expect(row?.entityId).toBe('ent_1');
+  });
+
+  it('and was cancelled before is not run', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const cancelled = await request(service.app)
+      .post(`/platform/v1/chat/${id}/cancel`)
+      .auth(tenant.key, { type: 'bearer' });
+    await rollBack();
+    await hasten();
+
+    await startWorker();
+    const kept = await postChat(service.app, tenant.key, chatOf('Next')).set(...ASYNC);
+    await answered(tenant, String(kept.body.id));
+    await waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
+
+    expect(cancelled.body.status).toBe('cancelled');
+    expect(callsOf(id)).toBe(0);
+    expect(await service.models.ledger.countDocuments({ requestId: id })).toBe(0);
   });
 
   it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {

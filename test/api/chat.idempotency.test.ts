@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import { chatOf, errorOf, parseSse, postChat, postStream } from '../support/chat.ts';
 import { useService } from '../support/use-service.ts';
@@ -53,6 +54,25 @@ describe('Idempotency-Key', () => {
 
     expect(second.headers['idempotent-replayed']).toBe('true');
     expect(second.body).toEqual(first.body);
+  });
+
+  it('Idempotency-Key replays the answer by each chat route', async () => {
+    const { key } = await service.startTenant();
+    const body = chatOf('Any way', { model: 'mobius', entity_id: 'e', subject: 's', grade: '5', metadata: { a: 1 } });
+    const ask = (path: string, name: string) =>
+      request(service.app)
+        .post(`/platform/v1${path}`)
+        .auth(key, { type: 'bearer' })
+        .set('Idempotency-Key', name)
+        .send(body);
+
+    for (const [first, second] of [
+      ['/chat', '/chat/completions'],
+      ['/chat/completions', '/chat'],
+    ] as const) {
+      const answer = await ask(first, first);
+      expect((await ask(second, first)).body).toEqual(answer.body);
+    }
   });
 
   it('Idempotency-Key refuses the same key with another body', async () => {

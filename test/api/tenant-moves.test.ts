@@ -5,6 +5,9 @@ import { openLiveStream } from '../support/live-stream.ts';
 import { askToMove, kindsOn, moveWhenIdle, shardOf } from '../support/move-lab.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
+import { usedOf } from '../support/use-window.ts';
+
+const TPM = 1_000_000;
 
 const service = useService({ env: { QUEUE_SHARDS: '2' } });
 
@@ -15,22 +18,30 @@ async function startPlaced(options: Parameters<typeof service.startTenant>[0] = 
   return { ...tenant, from, to: 1 - from };
 }
 
+async function tokensInLedger(tenantId: string): Promise<number> {
+  const entries = await service.models.ledger.find({ tenantId, type: 'usage' }).lean();
+  return entries.reduce((sum, { promptTokens = 0, completionTokens = 0 }) => sum + promptTokens + completionTokens, 0);
+}
+
 it('moves answers, limits and balance along with an idle tenant', async () => {
   const { tenantId, keyId, key, from, to } = await startPlaced({
     credits: 1_000,
     tenant: { tenant_rpm: 4 },
-    key: { rpm: 10, daily_requests: 100 },
+    key: { rpm: 10, daily_requests: 100, tpm: TPM },
   });
   const api = apiOf(service, key);
   const complete = await postChat(service.app, key, chatOf('Hi'));
   const streamed = await postStream(service.app, key, chatOf('Hello'));
-  const before = await postChat(service.app, key, chatOf('Hi'));
-  const tokensBefore = Number(before.headers['x-ratelimit-remaining-tokens']);
+  await postChat(service.app, key, chatOf('Hi'));
 
   const moved = await moveWhenIdle(service, tenantId, to);
 
   expect(moved.status).toBe(200);
   expect(moved.body).toMatchObject({ id: tenantId, shard: to, held: 0 });
+  const { requests, tokens } = await usedOf(service.redis, service.keyspace.shard(to).keyUse(keyId));
+  expect(requests).toBe(3);
+  // The tokens in the ledger have come along, not those that the admissions had estimated.
+  expect(tokens).toBe(await tokensInLedger(tenantId));
   const found = await api('get', `/chat/${String(complete.body.id)}`);
   expect(found.body).toMatchObject({ status: 'completed', response: complete.body });
   const again = await api('get', `/chat/stream/${streamed.headers['x-request-id']}`);
@@ -39,7 +50,7 @@ it('moves answers, limits and balance along with an idle tenant', async () => {
   expect(after.status).toBe(200);
   // Three chats before it, and every one of them counts.
   expect(after.headers['x-ratelimit-remaining-requests']).toBe('6');
-  expect(Number(after.headers['x-ratelimit-remaining-tokens'])).toBeLessThan(tokensBefore);
+  expect(Number(after.headers['x-ratelimit-remaining-tokens'])).toBeLessThan(TPM - tokens);
   expect(await service.redis.hget(service.keyspace.shard(to).daily(keyId), 'total')).toBe('4');
   expect(await service.redis.exists(service.keyspace.shard(to).record(after.headers['x-request-id'] ?? ''))).toBe(1);
   const beyond = await postChat(service.app, key, chatOf('Hi'));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { fill, openAdmissionLab } from '../support/admission-lab.ts';
+import { fill, openAdmissionLab, RATE } from '../support/admission-lab.ts';
 import type { AdmissionLab } from '../support/admission-lab.ts';
 import { moveUse, tokensBySecond, usedOf } from '../support/use-window.ts';
 
@@ -28,6 +28,14 @@ describe('the tokens of a minute', () => {
     await lab.redis.set(lab.keys.meanCompletion(key.principal.keyId), '120');
     expect(await key.admit({ promptTokens: 40, maxTokens: 4_096 })).toMatchObject({ estimateTokens: 160, tokens: 700 });
     expect(await key.admit({ promptTokens: 40, maxTokens: 7 })).toMatchObject({ estimateTokens: 47, tokens: 747 });
+  });
+
+  it('count what they are told to, and hold what is likely', async () => {
+    const key = await lab.key();
+
+    expect(await key.admitWith({ tpm: 100 }, { countedTokens: 90 })).toMatchObject({ verdict: 'admitted', tokens: 90 });
+    expect(await key.figures()).toMatchObject({ heldMicro: 20 * RATE, budgetHeldTokens: 20 });
+    expect(await key.admitWith({ tpm: 100 }, { countedTokens: 11 })).toMatchObject({ verdict: 'tpm' });
   });
 
   it('the tokens of a minute are admitted up to the limit', async () => {

@@ -7,6 +7,7 @@ import { createLease, createOpenLeases } from '../../workers/pipeline/lease/leas
 import type { OpenLeases } from '../../workers/pipeline/lease/lease.ts';
 import { Stopped } from '../../workers/pipeline/stage.ts';
 import type { Lease } from '../../workers/pipeline/stage.ts';
+import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { RETENTION_MS, SHARD, openRequestLab } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
@@ -62,7 +63,8 @@ it('stops a running request at once, long before its next renewal, and no other'
   for (const { lease } of [cancelled, other]) lease.release();
 });
 
-it('stops a request as it starts that was cancelled after its job was taken', async () => {
+/** A request that was cancelled between its claim and its start. */
+async function cancelledBeforeStart(): Promise<LabRequest> {
   const request = await lab.admit();
   await lab.run(request, 1);
   const heard = new Promise((resolve) => {
@@ -73,15 +75,29 @@ it('stops a request as it starts that was cancelled after its job was taken', as
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   await records.cancel(request.principal, request.requestId);
   expect(await heard).toBe(request.requestId);
+  return request;
+}
+
+it('stops a request as it starts that was cancelled after its job was taken', async () => {
+  const request = await cancelledBeforeStart();
 
   const lease = open(request);
 
+  await waitFor(() => (lease.signal.aborted ? true : undefined), 'the stop', 2_500);
   expect(lease.signal.reason).toEqual(new Stopped('cancelled'));
   lease.release();
-  // What was heard of one run is not of the next.
-  const again = open(request);
-  expect(again.signal.aborted).toBe(false);
-  again.release();
+});
+
+it('does not stop a run that begins later, as an administrator asks for it', async () => {
+  const request = await cancelledBeforeStart();
+  // As reopen.lua and the next admission leave it.
+  await lab.redis.hdel(lab.keys.record(request.requestId), 'cancel');
+
+  const lease = open(request);
+  await lease.check();
+
+  expect(lease.signal.aborted).toBe(false);
+  lease.release();
 });
 
 it('asks nothing of a lease that was released, and keeps that of a later attempt', async () => {

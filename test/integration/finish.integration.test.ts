@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { encodeEntry } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { waitFor } from '../support/chat.ts';
-import { endingOf, FAILED, openRequestLab, RATE, RETENTION_MS } from '../support/request-lab.ts';
+import { endingOf, FAILED, needs, openRequestLab, RATE, RETENTION_MS } from '../support/request-lab.ts';
 import type { AdmitOptions, LabRequest, RequestLab } from '../support/request-lab.ts';
-import { tokensBySecond, usedOf } from '../support/use-window.ts';
+import { moveUse, tokensBySecond, usedOf } from '../support/use-window.ts';
 
 let lab: RequestLab;
 beforeAll(async () => {
@@ -100,6 +100,35 @@ describe('finishing with an answer', () => {
     }
 
     expect(await sum()).toBe(84);
+  });
+
+  it.each(['renewed', 'ended'])(
+    'counts for the key as of now what one has taken beyond its estimate after a minute (%s)',
+    async (how) => {
+      const request = await running();
+      const window = lab.keys.keyUse(request.principal.keyId);
+      await moveUse(lab.redis, window, 70);
+      await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 70_000);
+
+      if (how === 'renewed') await lab.requests.renew(request.ref(1), needs(500));
+      else await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
+
+      // Its estimate of 100 has left the window.
+      expect(await usedOf(lab.redis, window)).toMatchObject({ tokens: 400 });
+      expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
+    },
+  );
+
+  it('leaves no window without an end where it had expired', async () => {
+    const request = await running();
+    const window = lab.keys.keyUse(request.principal.keyId);
+    await lab.redis.del(window);
+    await lab.redis.hset(lab.keys.record(request.requestId), 'acceptedAt', Date.now() - 200_000);
+
+    await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 12, completion: 488 }));
+
+    expect(await tokensBySecond(lab.redis, window)).toBe(400);
+    expect(await lab.redis.pttl(window)).toBeGreaterThan(60_000);
   });
 
   it('counts what came late where an earlier version looks that alone admits the tenant', async () => {

@@ -279,17 +279,21 @@ describe('a worker', () => {
     expect(await queues.queue(SHARD, 'interactive').getJobCounts('waiting')).toEqual({ waiting: 0 });
   });
 
-  it('is not called quiet while all its places are taken', async () => {
+  it('whose places are all taken is not called quiet, and one more place is used at once', async () => {
     const end = Promise.withResolvers<undefined>();
     runPipeline = () => end.promise;
-    const worker = startWorker(TIMINGS, 1);
+    const worker = startWorker({ ...TIMINGS, lockMs: 10_000 }, 1);
     await add('req_1');
     await waitForDeliveries('req_1', 1);
+    await add('req_2');
 
     expect(worker.quietMs()).toBe(0);
+    expect(worker.meanMs()).toBeGreaterThan(0);
+    worker.concurrency = 2;
+    await waitForDeliveries('req_2', 1);
 
     end.resolve(undefined);
-    await waitForEnd('req_1');
+    await Promise.all(['req_1', 'req_2'].map(waitForEnd));
     expect(worker.quietMs()).toBeGreaterThan(0);
   });
 });

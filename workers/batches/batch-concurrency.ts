@@ -64,7 +64,7 @@ function createMeter(): () => number {
 /** Sets the places of batch paced by how busy this process is, and who else needs it. */
 export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
   const paced: PacedQueues[] = [];
-  // BullMQ looks for room when a job ends: a queues that began with one place would wait for its first job.
+  // So the first lines wait for nothing.
   let places = max;
 
   function look(): void {

@@ -1,17 +1,14 @@
+import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
-import type {
-  BatchWorkRepository,
-  LineEnd,
-  WaitingLine,
-} from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { answeredAt, nextRetry } from './line-retry.ts';
-import type { OpenBatch } from './open-batch.ts';
+import type { OpenBatch, SentLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
 
@@ -29,10 +26,14 @@ export interface CollectEndsDeps {
 
 /** Answers may be large: so many are in memory at once. */
 const GROUP = 50;
+/** A batch that waits for tokens looks again so long after some of its lines have ended. */
+const SOON_MS = 250;
+
+const tokensOf = ({ usage: { promptTokens, completionTokens } }: Terminal) => promptTokens + completionTokens;
 
 /** A line's request that has ended. */
 interface EndedTry {
-  line: WaitingLine;
+  line: SentLine;
   answer: Pick<EndedAnswer, 'fields' | 'entries'>;
   end: ReturnType<typeof endOf>;
 }
@@ -44,7 +45,7 @@ interface EndedTry {
 export function createCollectEnds(deps: CollectEndsDeps) {
   const { work, queue, answers, lines, watch, retentionMs, clock, random } = deps;
 
-  async function read(shard: number, line: WaitingLine): Promise<EndedTry | undefined> {
+  async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
     if (ended === undefined) return undefined;
     const { fields, entries } = ended;
@@ -59,10 +60,16 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
   }
 
-  function toEnd({ line, answer, end }: EndedTry): LineEnd {
+  function toEnd({ line: { index, requestId }, answer, end }: EndedTry): LineEnd {
     const code = outageOf(end);
     const outage = code === undefined ? undefined : { code, at: clock.now() };
-    return { ...line, status: answer.fields['status'] === 'completed' ? 'completed' : 'failed', answer, outage };
+    return {
+      index,
+      requestId,
+      status: answer.fields['status'] === 'completed' ? 'completed' : 'failed',
+      answer,
+      outage,
+    };
   }
 
   async function endAll(batch: OpenBatch, ends: readonly LineEnd[]): Promise<void> {
@@ -85,12 +92,13 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     batch.later.push({ index: line.index, ...next });
   }
 
-  async function take(batch: OpenBatch, group: readonly WaitingLine[]): Promise<void> {
+  async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
-    for (const { answer, end } of tries) {
-      if (end.terminal !== undefined)
-        watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
+    for (const { line, answer, end } of tries) {
+      if (end.terminal === undefined) continue;
+      watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
+      if (end.hasText && line.promptTokens !== undefined) batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     }
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];
@@ -101,6 +109,8 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     }
     await Promise.all(again);
     await endAll(batch, ends);
+    // They have left room in the windows of tokens, mostly.
+    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, clock.now() + SOON_MS);
     await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
   }
 

@@ -82,10 +82,13 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       batch.notBefore = clock.now() + SENDER_MS;
       return [];
     }
-    const sent = await sendLine(line, sender.principal, batch.row._id);
+    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
-      batch.inFlight.set(line.index, open);
+      batch.inFlight.set(line.index, {
+        ...open,
+        ...(sent.promptTokens !== undefined && { promptTokens: sent.promptTokens }),
+      });
       return [];
     }
     if (sent.kind === 'held') {

@@ -2,6 +2,8 @@ import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchCounts, WaitingLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { createLineTokens } from './line-tokens.ts';
+import type { LineTokens } from './line-tokens.ts';
 
 /** A line that may be sent, and what is known of it beside its row. */
 export interface OpenLine extends WaitingLine {
@@ -9,6 +11,12 @@ export interface OpenLine extends WaitingLine {
   tier?: Tier;
   /** It finds out whether its tier answers again. */
   isProbe?: boolean;
+}
+
+/** A line whose request runs or waits in the queue. */
+export interface SentLine extends WaitingLine {
+  /** As estimated when it was sent; unknown where an earlier leader has sent it. */
+  promptTokens?: number;
 }
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */
@@ -23,7 +31,8 @@ export interface OpenBatch {
   /** Every line has been read. */
   isRead: boolean;
   /** Lines whose request runs or waits in the queue, by number. */
-  inFlight: Map<number, WaitingLine>;
+  inFlight: Map<number, SentLine>;
+  tokens: LineTokens;
   counts: BatchCounts;
   /** What MongoDB was told last, as JSON. */
   noted: string;
@@ -42,6 +51,7 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
     cursor: -1,
     isRead: false,
     inFlight: new Map(),
+    tokens: createLineTokens(),
     counts,
     noted: '',
     waitingFor: null,

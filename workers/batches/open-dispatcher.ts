@@ -75,7 +75,10 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     accountStore: deps.accountStore,
     routing: deps.routing,
     isFull: deps.isFull,
-    takeBack: enqueue.takeBack,
+    takeBack: (requestId, principal, isRefused) => {
+      // A line that a full Redis refuses is sent again under its id, which finds it where it was let in before.
+      if (!isRefused) enqueue.takeBack(requestId, principal);
+    },
     pseudonyms: deps.pseudonyms,
     clock,
     log,

@@ -1,7 +1,9 @@
+import { estimatePromptTokens, mostPromptTokens } from '../../shared/admission/admission.ts';
 import type { createAdmission } from '../../shared/admission/admission.ts';
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Refusal } from '../../shared/admission/refusals.ts';
+import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
@@ -12,11 +14,12 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { SendableLine } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { LineTokens } from './line-tokens.ts';
 import type { OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 
 export type Sent =
-  | { kind: 'sent' }
+  | { kind: 'sent'; promptTokens?: number }
   /** The line may go when this is over; milliseconds. */
   | { kind: 'wait'; waitFor: BatchWait | null; ms: number }
   /** Nobody behind its tier answers. */
@@ -55,23 +58,31 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
+/** Two lines of which nothing is known fit into what lines may take of the limits. */
+function roomOf({ limits, ceilings }: Principal): number {
+  return (Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare) / 2;
+}
+
 /** Lets a line in as the request it is, and puts it into its queue. Safe to repeat: its request id is its own. */
 export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
-    batchId: string,
+    { batchId, tokens }: { batchId: string; tokens: Pick<LineTokens, 'next'> },
   ): Promise<Sent> => {
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
       const tier = request.model ?? principal.defaultModel;
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
+      const promptTokens = estimatePromptTokens(request);
+      const most = mostPromptTokens(request) - promptTokens + request.maxTokens;
       const outcome = await admit({
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
         stream: false,
         request,
+        countedTokens: Math.max(1, promptTokens + tokens.next(most, roomOf(principal) - promptTokens)),
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
@@ -83,7 +94,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       });
       if (outcome.kind === 'admitted') {
         if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);
-        return { kind: 'sent' };
+        return { kind: 'sent', promptTokens };
       }
       // It has been sent before, or another process leads: whoever looks after it sees what became of it.
       if (outcome.kind === 'joined' || outcome.verdict === 'void') return { kind: 'sent' };

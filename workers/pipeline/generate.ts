@@ -102,9 +102,13 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       onText: gate.push,
     };
     const generateText = () => runProviderCall(adapters[provider.kind], call);
-    const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
-    await gate.end();
-    return result;
+    try {
+      const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
+      await gate.end();
+      return result;
+    } finally {
+      gate.close();
+    }
   }
 
   async function attempt(run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> {

@@ -52,7 +52,7 @@ export interface InferenceWorker {
   quietMs(): number;
   /** Milliseconds since this worker ran a request; 0 while one runs. */
   idleMs(): number;
-  /** How long its latest requests took on average; 0 before the first has ended. */
+  /** How long its latest requests took on average, or how long those that run have taken by now, if that is more. */
   meanMs(): number;
   /** Takes nothing new; resolves when nothing runs any more, with Redis reachable or not. */
   drain(): Promise<void>;
@@ -85,6 +85,8 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   let running = 0;
   let lastRequestAt = -Infinity;
   let meanMs = 0;
+  /** When those that run began, added up. */
+  let beginnings = 0;
   let canaries = 0;
   const connection = openQueueConnection(client, keyspace.shard(shard).tag);
 
@@ -131,10 +133,12 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       const { tenantId } = parseJob(queueName, job.data);
       const startedAt = performance.now();
       running += 1;
+      beginnings += startedAt;
       try {
         return await run(job, { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted });
       } finally {
         running -= 1;
+        beginnings -= startedAt;
         lastRequestAt = lastWorkAt = performance.now();
         const tookMs = lastRequestAt - startedAt;
         meanMs = meanMs === 0 ? tookMs : meanMs + (tookMs - meanMs) * MEAN_WEIGHT;
@@ -167,6 +171,14 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
     for (const jobId of jobIds) onLockLost(jobId);
   });
 
+  /** With all places taken BullMQ looks for jobs again when one ends, which may be in minutes, or when it is resumed. */
+  async function lookAgain(): Promise<void> {
+    if (worker.isPaused()) return;
+    await worker.pause(true);
+    // It reports what fails as an error of the worker.
+    if (worker.closing === undefined) await worker.resume();
+  }
+
   async function sendCanary(): Promise<void> {
     // Nothing passes while an operator has paused the queue, and nobody is stuck.
     if (await queue.isPaused()) {
@@ -198,11 +210,14 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       return worker.concurrency;
     },
     set concurrency(places) {
-      if (places !== worker.concurrency) worker.concurrency = places;
+      const before = worker.concurrency;
+      if (places === before) return;
+      worker.concurrency = places;
+      if (places > before && running >= before) void lookAgain();
     },
     quietMs: () => (running >= worker.concurrency ? 0 : performance.now() - lastWorkAt),
     idleMs: () => (running > 0 ? 0 : performance.now() - lastRequestAt),
-    meanMs: () => meanMs,
+    meanMs: () => Math.max(meanMs, running === 0 ? 0 : performance.now() - beginnings / running),
     async drain() {
       clearInterval(canary);
       backend.stop().catch(() => undefined);

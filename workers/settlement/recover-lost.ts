@@ -13,8 +13,16 @@ import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answ
 import { unlimited } from '../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
-/** Whether a request is nothing that anybody was promised to survive, or that has been looked after. */
-export type LookedAfter = (request: DueIntent) => Promise<boolean>;
+export interface RecoverLost {
+  /** One round over a shard; whoever asks while one runs waits for that one. */
+  round(shard: number): Promise<void>;
+  /**
+   * After a round: whether a request is nothing that anybody was promised to survive, or that has been looked after. Its
+   * intent alone says so: after a round that could not bring it back it is not due for a while, and neither do the clocks
+   * agree by which it is due and its admission is overdue. The next round comes to it.
+   */
+  isLookedAfter(request: DueIntent): Promise<boolean>;
+}
 
 interface RecoverLostDeps {
   intents: Pick<RequestIntents, 'due' | 'find' | 'postpone' | 'forget'>;
@@ -31,10 +39,8 @@ const BATCHES_MAX = 10;
 /** For a request that runs or waits. */
 const LOOK_AGAIN_MS = 10_000;
 
-/**
- * One round over a shard: brings back requests that Redis has lost, and concludes the intents of those that have ended.
- */
-function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps) {
+/** Brings back requests that Redis has lost, and concludes the intents of those that have ended. */
+function createRecoverLost({ intents, presence, recover, conclude, clock, log }: RecoverLostDeps): RecoverLost {
   async function recoverOne({ tenantId, requestId }: DueIntent): Promise<void> {
     try {
       const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
@@ -71,31 +77,26 @@ function createRecoverLost({ intents, presence, recover, conclude, clock, log }:
     return due.length;
   }
 
-  /**
-   * Its intent alone says so: after a round that could not bring it back it is not due for a while, and neither do the
-   * clocks agree by which it is due and its admission is overdue. The next round comes to it.
-   */
-  const isLookedAfter: LookedAfter = async ({ tenantId, requestId }) => {
-    const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
-    if (intent !== undefined) await intents.postpone([requestId], clock.now());
-    return intent === undefined;
-  };
-
-  async function round(shard: number): Promise<LookedAfter> {
-    for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) break;
-    return isLookedAfter;
+  async function lookAfterAll(shard: number): Promise<void> {
+    for (let batch = 0; batch < BATCHES_MAX; batch += 1) if ((await lookAfter(shard)) < BATCH) return;
   }
 
-  const rounds = new Map<number, Promise<LookedAfter>>();
-  /** Whoever asks while a round runs waits for that one. */
-  return (shard: number): Promise<LookedAfter> => {
-    const running = rounds.get(shard) ?? round(shard).finally(() => rounds.delete(shard));
-    rounds.set(shard, running);
-    return running;
+  const rounds = new Map<number, Promise<void>>();
+  return {
+    round(shard) {
+      const running = rounds.get(shard) ?? lookAfterAll(shard).finally(() => rounds.delete(shard));
+      rounds.set(shard, running);
+      return running;
+    },
+    async isLookedAfter({ tenantId, requestId }) {
+      const intent = await intents.find({ tenantId, mode: 'any' }, requestId, clock.now());
+      if (intent !== undefined) await intents.postpone([requestId], clock.now());
+      return intent === undefined;
+    },
   };
 }
 
-export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): (shard: number) => Promise<LookedAfter> {
+export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverLost {
   const { mongo, redis, keyspace, clock, log } = deps;
   const recovery = openRecovery({ ...deps, limit: unlimited });
   const intents = createRequestIntents(mongo);

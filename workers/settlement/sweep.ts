@@ -6,7 +6,7 @@ import { inTime } from '../../shared/infra/redis/timing.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Delivery } from '../pipeline/stage.ts';
-import type { LookedAfter } from './recover-lost.ts';
+import type { RecoverLost } from './recover-lost.ts';
 
 export interface SweepDeps {
   inflight: Inflight;
@@ -16,7 +16,7 @@ export interface SweepDeps {
   /** Ends the request; how does not matter here. */
   runPipeline: (delivery: Delivery) => Promise<unknown>;
   /** Brings back what Redis has lost: before the rest, which ends what has no body. */
-  recoverLost: (shard: number) => Promise<LookedAfter>;
+  recoverLost: RecoverLost;
   /** How long the end of a request is kept for its reader. */
   retentionMs: number;
   /** Redis came back a moment ago: leases have run out whose workers live. */
@@ -78,7 +78,13 @@ export function createSweep(deps: SweepDeps): Sweep {
     await inflight.forget(shard, requestId);
   }
 
-  async function sweepOne(shard: number, overdue: Overdue, isLookedAfter: LookedAfter): Promise<void> {
+  /** Its body may be in MongoDB: once it is ended, neither its caller nor a replay finds it for as long as its tombstone is there. */
+  async function mayComeBack(overdue: Overdue, isRecovered: boolean): Promise<boolean> {
+    return !isRecovered || !(await inTime(recoverLost.isLookedAfter(overdue), RECOVER_MS).catch(() => false));
+  }
+
+  /** `isRecovered`: what Redis has lost was looked for in this round. */
+  async function sweepOne(shard: number, overdue: Overdue, isRecovered: boolean): Promise<void> {
     const { requestId, state, sent, hasBody, remainingMs, jobPending } = overdue;
     if (state !== 'accepted' && state !== 'running') return inflight.forget(shard, requestId);
     // BullMQ hands the job out again by itself; a request with text only has to be ended, so that need not wait.
@@ -86,8 +92,7 @@ export function createSweep(deps: SweepDeps): Sweep {
       const pauseMs = state === 'accepted' ? WAITING_MS : LOOK_AGAIN_MS;
       return inflight.postpone(shard, requestId, Math.min(pauseMs, remainingMs));
     }
-    // Its body may be in MongoDB: once it is ended, neither its caller nor a replay finds it for as long as its tombstone is there.
-    if (!hasBody && state === 'accepted' && !(await inTime(isLookedAfter(overdue), RECOVER_MS).catch(() => false)))
+    if (!hasBody && state === 'accepted' && (await mayComeBack(overdue, isRecovered)))
       return inflight.postpone(shard, requestId, LOOK_AGAIN_MS);
     if (!hasBody) return endWithoutBody(shard, overdue);
     if (takeovers.size >= TAKEOVERS_MAX) return;
@@ -96,11 +101,11 @@ export function createSweep(deps: SweepDeps): Sweep {
   }
 
   /** One request that cannot be swept must not keep the others from it. Returns how many could not. */
-  async function sweepAll(shard: number, batch: readonly Overdue[], isLookedAfter: LookedAfter): Promise<number> {
+  async function sweepAll(shard: number, batch: readonly Overdue[], isRecovered: boolean): Promise<number> {
     let failures = 0;
     for (const overdue of batch) {
       try {
-        await sweepOne(shard, overdue, isLookedAfter);
+        await sweepOne(shard, overdue, isRecovered);
       } catch (error) {
         failures += 1;
         const { requestId } = overdue;
@@ -115,15 +120,16 @@ export function createSweep(deps: SweepDeps): Sweep {
       if (hasReconnectedRecently()) return;
       if (!(await leases.hold(shard, TASK))) return;
       // With MongoDB away the rest goes on: a dead lease must not wait for it.
-      const isLookedAfter = await inTime(recoverLost(shard), RECOVER_MS).catch((error: unknown) => {
+      let isRecovered = true;
+      await inTime(recoverLost.round(shard), RECOVER_MS).catch((error: unknown) => {
         log.warn('Looking for lost requests failed; the next round tries again.', { shard, error });
-        return () => Promise.resolve(false);
+        isRecovered = false;
       });
       // A long queue has thousands that are merely waiting; a dead lease must not wait behind them.
       for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
         if (!(await leases.hold(shard, TASK))) return;
         const overdue = await inflight.overdue(shard, BATCH);
-        const failures = await sweepAll(shard, overdue, isLookedAfter);
+        const failures = await sweepAll(shard, overdue, isRecovered);
         if (overdue.length < BATCH || failures > 0 || takeovers.size >= TAKEOVERS_MAX) return;
       }
     },

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { Response } from 'express';
 import Joi from 'joi';
 
@@ -5,6 +7,7 @@ import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
 import { keepsNothing } from '../../admission/retention.ts';
@@ -55,15 +58,37 @@ export interface ResumeDeps extends FindRequestDeps {
   hub: RelayHub;
   readerPlaces: ReaderPlaces;
   requestTimeoutMs: number;
+  clock: Clock;
   relayTimes: RelayTimes;
 }
 
-function assertReached(position: number, { sentSeq }: RequestRecord): void {
-  if (position <= sentSeq) return;
-  throw new ServiceError(
-    'invalid_request',
-    `The stream has ${sentSeq} events so far; it cannot go on after event ${position}.`,
-  );
+/** A worker writes what a Redis has lost that came back without its last second with its next text (docs/decisions/0040). */
+const REWRITE_MS = 1_000;
+const REWRITE_POLL_MS = 50;
+
+/**
+ * The record, once the stream has come as far as its client: a Redis may have lost events that the client has. Throws
+ * what tells the client how to get on.
+ */
+async function reached(position: number, look: () => Promise<RequestRecord>, clock: Clock): Promise<RequestRecord> {
+  const until = clock.now() + REWRITE_MS;
+  for (;;) {
+    const record = await look();
+    const { sentSeq, state } = record;
+    if (position <= sentSeq) return record;
+    if (state === 'done')
+      throw new ServiceError(
+        'invalid_request',
+        `The stream has ended with event ${sentSeq}; there is no event ${position} to go on after. Read it from the start.`,
+      );
+    if (clock.now() > until)
+      throw new ServiceError(
+        'model_unavailable',
+        `The stream has ${sentSeq} events so far, and none after event ${position}; send the same call again shortly.`,
+        { retryAfterSeconds: 1 },
+      );
+    await delay(REWRITE_POLL_MS);
+  }
 }
 
 async function read(
@@ -72,12 +97,12 @@ async function read(
   { requestId, position }: { requestId: string; position: number },
   deps: ResumeDeps,
 ): Promise<void> {
-  const { records, hub, requestTimeoutMs, relayTimes } = deps;
+  const { records, hub, requestTimeoutMs, clock, relayTimes } = deps;
   const { shard } = principal;
   await hub.ensureShard(shard);
   const channel = hub.channelOf(shard);
-  const record = await findRequest(deps, principal, requestId, () => records.attach(principal, requestId, channel));
-  assertReached(position, record);
+  const attach = () => records.attach(principal, requestId, channel);
+  const record = await reached(position, () => findRequest(deps, principal, requestId, attach), clock);
   if (record.state === 'done' && position === record.sentSeq) {
     res.status(204).end();
     return;

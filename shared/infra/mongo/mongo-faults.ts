@@ -19,9 +19,17 @@ const AWAY_NAMES: ReadonlySet<string> = new Set([
   // A connection that ended without an answer, or a server that was lost again between its choice and the second try.
   'MongoUnexpectedServerResponseError',
   'MongooseServerSelectionError',
-  // What mongoose itself throws while it is not connected.
-  'MongooseError',
 ]);
+
+/**
+ * What mongoose itself says while it is not connected. Its errors of misuse have the same name and no code: they are
+ * faults of this service, and no second try helps.
+ */
+const NOT_CONNECTED = / buffering timed out after |before initial connection |^Connection was force closed$/;
+
+function isAwayByName({ name, message }: Error): boolean {
+  return AWAY_NAMES.has(name) || (name === 'MongooseError' && NOT_CONNECTED.test(message));
+}
 
 /**
  * Codes of a MongoDB that is there and cannot serve whoever asks: it is not allowed to, is full, was interrupted or is
@@ -76,7 +84,7 @@ export function isMongoAway(error: unknown): boolean {
     error instanceof Error &&
     isTrueWithin(error, (each) => {
       if (each instanceof mongoose.mongo.MongoError && each.errorLabels.length > 0) return true;
-      if (each instanceof Error && AWAY_NAMES.has(each.name)) return true;
+      if (each instanceof Error && isAwayByName(each)) return true;
       return codesOf(each).some((code) => UNABLE_CODES.has(code));
     })
   );

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { aofBytes, cutAof } from '../attacks/cut-aof.ts';
+import { cutAof, hasMark, markAof } from '../attacks/cut-aof.ts';
 import { hasFailed } from '../checker/requests-by-id.ts';
 import type { SentRequest } from '../client/caller.ts';
 import type { Experiment } from '../experiment.ts';
@@ -12,8 +12,6 @@ const BEFORE_MS = 1_500;
 const SEND_EVERY_MS = 50;
 /** The last command of the file is torn. */
 const TORN_BYTES = 100;
-/** What was sent so shortly before may have been accepted after. */
-const ACCEPT_MS = 200;
 const RUN_MS = 3_000;
 
 /** E5b. Both workers and all clients live on; what Redis has acknowledged in its last second is gone. */
@@ -46,16 +44,15 @@ export const tailCut: Experiment = {
       }
     }
     await sendFor(BEFORE_MS);
-    const bytes = await aofBytes(lab.redisDir);
-    const lostFrom = performance.now() - ACCEPT_MS;
+    const mark = await markAof(lab.inspector);
     await sendFor(LOST_MS);
+    await lab.waitFor(() => hasMark(lab.redisDir, mark), 'the mark in the file');
     await lab.redis.current().kill();
-    const lost = (await aofBytes(lab.redisDir)) - bytes;
-    await cutAof(lab.redisDir, bytes + TORN_BYTES);
+    const lost = await cutAof(lab.redisDir, mark, TORN_BYTES);
     await lab.redis.restart();
     await lab.untilEnded();
 
-    const forgotten = short.filter((sent) => sent.last().sentAt > lostFrom);
+    const forgotten = short.filter((sent) => !mark.known.has(sent.id()));
 
     return {
       forgotten: forgotten.map((sent) => sent.id()),

@@ -1,7 +1,7 @@
 import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
 import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
-import { kindAt } from './pass-token.ts';
+import { kindAt } from './word-ends.ts';
 
 /** More in one token are left to the scanner. */
 export const TOKEN_WORDS_MAX = 3;
@@ -86,6 +86,10 @@ function wordHere({ trie }: Lexicon): number {
 /**
  * Reads a token in all the ways in which its characters can be read. False: it can only be read where it stands.
  * Undefined: it has characters that were never seen, and may be asked for again.
+ *
+ * `passToken` walks the same trie by other rules. It asks whether any word is there, which it may say once too often, and
+ * runs for each token that is not known; this one asks which words they are, must not err, and runs once a token. As one
+ * function the loop of that one would carry along, for every reading, what only this one asks for.
  */
 export function classifyToken(
   lexicon: Lexicon,

@@ -8,6 +8,7 @@ const TOKEN_MAX = 16;
 export const FOUND_OUT = 40;
 const LATIN_1 = 0x100;
 const SPACE = 0x20;
+const TAB = 0x09;
 
 /** A token may be kept in so many places, which its hash names: those that share them push each other out. */
 const WAYS = 4;
@@ -55,8 +56,8 @@ export class KnownTokens {
   }
 
   /**
-   * Where the token is kept that begins at `from` and has a space behind it, or what else stands at `to`. -1: it is not
-   * known and cannot be, or is not over.
+   * Where the token is kept that begins at `from` and has a space or a tab behind it, or what else stands at `to`. -1: it is
+   * not known and cannot be, or is not over.
    */
   find(text: Uint16Array, from: number, to: number): number {
     const { keys } = this;
@@ -65,7 +66,7 @@ export class KnownTokens {
     let end = from;
     for (; end < most; end += 1) {
       const unit = text[end] ?? SPACE;
-      // A tab or the end of a line ends the token, too: it is left to whoever reads other white space.
+      // The end of a line ends the token, too: it is left to whoever reads other white space.
       if (unit <= SPACE) break;
       all |= unit;
       four = (four << 8) | (three >>> 24);
@@ -75,7 +76,7 @@ export class KnownTokens {
     }
     this.end = end;
     const length = end - from;
-    if (length === 0 || all >= LATIN_1 || (end < to && text[end] !== SPACE)) return -1;
+    if (length === 0 || all >= LATIN_1 || (end < to && text[end] !== SPACE && text[end] !== TAB)) return -1;
     let hash = Math.imul(one ^ Math.imul(two, 0x85eb_ca6b), 0x0100_0193) ^ Math.imul(three ^ (four << 7), 0xc2b2_ae35);
     hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b_3c6d) ^ length;
     const first = ((hash ^ (hash >>> 13)) & (SETS - 1)) * WAYS;

@@ -1,11 +1,14 @@
-import { ALPHABET_SIZE, NEWLINE_GAP, NO_GAP, SOFT_GAP, SPACE_GAP } from './characters.ts';
+import { ALPHABET_SIZE, NO_GAP, SOFT_GAP } from './characters.ts';
 import { GAPS, LETTER, NOTHING, READABLE, UNKNOWN } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
+import { isPlainWordBehind, isWhiteSpace } from './word-ends.ts';
 
 /** What stands between two spaces. */
 export interface PassedToken {
-  /** Where it ends: at white space. Where it was not passed over: how far it was looked at. */
+  /** Where it ends: at white space. Of what has to be read: where the part ends that was passed over, behind a gap. */
   end: number;
+  /** How far it was looked at. */
+  lookedTo: number;
   /** Its last character may be a gap. */
   inGap: boolean;
   /** How many words it has, each of letters that cannot be gaps. */
@@ -23,8 +26,8 @@ const after = new Uint16Array(NODES_MAX + 1);
  * Passes over what stands between two spaces, where it cannot begin a phrase however its characters are read, or, where
  * one is open, has no word of any: numbers, words with doubled letters or points in them. It follows all readings at
  * once, and more of them than the scanner does, so what it passes over the scanner would have read in vain. False: it has
- * to be read, or its end is not there yet; whoever asks again before `passed.end` may look at the same characters for
- * each character of the token.
+ * to be read, or its end is not there yet, but for the part in front of a gap behind which no word goes on; whoever asks
+ * again before `passed.lookedTo` may look at the same characters for each character of the token.
  *
  * No word may be under way, and the token begins at `from`. `passed` says where it ends.
  */
@@ -43,10 +46,14 @@ export function passToken(
   let mayBegin = true;
   let words = 0;
   let mark = NO_GAP;
+  passed.end = from;
+  passed.words = 0;
+  passed.mark = NO_GAP;
+  passed.inGap = true;
   // White space behind the part that is read is read next.
   for (let at = from; at < to || (at === to && at < units.length); at += 1) {
     const kind = unitKinds[units[at] ?? 0] ?? UNKNOWN;
-    passed.end = at;
+    passed.lookedTo = at;
     if (kind === UNKNOWN || (at === to && !isWhiteSpace(kind))) return false;
     if (kind === NOTHING) continue;
     if (kind >= GAPS) {
@@ -58,6 +65,7 @@ export function passToken(
       const gap = (kind & ~READABLE) - GAPS;
       if (isWhiteSpace(kind)) {
         if (!endsThere(trie, now, count, unitKinds, units, at)) return false;
+        passed.end = at;
         passed.words = words;
         passed.inGap = mayBegin;
         passed.mark = mark;
@@ -80,10 +88,15 @@ export function passToken(
         if (leaf[now[index] ?? 0] !== 1) kept = add(next, kept, now[index] ?? 0);
     if (kept > NODES_MAX) return false;
     mayBegin = kind >= GAPS;
+    if (kept === 0 && mayBegin) {
+      passed.end = at + 1;
+      passed.words = words;
+      passed.mark = mark;
+    }
     count = kept;
     [now, next] = [next, now];
   }
-  passed.end = to;
+  passed.lookedTo = to;
   return false;
 }
 
@@ -132,18 +145,4 @@ function endsThere(
   let isSingle = false;
   for (let index = 0; index < count; index += 1) isSingle ||= firsts[nodes[index] ?? 0] === 1;
   return !isSingle || isPlainWordBehind(kinds, units, at);
-}
-
-/** Behind a gap two letters side by side: neither belongs to a word of single letters. False at the end of the text. */
-export function isPlainWordBehind(kinds: Uint8Array, units: Uint16Array, gap: number): boolean {
-  if (gap + 2 >= units.length) return false;
-  return kindAt(kinds, units, gap + 1) < ALPHABET_SIZE && kindAt(kinds, units, gap + 2) < ALPHABET_SIZE;
-}
-
-export function isWhiteSpace(kind: number): boolean {
-  return kind === GAPS + SPACE_GAP || kind === GAPS + NEWLINE_GAP;
-}
-
-export function kindAt(kinds: Uint8Array, units: Uint16Array, at: number): number {
-  return kinds[units[at] ?? 0] ?? UNKNOWN;
 }

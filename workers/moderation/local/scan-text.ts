@@ -47,6 +47,7 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     addScores(scores, match.group.categories, match.score);
     return false;
   };
+  const units = unitsOf(text);
   const scanner = new TextScanner(lexicon, listener);
   let across: TextScanner | undefined;
   /** Where the second scanner would begin to read. */
@@ -54,20 +55,19 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
   let lastBreakEnd = -1;
 
   /** True where the break has ended a phrase that was open. */
-  function cutsPhrase(lineBreak: string): boolean {
+  function cutsPhrase(at: number): boolean {
     if (scanner.quiet) {
-      scanner.write(lineBreak);
+      scanner.read(units, at, at + 1);
       return false;
     }
     // A space in front, so that a full stop ends the sentence first, as it does in both readings.
     scanner.write(' ');
     const heldFrom = scanner.heldFrom();
     const isOpen = heldFrom < scanner.length;
-    scanner.write(lineBreak);
+    scanner.write(text.charAt(at));
     return isOpen && scanner.heldFrom() > heldFrom;
   }
 
-  const units = unitsOf(text);
   const nextBreak = findBreaks(text);
   let read = 0;
   for (let at = 0; at < text.length;) {
@@ -81,7 +81,7 @@ export function* scanText(lexicon: Lexicon, text: string, scores: Record<string,
     } else {
       across?.write(' ');
       if (across !== undefined && across.heldFrom() >= across.length) across = undefined;
-      const isCut = cutsPhrase(text.charAt(at));
+      const isCut = cutsPhrase(at);
       if (isCut && across === undefined) {
         across = new TextScanner(lexicon, listener);
         across.write(text.slice(paragraph, at + 1).replaceAll(LINE_BREAKS, ' '));

@@ -4,8 +4,9 @@ import { COMPLEX, KnownTokens, markOf, OPENS, SINGLE, wordsIn } from './known-to
 import { GAPS, LETTER, NOTHING, READABLE } from './lexicon.ts';
 import type { Lexicon } from './lexicon.ts';
 import { MAY_END, NONE_OPEN, OpenPhrases } from './open-phrases.ts';
-import { isPlainWordBehind, isWhiteSpace, kindAt, passToken } from './pass-token.ts';
+import { passToken } from './pass-token.ts';
 import type { PassedToken } from './pass-token.ts';
+import { endsAtGap, endsWord, isPlainWordBehind, isWhiteSpace, kindAt, standsAlone } from './word-ends.ts';
 
 /** Where a text stands between its letters, words and sentences. */
 export interface TextPlace {
@@ -24,7 +25,7 @@ export interface TextPlace {
 /** In characters: so 400 tokens and 400 steps are found out at once, at most. */
 const BUDGET_MAX = 16_000;
 
-const passed: PassedToken = { end: 0, inGap: false, words: 0, mark: NO_GAP };
+const passed: PassedToken = { end: 0, lookedTo: 0, inGap: false, words: 0, mark: NO_GAP };
 
 /** Phrases that were begun while skimming, and the place in front of the first of their words. */
 interface Chain extends Pick<TextPlace, 'opensSentence' | 'newlines' | 'lastMark'> {
@@ -92,7 +93,7 @@ export function skimText(skimmer: Skimmer, place: TextPlace, units: Uint16Array,
 }
 
 /**
- * Passes over known tokens, each with a space behind it. Returns where the first one begins that is none, as its own
+ * Passes over known tokens, each with a space or a tab behind it. Returns where the first one begins that is none, as its own
  * complement where skimming stops.
  */
 function skimTokens(skimmer: Skimmer, place: TextPlace, units: Uint16Array, from: number, to: number): number {
@@ -246,7 +247,9 @@ function passWord(
   let word = -1;
   if (node !== 0 || single !== 0) {
     const isDisguised = single !== 0 && ((trie.wordAt[single] ?? 0) >= 0 || trie.firsts[single] === 1);
-    if (isDisguised || !endsWord(unitKinds, units, at, end)) return passOther(skimmer, place, units, at, to, state);
+    const isOver =
+      endsWord(unitKinds, units, at, end) || (end > at + 1 && endsAtGap(unitKinds, table, node, single, units, end));
+    if (isDisguised || !isOver) return passOther(skimmer, place, units, at, to, state);
     word = trie.wordAt[node] ?? -1;
   }
   // Letters mean nothing before the next gap.
@@ -272,28 +275,10 @@ function passOther(
   // Looks once at each character, whatever the text: a token without an end would cost the square of its length.
   if (at < place.lookedTo) return MAY_END;
   if (!passToken(lexicon, units, at, to, before !== NONE_OPEN, passed)) {
-    place.lookedTo = passed.end;
-    return MAY_END;
+    place.lookedTo = passed.lookedTo;
+    if (passed.end === at) return MAY_END;
   }
   let state = before;
   for (let left = passed.words; left > 0 && state > NONE_OPEN; left -= 1) state = phrases.step(state, -1, false);
   return state;
-}
-
-/** Whether a word of plain letters is over for good: some go on behind a dot, and single letters behind a space. */
-function endsWord(kinds: Uint8Array, units: Uint16Array, start: number, end: number): boolean {
-  if (end + 2 >= units.length) return false;
-  const kind = kindAt(kinds, units, end);
-  if (end - start === 1) return isWhiteSpace(kind) && isPlainWordBehind(kinds, units, end);
-  return isWhiteSpace(kind) || (kind >= GAPS && kind < GAPS + READABLE && isWhiteSpace(kindAt(kinds, units, end + 1)));
-}
-
-/** A symbol that may be a letter, with spaces on both sides. No ASCII symbol is a word, as it is a letter by guess only. */
-function standsAlone(kinds: Uint8Array, units: Uint16Array, at: number): boolean {
-  return (
-    at + 3 < units.length &&
-    (units[at] ?? 0) < 0x80 &&
-    isWhiteSpace(kindAt(kinds, units, at + 1)) &&
-    isPlainWordBehind(kinds, units, at + 1)
-  );
 }

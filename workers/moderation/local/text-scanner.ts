@@ -12,7 +12,7 @@ import {
 } from './characters.ts';
 import { codePointAt, unitsOf } from '../../text-units.ts';
 import { GAPS, learnUnit, type Lexicon } from './lexicon.ts';
-import { isPlainWordBehind, kindAt } from './pass-token.ts';
+import { isPlainWordBehind, kindAt } from './word-ends.ts';
 import { PhraseTracker, type PhraseMatch } from './phrase-tracker.ts';
 import { allowLearning, skimmerOf, skimText, type Skimmer, type TextPlace } from './skim-text.ts';
 import { WordReaders, type WordStart } from './word-readers.ts';

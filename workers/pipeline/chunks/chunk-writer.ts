@@ -95,7 +95,8 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
         earlier: answer.sent,
       });
       answer.sentSeq = lastSeq;
-      answer.sent.push(...deltas);
+      // One by one: a function takes some 100,000 arguments, and so many may wait for a Redis that is slow.
+      for (const delta of deltas) answer.sent.push(delta);
       if (outcome !== 'ok') end(outcome);
     } catch {
       // Whether it was written is unknown, so nothing may follow it: another attempt has to decide.

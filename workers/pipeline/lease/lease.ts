@@ -152,7 +152,7 @@ export interface OpenLeases {
   open(options: LeaseOptions): Lease;
   /** Checks a request's lease at once; does nothing where the request does not run here. */
   check(requestId: string): Promise<void>;
-  /** A request was cancelled: one that runs here is checked at once, and one that this worker has taken stops as it starts. */
+  /** A request was cancelled: one that runs here is checked at once, and one that this worker has taken as it starts. */
   hearCancel(requestId: string): Promise<void>;
   /** Checks all of them at once: then Redis knows what runs here. */
   checkAll(): Promise<unknown>;
@@ -194,7 +194,8 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
     open(options) {
       const { requestId } = options.ref;
       const lease = create(options);
-      if (cancelled.take(requestId)) lease.stop('cancelled');
+      // Redis says whether that was this run of it: an administrator may have it run again by then.
+      if (cancelled.take(requestId)) lease.check().catch(() => undefined);
       const place: { lease: Lease | undefined } = { lease };
       running.set(requestId, place);
       return {

@@ -6,6 +6,8 @@ export interface ReleaseGate {
   push(text: string): void;
   /** Resolves when all that was pushed is out. Throws why the lease was stopped, where that came first. */
   end(): Promise<void>;
+  /** Nothing comes out any more, granted or not: its call is over, and another one may have taken its place. */
+  close(): void;
 }
 
 /** So few tokens before its end a grant is enlarged, or an eighth of what is out: then text need not wait for it. */
@@ -28,6 +30,7 @@ export function openReleaseGate(
   over.promise.catch(() => undefined);
   let out = { bytes: 0, pieces: 0 };
   let ending = false;
+  let closed = false;
   let asking = false;
   /** The largest need a grant was asked for, and what was granted when one was last asked ahead of need. */
   let askedFor = 0;
@@ -72,6 +75,7 @@ export function openReleaseGate(
   }
 
   function pump(): void {
+    if (closed) return;
     for (let next = waiting[0]; next !== undefined && !lease.signal.aborted; next = waiting[0]) {
       const needed = estimateTokens(amountWith(out, next));
       if (needed > lease.granted()) {
@@ -102,6 +106,9 @@ export function openReleaseGate(
       if (lease.signal.aborted) over.reject(lease.signal.reason as Error);
       else pump();
       return over.promise;
+    },
+    close() {
+      closed = true;
     },
   };
 }

@@ -18,9 +18,10 @@ const KNOWN_PART = 1 / 16;
 
 /**
  * The time to count a run without a break grows with the square of its length: one message of 16,000 emoji took 6 s.
- * Cut at 64 characters it is a matter of milliseconds, and ordinary text has no such runs.
+ * Cut at 64 characters it is a matter of milliseconds, and ordinary text has no such runs. Nor has it thousands of words
+ * without a space between, of which so many are counted in one go.
  */
-const PIECE = /[^]*?(?:\S{64}|\s{64})|[^]+/gu;
+const PIECE = /[^]{0,4096}?(?:\S{64}|\s{64})|[^]{1,4096}/gu;
 
 let loading: Promise<Tokenizer> | undefined;
 

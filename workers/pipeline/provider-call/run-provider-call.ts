@@ -1,9 +1,11 @@
+import { CHAT_LIMITS } from '../../../shared/contracts/chat-request.ts';
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import type { Usage } from '../../../shared/contracts/events.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
 import type { Provider, Target } from '../../../shared/domain/routing/routing.ts';
 import { FlaggedError } from '../../moderation/moderator.ts';
 import type { ModerationVerdict, OpenWindow } from '../../moderation/moderator.ts';
+import { ProviderError } from '../../providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../providers/provider.ts';
 import { ProviderTimeout, startProviderCallClock } from './provider-call-clock.ts';
 import type { ProviderCallClock } from './provider-call-clock.ts';
@@ -39,6 +41,12 @@ type AnswerEnd = Extract<ProviderEvent, { kind: 'end' }>;
 
 /** A provider that keeps its connection open after the end of its answer gets this long before it is cut. */
 const DRAIN_MS = 2_000;
+
+/**
+ * In UTF-16 units: 64 for each token that may be asked for, where models write four. An answer of a batch is stored in one
+ * document of MongoDB, which has room for nine bytes a unit, each a piece by itself.
+ */
+const ANSWER_UNITS_MAX = CHAT_LIMITS.maxTokensMax * 64;
 
 function callOf(
   { envelope, target, messages, stream, joinsText = false, readLater }: ProviderCallInput,
@@ -92,6 +100,7 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
     },
   });
   const end = Promise.withResolvers<AnswerEnd>();
+  let units = 0;
   /** Called while a part of the answer is read: what it throws ends the call. */
   function hear(event: ProviderEvent): void {
     if (state.phase !== 'begun') return;
@@ -102,6 +111,8 @@ export async function runProviderCall(adapter: ProviderAdapter, input: ProviderC
       return;
     }
     clock.tick();
+    units += event.text.length;
+    if (units > ANSWER_UNITS_MAX) throw new ProviderError('transient', 'The provider sent an oversized answer');
     window.push(event.text);
     if (state.stopped !== undefined) throw state.stopped;
   }

@@ -56,9 +56,6 @@ const intentSchema = new Schema<RequestIntentRow>(
 
 export const requestIntentModel = collection<RequestIntentRow>('RequestIntent', 'request_intents', intentSchema);
 
-/** A document of MongoDB has at most 16 MB. */
-const BYTES_MAX = 15 * 1024 * 1024;
-
 /** In one write. */
 const ROWS_MAX = 100;
 
@@ -85,8 +82,8 @@ export interface DueIntent {
  * in an outage stay for the rest of their day: failed-intents.ts.
  */
 export interface RequestIntents {
-  /** Safe to repeat. False: the request is too large to be kept here. */
-  keep(shard: number, envelope: RequestEnvelope, now: number): Promise<boolean>;
+  /** Safe to repeat. The largest body that a chat route takes has 10 MB, and a document may have 16. */
+  keep(shard: number, envelope: RequestEnvelope, now: number): Promise<void>;
   /** One that has not failed. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<RequestIntent | undefined>;
   /** The latest one under an Idempotency-Key. */
@@ -129,7 +126,6 @@ export function createRequestIntents(connection: Connection): RequestIntents {
     async keep(shard, envelope, now) {
       const { requestId, acceptedAt, kept, request } = envelope;
       const envelopeJson = JSON.stringify(envelope);
-      if (Buffer.byteLength(envelopeJson) > BYTES_MAX) return false;
       const name = kept?.idempotency?.name;
       const row = {
         ...{ _id: requestId, ...spaceFields(envelope), shard, envelopeJson, acceptedAt },
@@ -139,7 +135,6 @@ export function createRequestIntents(connection: Connection): RequestIntents {
         ...(name === undefined ? {} : { idempotencyName: name }),
       };
       await insert(row);
-      return true;
     },
 
     find: async (space, requestId, now) =>

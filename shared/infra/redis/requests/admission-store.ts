@@ -32,6 +32,8 @@ export interface AdmissionTerms {
   /** What the worker may count of the prompt at most; `promptTokens` unless told otherwise. */
   promptMostTokens?: number;
   maxTokens: number;
+  /** What it counts in the windows of tokens until it has ended; its estimate unless told otherwise. */
+  countedTokens?: number | undefined;
   metadataJson: string | undefined;
   /** The pseudonym of its entity, under which a deletion finds the request. */
   entityHash: string | undefined;
@@ -78,9 +80,9 @@ export interface AdmissionStore {
   void(requestId: string, owner: RequestOwner, last?: Terminal): Promise<string>;
   /**
    * The same for one whose caller was told that it was not accepted: where a worker has it already it stops, and nobody
-   * pays.
+   * pays. `isRefused`: nothing of it is under way, so nothing is left where there is none.
    */
-  disown(requestId: string, owner: RequestOwner, last: Terminal): Promise<string>;
+  disown(requestId: string, owner: RequestOwner, last: Terminal, isRefused?: boolean): Promise<string>;
   /** Counts one request that is not a chat request; `take: false` only looks whether it would be refused. */
   count(requestId: string, principal: Principal, take: boolean, besides?: SecondWindow): Promise<Admission>;
   /** Counts one request that looks up, resumes or cancels another; these have a limit of their own. */
@@ -108,7 +110,7 @@ interface AddressCount {
 /** Of a lane one tenant's interactive requests fill at most so much (docs/spec/contract.md section 8, Tenant ceilings). */
 const LANE_SHARE = 0.5;
 
-/** As Lua reads a ceiling. */
+/** As Lua reads a number that is not given. */
 const NONE = -1;
 
 /** A tombstone outlives any command that could still be under way. */
@@ -155,11 +157,16 @@ export function createAdmissionStore(
     return toAdmission(reply);
   }
 
-  async function voidAs(requestId: string, owner: RequestOwner, last: Terminal | undefined, isUnheard: boolean) {
+  async function voidAs(
+    requestId: string,
+    owner: RequestOwner,
+    { last, isUnheard = false, isRefused = false }: { last?: Terminal; isUnheard?: boolean; isRefused?: boolean },
+  ) {
     const { cancelled } = keyspace.shard(owner.shard);
+    const entry = last === undefined ? '' : encodeEntry([], last);
     const state = await takeBack(
       [...acceptedKeys(keyspace, requestId, owner), cancelled],
-      [requestId, TOMBSTONE_MS, last === undefined ? '' : encodeEntry([], last), isUnheard ? 1 : 0],
+      [requestId, TOMBSTONE_MS, entry, isUnheard ? 1 : 0, isRefused ? 1 : 0],
     );
     return String(state);
   }
@@ -213,7 +220,7 @@ export function createAdmissionStore(
             ...[rates.promptMicro, rates.completionMicro, settings.queueLimit, settings.requestTimeoutMs],
             ...[principal.weight, ceilings.rpm ?? NONE, ceilings.tpm === null ? NONE : shareOf(ceilings.tpm)],
             ...[ceilings.inFlight ?? NONE, Math.max(1, Math.floor(settings.queueLimit * LANE_SHARE))],
-            entityHash === undefined ? 0 : 1,
+            ...[entityHash === undefined ? 0 : 1, request.countedTokens ?? NONE],
           ]),
           textsOf([
             ...[live ? 1 : 0, live ? (principal.monthlyTokenBudget ?? '') : principal.testDailyTokens],
@@ -240,8 +247,9 @@ export function createAdmissionStore(
       return toAdmission(reply);
     },
 
-    void: (requestId, owner, last) => voidAs(requestId, owner, last, false),
-    disown: (requestId, owner, last) => voidAs(requestId, owner, last, true),
+    void: (requestId, owner, last) => voidAs(requestId, owner, last === undefined ? {} : { last }),
+    disown: (requestId, owner, last, isRefused = false) =>
+      voidAs(requestId, owner, { last, isUnheard: true, isRefused }),
 
     count: (requestId, principal, takeOne, besides) => countIn(requestId, principal, 'rpm', takeOne, besides),
     countLookup: (requestId, principal) => countIn(requestId, principal, 'lookup', true),

@@ -8,20 +8,14 @@ import { defineScript, textsOf } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
-import { createPatientWrite } from './patient-writes.ts';
-import { knownSeq, readEnvelope, toClaimed, toHeld } from './running-request.ts';
+import { createRollbackWrites } from './rollback-writes.ts';
+import type { AppendMore } from './rollback-writes.ts';
+import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed } from './running-request.ts';
 import type { MadeClaim, Renewal, WriteOutcome } from './running-request.ts';
 
 export { statusOf } from './running-request.ts';
 export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
-
-interface AppendMore {
-  /** What the provider was asked: kept for whoever has to end the request. */
-  promptTokens?: number;
-  /** Increments that this attempt has appended before. */
-  earlier?: readonly string[];
-}
 
 export interface RequestStore {
   /** `made`: the claim that came with the job; nothing is asked then. */
@@ -56,23 +50,22 @@ const READERS_BACK_MS = 20_000;
 /** finish.lua says these of a request that it has ended. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 
-const isSuperseded = (outcome: unknown) => outcome === 'superseded';
-
-/** A rollback takes back claim and text; another one meanwhile is one more. */
-const REPAIRS_MAX = 5;
-
 export function createRequestStore(
   client: RedisClient,
   keyspace: Keyspace,
   settings: RequestStoreSettings,
 ): RequestStore {
   const claim = defineScript(client, 'claim', ['window', 'account', 'claiming']);
-  const append = createCommonAppend(client, keyspace);
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
   const finish = defineScript(client, 'finish', parts);
   const { hasReconnectedRecently = () => false } = settings;
-  const patiently = createPatientWrite(hasReconnectedRecently);
+  const writes = createRollbackWrites({
+    append: createCommonAppend(client, keyspace),
+    end,
+    claim: ({ shard, requestId, tenantId, fence }, owner) => sendClaim(shard, requestId, tenantId, fence, owner),
+    hasReconnectedRecently,
+  });
   /** Ends that nobody pays for: with the record Redis forgets that, too. */
   const unheard = new WeakSet<Ending>();
 
@@ -95,56 +88,6 @@ export function createRequestStore(
     // Written by admit.lua, for batches only.
     const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
     return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(keep ?? life) };
-  }
-
-  /** Claims again, by its own name, what Redis has come back without; another attempt may have been quicker. */
-  async function ownAgain({ shard, requestId, tenantId, fence, owner }: AttemptRef): Promise<boolean> {
-    if (owner === undefined) return false;
-    const reply = await sendClaim(shard, requestId, tenantId, fence, owner);
-    return Array.isArray(reply) && reply[0] === 'run';
-  }
-
-  /** Ends a request, with all the text that a Redis which came back without some of it needs. */
-  async function endWhole(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
-    const { earlier = [], deltas } = ending;
-    let [follows, missing] = [sentSeq, deltas];
-    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-      const outcome = await end(ref, follows, { ...ending, deltas: missing });
-      if (outcome === 'accepted') {
-        if (!(await ownAgain(ref))) return 'superseded';
-        continue;
-      }
-      const known = knownSeq(outcome);
-      if (known === undefined) return outcome;
-      // What an attempt before this one has written is known to Redis only.
-      missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
-      follows = known;
-    }
-    return 'superseded';
-  }
-
-  /** Appends text, with all that a Redis which came back without some of it needs. */
-  async function appendWhole(
-    ref: AttemptRef,
-    lastSeq: number,
-    deltas: readonly string[],
-    { promptTokens = 0, earlier = [] }: AppendMore,
-  ): Promise<WriteOutcome> {
-    const first = lastSeq - deltas.length - earlier.length;
-    let missing = deltas;
-    for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
-      const outcome = await append({ ref, lastSeq, deltas: missing, promptTokens });
-      if (outcome === 'accepted') {
-        if (!(await ownAgain(ref))) return 'superseded';
-        continue;
-      }
-      const known = knownSeq(outcome);
-      // append.lua knows no other outcome.
-      if (known === undefined) return outcome as WriteOutcome;
-      if (known < first) return 'superseded';
-      missing = [...earlier, ...deltas].slice(known - first);
-    }
-    return 'superseded';
   }
 
   /** Returns what finish.lua says. */
@@ -219,7 +162,7 @@ export function createRequestStore(
       };
     },
 
-    append: (ref, lastSeq, deltas, more = {}) => patiently(() => appendWhole(ref, lastSeq, deltas, more), isSuperseded),
+    append: (ref, lastSeq, deltas, more = {}) => writes.append(ref, lastSeq, deltas, more),
 
     async leaseLeftMs(shard, requestId) {
       const [[state, leased], now] = await Promise.all([
@@ -246,13 +189,7 @@ export function createRequestStore(
         );
         return Array.isArray(reply) ? reply : [];
       };
-      const [outcome, micro, tokens] = await patiently(
-        async () => {
-          const reply = await send();
-          return reply[0] === 'accepted' && (await ownAgain(ref)) ? send() : reply;
-        },
-        ([found]) => found === 'superseded' || found === 'accepted',
-      );
+      const [outcome, micro, tokens] = await writes.renew(ref, send);
       const held = toHeld(micro, tokens);
       if (outcome === 'ok' || outcome === 'cancelled') return { outcome, held };
       if (outcome !== 'abandoned') return { outcome: 'superseded' };
@@ -261,7 +198,7 @@ export function createRequestStore(
     },
 
     async finish(ref, sentSeq, ending) {
-      const outcome = await patiently(() => endWhole(ref, sentSeq, ending), isSuperseded);
+      const outcome = await writes.end(ref, sentSeq, ending);
       if (outcome === 'unheard') unheard.add(ending);
       return ENDED.has(outcome);
     },
@@ -273,7 +210,7 @@ export function createRequestStore(
       const { settlement, ...rest } = ending;
       const isDue = settlement !== undefined && !unheard.has(ending);
       const due = isDue ? ending : { ...rest, costMicro: 0 };
-      const outcome = await patiently(() => endWhole(ref, sentSeq, due), isSuperseded);
+      const outcome = await writes.end(ref, sentSeq, due);
       if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (isDue) await client.xadd(outbox, '*', 's', JSON.stringify(settlement));

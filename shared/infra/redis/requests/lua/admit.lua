@@ -10,7 +10,7 @@
 --       2 numbers as JSON, which is read faster than an argument each: rpm limit, throttle limit, tpm limit, daily limit
 --         (0 none), prompt tokens, max tokens, prompt rate, completion rate (micro-credits a token), lane limit, deadline in ms
 --         from now, weight of the tenant's turns, its requests and tokens a minute and requests in flight at most (-1 none),
---         its requests in line at most, whether it is an entity's (1),
+--         its requests in line at most, whether it is an entity's (1), tokens that it counts in the windows (-1: its estimate),
 --       3 short texts, each before a NUL, for the same reason: billed (1 live, 0 test), budget limit ('' none) or test
 --         allowance limit, month, channel of the ingress, tenant id, key id, lifetime of the record in ms, tier, what happens
 --         without a reader (cancel, finish), fingerprint of the body ('' without an Idempotency-Key), lane: a line of a batch
@@ -40,7 +40,7 @@ local seq_text = int(seq)
 local now_text = string.sub(seq_text, 1, -4)
 local id = ARGV[1]
 local rpm_limit, throttle_limit, tpm_limit, daily_limit, prompt, completion, prompt_rate, completion_rate, lane_limit,
-  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity = unpack(cjson.decode(ARGV[2]))
+  deadline_ms, weight, tenant_rpm, tenant_tpm, open_limit, share, is_entity, in_windows = unpack(cjson.decode(ARGV[2]))
 local is_billed, budget, month, channel, tenant, key_id, life, tier, alone, fingerprint, lane, leader, rates, body_ms, job_name,
   keep = struct.unpack('ssssssssssssssss', ARGV[3])
 local billed, is_batch = is_billed == '1', lane == 'batch'
@@ -85,7 +85,9 @@ local account = redis.call('HMGET', KEYS[4], unpack(names))
 local use = to_use(KEYS[4], account[1], now)
 
 completion = math.min(completion, strings[3] and math.ceil(strings[3]) or MEAN_UNKNOWN)
-local estimate = prompt + completion
+-- What it is likely to take is held of credits, budget and allowance. The windows may be asked for more.
+local likely = prompt + completion
+local estimate = in_windows < 0 and likely or in_windows
 local micro = prompt * prompt_rate + completion * completion_rate
 -- `open` is how many there were when they were last counted, and all that came since: most of them have left, so it is
 -- counted again only where a limit could be reached.
@@ -101,7 +103,7 @@ local is_free = not existing and not lease_key and not strings[1] and not string
   and (is_batch or account[4] and open < share and (open_limit < 0 or open < open_limit))
   and waiting < lane_limit / 2
 -- What is taken of budget or allowance, and what is left of them: of credits, too, nil without a balance.
-local reserve, balance, left, used = estimate, nil, nil, 0
+local reserve, balance, left, used = likely, nil, nil, 0
 if not billed then
   used = number_of(redis.call('GET', allowance_key))
   left = budget - used
@@ -113,7 +115,7 @@ else
   is_free = false
 end
 -- Where nothing is taken of them yet a small rest admits one.
-if left and (left <= 0 or used > 0 and left - (billed and used or 0) < estimate) then is_free = false end
+if left and (left <= 0 or used > 0 and left - (billed and used or 0) < likely) then is_free = false end
 if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing, strings = strings,
@@ -121,7 +123,7 @@ if not is_free then
     throttle_log = throttle_log, throttled = throttled, day = day, key = key, use = use,
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
-    lane_limit = lane_limit, is_open_known = account[4], open = open, waiting = waiting, estimate = estimate,
+    lane_limit = lane_limit, is_open_known = account[4], open = open, waiting = waiting, estimate = estimate, likely = likely,
     micro = micro, balance = balance, held = held, left = left, used = used,
   })
   if refused then return refused end

@@ -5,7 +5,7 @@
 local function drop_accepted(id)
   local values = redis.call('HMGET', KEYS[1], 'lane', 'acceptedAt', 'estimate')
   free_holds(KEYS[1], KEYS[4])
-  correct_tokens(KEYS[5], number_of(values[2]), -number_of(values[3]))
+  correct_tokens(KEYS[5], number_of(values[2]), -number_of(values[3]), now_ms())
   correct_use(KEYS[4], values[1] or 'interactive', number_of(values[2]), -number_of(values[3]), now_ms())
   redis.call('ZREM', KEYS[3], id)
   redis.call('ZREM', KEYS[7], id)

@@ -97,7 +97,7 @@ else
 end
 local row, own_ends
 if values[11] then
-  correct_tokens(KEYS[7], number_of(values[10]), kept - (values[12] or values[11]))
+  correct_tokens(KEYS[7], number_of(values[10]), kept - (values[12] or values[11]), now)
   row = correct_row(fields, KEYS[4], account, lane, number_of(values[10]), kept - values[11], now, true)
   if lane == 'interactive' then
     own_ends = number_of(account[6]) + 1

@@ -18,7 +18,7 @@ end
 -- admit.lua, and `known` is what that has found. Nil where nothing does, and how many requests the tenant has open.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
-  local strings, estimate, micro, open = known.strings, known.estimate, known.micro, known.open
+  local strings, estimate, likely, micro, open = known.strings, known.estimate, known.likely, known.micro, known.open
   local rpm_limit, tenant_rpm, tenant_tpm, open_limit = known.rpm_limit, known.tenant_rpm, known.tenant_tpm, known.open_limit
   local is_replay = rpm_limit >= UNLIMITED
 
@@ -115,7 +115,7 @@ local function refusal(known)
     if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(open)) end
   end
   local left, used, balance, held = known.left, known.used, known.balance, known.held
-  if not known.billed and (left <= 0 or used > 0 and left < estimate) then
+  if not known.billed and (left <= 0 or used > 0 and left < likely) then
     refuse('test_tokens', 86400000 - now % 86400000)
   end
   if verdict then return reply(verdict, retry, estimate) end
@@ -125,7 +125,7 @@ local function refusal(known)
     if balance <= 0 then return reply_counted('credits') end
     if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon_ms(1)) end
     if left and left <= 0 then return reply_counted('budget') end
-    if left and used > 0 and left - used < estimate then return reply_counted('budget_in_flight', soon_ms(1)) end
+    if left and used > 0 and left - used < likely then return reply_counted('budget_in_flight', soon_ms(1)) end
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share

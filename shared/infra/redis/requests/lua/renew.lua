@@ -43,7 +43,7 @@ end
 -- What it weighs is never lowered before the end. A replayed request keeps the weight of its admission (requeue.lua).
 local more = values[6] and tonumber(ARGV[5]) - (tonumber(values[7]) or number_of(values[6])) or 0
 if more > 0 then
-  correct_tokens(KEYS[4], number_of(values[5]), more)
+  correct_tokens(KEYS[4], number_of(values[5]), more, now_ms())
   redis.call('HSET', KEYS[1], 'weight', ARGV[5])
 end
 return { verdict, values[11] == '1' and held_micro or -1, (limit or values[11] ~= '1') and held_tokens or -1 }

@@ -170,15 +170,8 @@ local function corrected(hash, newest, accepted_at, more)
   return struct.pack(NEWEST, second, requests, tokens, before_requests, before_tokens) .. corrections
 end
 
--- Once more is known of a request: its second of the key's tokens has what it weighs.
-local function correct_tokens(hash, accepted_at, more)
-  if more == 0 then return end
-  local newest = corrected(hash, redis.call('HGET', hash, 'u'), accepted_at, more)
-  if newest then redis.call('HSET', hash, 'u', newest) end
-end
-
 -- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
--- would pass by the ceiling.
+-- would pass by limit and ceiling.
 local function add_late_tokens(fields, hash, newest, more, now)
   local use, at = to_use(hash, newest, now), #fields
   if newest then
@@ -193,16 +186,28 @@ local function add_late_tokens(fields, hash, newest, more, now)
   fields[at + 5], fields[at + 6] = 't', int(use.tokens + more)
 end
 
--- Adds to `fields` a tenant's use with more tokens in the second of their request.
+-- Adds to `fields` a use with more tokens in the second of their request. Returns whether they came late.
 local function add_tokens(fields, hash, newest, accepted_at, more, now)
   if second_of(accepted_at) < second_of(now) - WINDOW_SECONDS then
     if more > 0 then add_late_tokens(fields, hash, newest, more, now) end
-    return
+    return more > 0
   end
   local text = corrected(hash, newest, accepted_at, more)
-  if not text then return end
+  if not text then return false end
   local at = #fields
   fields[at + 1], fields[at + 2] = 'u', text
+  return false
+end
+
+-- Once more is known of a request: its second of the key's tokens has what it weighs.
+local function correct_tokens(hash, accepted_at, more, now)
+  if more == 0 then return end
+  local fields = {}
+  local is_late = add_tokens(fields, hash, redis.call('HGET', hash, 'u'), accepted_at, more, now)
+  if #fields == 0 then return end
+  redis.call('HSET', hash, unpack(fields))
+  -- The window may have been empty for so long that it had expired.
+  if is_late then redis.call('PEXPIRE', hash, 3 * MINUTE_MS) end
 end
 
 -- What a tenant's hash has of its use and its turns, for correct_row. Only a row that ends has been taken from.

@@ -13,6 +13,11 @@ const bulkError = (error: object) => new MongoBulkWriteError(error as never, {} 
 it.each([
   serverError(112, ['TransientTransactionError']),
   serverError(14_031),
+  new mongoose.Error('Connection was force closed'),
+  new mongoose.Error('Connection operation buffering timed out after 10000ms'),
+  new mongoose.Error(
+    'Cannot call `keys.findOne()` before initial connection is complete if `bufferCommands = false`. Make sure …',
+  ),
   bulkError(new MongoNetworkError('closed')),
 ])("a MongoDB that cannot serve is nobody's fault: %s", (error) => {
   expect([isMongoAway(error), isBadDocument(error)]).toEqual([true, false]);
@@ -25,12 +30,18 @@ it.each([serverError(121), serverError(10_334), new BSON.BSONError('cyclic'), bu
   },
 );
 
-it.each([serverError(2), serverError(11_000), new TypeError('x is not a function'), undefined, 'a text'])(
-  'what is on neither list says nothing: %s',
-  (error) => {
-    expect([isMongoAway(error), isBadDocument(error)]).toEqual([false, false]);
-  },
-);
+it.each([
+  serverError(2),
+  serverError(11_000),
+  new TypeError('x is not a function'),
+  // Misuse: the same call fails tomorrow, too.
+  new mongoose.Error('Model.find() no longer accepts a callback'),
+  new mongoose.Error.CastError('Number', 'many', 'credits'),
+  undefined,
+  'a text',
+])('what is on neither list says nothing: %s', (error) => {
+  expect([isMongoAway(error), isBadDocument(error)]).toEqual([false, false]);
+});
 
 it('a bulk write is a duplicate only where every write of it was', () => {
   const both = (...codes: number[]) =>

@@ -97,10 +97,15 @@ it('lets other work run in between', async () => {
 
   // Words that nobody has seen take the time.
   const textOf = (index: number) => Array.from({ length: 500 }, (_, word) => `x${index}y${word}z`).join(' ');
-  await (await loadTokenizer()).count(Array.from({ length: 50 }, (_, index) => textOf(index)));
+  const tokenizer = await loadTokenizer();
+  await tokenizer.count(Array.from({ length: 50 }, (_, index) => textOf(index)));
+  const withSpaces = turns;
+  // A text of short words and not one space, as an answer may be.
+  await tokenizer.countText('a\t'.repeat(50_000));
   clearImmediate(other);
 
-  expect(turns).toBeGreaterThan(10);
+  expect(withSpaces).toBeGreaterThan(10);
+  expect(turns - withSpaces).toBeGreaterThan(10);
 });
 
 it('counts words alike that differ in one letter, whatever it has kept of others', async () => {

@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { createGenerate } from '../../../../workers/pipeline/generate.ts';
+import type { Lease, Routed } from '../../../../workers/pipeline/stage.ts';
+import { ProviderError } from '../../../../workers/providers/provider.ts';
+import type { ProviderAdapter } from '../../../../workers/providers/provider.ts';
+import { createEventBus } from '../../../../shared/lifecycle/event-bus.ts';
+import { createRecordingLog } from '../../../support/recording-log.ts';
+
+describe('generate', () => {
+  it('shows nothing of a call that was replaced while its text waited to be granted', async () => {
+    const asked = Promise.withResolvers<undefined>();
+    let granted = 32;
+    const lease: Lease = {
+      signal: new AbortController().signal,
+      need: () => undefined,
+      cover: () => Promise.resolve(false),
+      granted: () => granted,
+      async grant() {
+        // Redis answers once the next call is under way.
+        await asked.promise;
+        granted = 4_000;
+      },
+      exhaust: () => undefined,
+      check: () => Promise.resolve(),
+      stop: () => undefined,
+      release: () => undefined,
+    };
+    let calls = 0;
+    const adapter: ProviderAdapter = {
+      async generate(_provider, _call, sink) {
+        calls += 1;
+        if (calls === 1) {
+          sink({ kind: 'text', text: 'wrong '.repeat(100) });
+          throw new ProviderError('transient', 'The provider failed');
+        }
+        asked.resolve(undefined);
+        await new Promise(setImmediate);
+        sink({ kind: 'text', text: 'right' });
+        sink({ kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 1 } });
+      },
+    };
+    const shown: string[] = [];
+    const provider = { name: 'p', kind: 'openai', maxRetries: 1, timeoutMs: 5_000, firstTokenTimeoutMs: 5_000 };
+    const generate = createGenerate({
+      adapters: { openai: adapter, anthropic: adapter, simulated: adapter },
+      breakers: { guard: (_provider, call) => call(() => undefined), isPassable: () => true },
+      openWindow: ({}, { release }) => ({ push: release, end: () => Promise.resolve(), close: () => undefined }),
+      openWriter: () => ({
+        write: (text) => shown.push(text),
+        readLater: () => undefined,
+        settle: () => Promise.resolve(),
+      }),
+      events: createEventBus(() => undefined),
+      betweenTokensMs: 5_000,
+      clock: { now: Date.now },
+      log: createRecordingLog(),
+    });
+    const run = {
+      envelope: { requestId: 'req_1', stream: true, tenant: {}, request: { maxTokens: 4_096, jsonMode: false } },
+      lease,
+      history: [],
+      prompt: { instruction: undefined, history: [], submitted: [{ role: 'user', content: 'Hello' }] },
+      targets: [{ provider, target: { model: 'm', contextWindow: 100_000 } }],
+      answer: { text: '', unsent: [], sent: [], sentSeq: 0, promptTokens: 0, trace: { attempts: [] } },
+    } as unknown as Routed;
+
+    const { outcome } = await generate(run);
+
+    expect(calls).toBe(2);
+    expect(shown.join('')).toBe('right');
+    expect(run.answer.text).toBe('right');
+    expect(outcome.finishReason).toBe('stop');
+  });
+});
