@@ -73,17 +73,18 @@ it('turns that come while two are written go together, each into its own row', a
   expect(await Promise.all(entityIds.map(textsOf))).toEqual(entityIds.map((_, index) => ['first', `of ${index}`]));
 });
 
-it('turns are stored once, where one of those that go together is refused or out of order', async () => {
-  const entityIds = await entitiesOf('one', 'two', 'late', 'forgotten', 'in-order');
-  const [one = '', two = '', late = '', forgotten = '', inOrder = ''] = entityIds;
+it('turns are stored once, where one of those that go together is refused, out of order or a second attempt', async () => {
+  const entityIds = await entitiesOf('one', 'two', 'late', 'forgotten', 'again', 'in-order');
+  const [one = '', two = '', late = '', forgotten = '', again = '', inOrder = ''] = entityIds;
   await saveAll([late], () => turn(9, 'ninth'));
+  await saveAll([again], () => turn(5, 'first attempt'));
   await models.entities.updateOne({ tenantId: 'ten_1', entityId: forgotten }, { forgottenSeq: 5 });
 
-  await saveAll(entityIds, () => turn(5, 'fifth'));
+  await saveAll(entityIds, () => ({ ...turn(5, 'fifth'), attempt: 2 }));
 
   expect(await textsOf(late)).toEqual(['first', 'fifth', 'ninth']);
   expect(await textsOf(forgotten)).toEqual(['first']);
-  for (const entityId of [one, two, inOrder]) expect(await textsOf(entityId)).toEqual(['first', 'fifth']);
+  for (const entityId of [one, two, again, inOrder]) expect(await textsOf(entityId)).toEqual(['first', 'fifth']);
 });
 
 it('turns of one entity that go together are in the order of acceptance', async () => {
