@@ -144,7 +144,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     follow,
     events,
   });
-  return { accept, recall, recovery };
+  return { accept, recall, keepIntent, recovery };
 }
 
 /** Where credits are bought: undefined, both, where nothing is sold. */

@@ -24,7 +24,7 @@ export interface KeepIntent {
   byOther(space: Space, requestId: string, isOver: () => Promise<boolean>): Promise<void>;
   /** For whoever waits for the answer itself: nothing waits for this, so no first token comes later. */
   besides(shard: number, envelope: RequestEnvelope): void;
-  /** The request was taken back. */
+  /** The request was taken back, or cancelled. */
   forget(requestId: string): void;
 }
 
@@ -44,9 +44,9 @@ export function createKeepIntent({ intents, clock, log }: KeepIntentDeps): KeepI
   const keep = (shard: number, envelope: RequestEnvelope) => intents.keep(shard, envelope, clock.now());
 
   function forget(requestId: string): void {
-    // What is left is dropped by the next round over the shard: Redis knows that the request was taken back.
+    // What is left is dropped by the next round over the shard: Redis knows what became of the request.
     intents.forget([requestId]).catch((error: unknown) => {
-      log.warn('The intent of a request that was taken back could not be deleted.', { requestId, error });
+      log.warn('The intent of a request that was taken back or cancelled could not be deleted.', { requestId, error });
     });
   }
 

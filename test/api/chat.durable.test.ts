@@ -208,6 +208,26 @@ describe('a request that was accepted before Redis lost its last second', () => 
     expect(row?.entityId).toBe('ent_1');
   });
 
+  it('and was cancelled before is not run', async () => {
+    const tenant = await service.startTenant();
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const cancelled = await request(service.app)
+      .post(`/platform/v1/chat/${id}/cancel`)
+      .auth(tenant.key, { type: 'bearer' });
+    await rollBack();
+    await hasten();
+
+    await startWorker();
+    const kept = await postChat(service.app, tenant.key, chatOf('Next')).set(...ASYNC);
+    await answered(tenant, String(kept.body.id));
+    await waitFor(async () => ((await intents(tenant)) === 0 ? true : undefined), 'the end of the intents', 20_000);
+
+    expect(cancelled.body.status).toBe('cancelled');
+    expect(callsOf(id)).toBe(0);
+    expect(await service.models.ledger.countDocuments({ requestId: id })).toBe(0);
+  });
+
   it('or had ended before leaves no intent behind, nor one that ends as usual', async () => {
     await startWorker();
     const tenant = await service.startTenant();

@@ -7,6 +7,7 @@ import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledg
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import type { KeepIntent } from '../../admission/keep-intent.ts';
 import type { Recall } from '../../admission/recall.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { Sent } from '../../contract/define-endpoint.ts';
@@ -23,6 +24,7 @@ export interface ChatRequestsDeps {
   streams: StreamReader;
   ledger: LedgerRepository;
   recall: Recall;
+  keepIntent: Pick<KeepIntent, 'forget'>;
   clock: Clock;
   relayTimes: RelayTimes;
 }
@@ -98,6 +100,8 @@ const cancelChatRequest = defineEndpoint({
       // Who cancels hears that it has ended, even where nothing else of it is kept.
       return ended === undefined ? undefined : { ...ended, isGone: false };
     });
+    // A Redis that comes back without the cancelling would else bring the request back, and run it.
+    if (record.status === 'cancelled') deps.keepIntent.forget(requestId);
     return sendRequest(res, principal, record, deps);
   },
 });
