@@ -1,3 +1,5 @@
+import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
+
 /** Bytes of a body that arrive in parts. */
 export interface ByteBlocks {
   readonly length: number;
@@ -52,8 +54,13 @@ export function createByteBlocks(): ByteBlocks {
 
     take() {
       const [first] = blocks;
-      const bytes =
-        blocks.length === 1 && first !== undefined ? first.subarray(0, length) : Buffer.concat(blocks, length);
+      if (blocks.length === 1 && first !== undefined) {
+        const bytes = first.subarray(0, length);
+        clear();
+        return bytes;
+      }
+      const bytes = Buffer.concat(blocks, length);
+      blocks.forEach(releaseBytes);
       clear();
       return bytes;
     },

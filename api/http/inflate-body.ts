@@ -3,6 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate, gunzipSync, inflat
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 
 /** How a body is compressed; undefined: not at all. */
 export type Encoding = 'gzip' | 'deflate' | 'br' | undefined;
@@ -68,14 +69,6 @@ function unreadable(cause: unknown): ServiceError {
   return new ServiceError('invalid_request', sentence, { cause });
 }
 
-/**
- * Gives a buffer's memory back at once: some 64 MiB of them may wait for a garbage collection, as they hardly weigh on the
- * heap. One that shares its memory with others stays.
- */
-export function release(bytes: Buffer): void {
-  if (bytes.buffer instanceof ArrayBuffer && bytes.length === bytes.buffer.byteLength) bytes.buffer.transfer(0);
-}
-
 /** Decompresses in another thread. Undefined: there is more than `most`. */
 function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, chunkSize: number) {
   const decoder = DECODERS[encoding]({ chunkSize });
@@ -93,7 +86,7 @@ function inflate(body: Buffer, encoding: keyof typeof DECODERS, most: number, ch
     decoder.on('close', () => {
       resolve(length > most ? undefined : Buffer.concat(parts, length));
       // The decoder writes to none that it has filled.
-      parts.forEach(release);
+      parts.forEach(releaseBytes);
     });
     decoder.end(body);
   });

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 import type { BodyShare } from './body-budget.ts';
 import { createByteBlocks } from './byte-blocks.ts';
 import type { BodyLimit } from './inflate-body.ts';
@@ -20,6 +21,9 @@ function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
     `The request body took too long to arrive; send it within ${leastMs / 1_000} seconds, or at ${bytesPerSecond / 1_024} KiB a second.`,
   );
 }
+
+/** Smaller parts cost less until they are collected than it takes to give them back. */
+const RELEASED_FROM_BYTES = 4_096;
 
 /** Gathers the bytes as they were sent. An iterator would cost each body some turns of the event loop. */
 function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPace): Promise<Buffer> {
@@ -49,6 +53,8 @@ function collect(req: Request, limit: BodyLimit, share: BodyShare, pace: BodyPac
         if (bytes.length + part.length > limit.bytes) throw limit.fault();
         share.hold(bytes.length + part.length);
         bytes.add(part);
+        // The server made it of this body alone.
+        if (part.length >= RELEASED_FROM_BYTES) releaseBytes(part);
       } catch (fault) {
         refuse(fault);
       }

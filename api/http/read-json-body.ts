@@ -1,8 +1,9 @@
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli, release } from './inflate-body.ts';
+import { encodingOf, inflateLarge, inflateSmall, inflateSmallBrotli } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 import { BROTLI_TURNS, createBodyTurns, LARGE_BODY_TURNS } from './body-turns.ts';
 import type { BodyTurns } from './body-turns.ts';
@@ -118,7 +119,13 @@ async function readJson(
     if (!req.complete) await Promise.resolve();
     const sent = await readBody(req, limit, share);
     // As nearly every body is.
-    if (encoding === undefined && sent.length <= LARGE_BYTES) return parseSmall(sent, rules);
+    if (encoding === undefined && sent.length <= LARGE_BYTES) {
+      try {
+        return parseSmall(sent, rules);
+      } finally {
+        releaseBytes(sent);
+      }
+    }
     const small = await smallOf(sent, encoding, tenantId, deps);
     if (small !== undefined) {
       if (small.length > limit.bytes) throw limit.fault();
@@ -131,7 +138,7 @@ async function readJson(
       try {
         return await parseBody(inflated, rules);
       } finally {
-        release(inflated);
+        releaseBytes(inflated);
       }
     });
   } finally {

@@ -2,8 +2,11 @@
 export interface LineTokens {
   /** A line has ended that took so many. */
   note(tokens: number): void;
-  /** What the next line counts until it has ended, where it cannot take more than `most`. */
-  next(most: number): number;
+  /**
+   * What the next line counts until it has ended, where it cannot take more than `most`. What is not known of it counts as
+   * far as it has `room`: a key that is in use would never have enough for more.
+   */
+  next(most: number, room: number): number;
 }
 
 /** What the last lines took tells the most of the next ones: a batch may have its long ones together. */
@@ -26,7 +29,9 @@ export function createLineTokens(): LineTokens {
       mean += share * off;
       variance = (1 - share) * (variance + share * off * off);
     },
-    next: (most) =>
-      known === 0 ? most : Math.min(most, Math.ceil(mean + Math.sqrt(variance + (mean * mean) / known))),
+    next(most, room) {
+      const likely = known === 0 ? most : mean + Math.sqrt(variance + (mean * mean) / known);
+      return Math.min(most, Math.ceil(Math.max(mean, Math.min(likely, room))));
+    },
   };
 }

@@ -3,6 +3,7 @@ import type { createAdmission } from '../../shared/admission/admission.ts';
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
 import type { Refusal } from '../../shared/admission/refusals.ts';
+import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
@@ -57,6 +58,11 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
+/** Two lines of which nothing is known fit into what lines may take of the limits. */
+function roomOf({ limits, ceilings }: Principal): number {
+  return (Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare) / 2;
+}
+
 /** Lets a line in as the request it is, and puts it into its queue. Safe to repeat: its request id is its own. */
 export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLineDeps) {
   return async (
@@ -76,7 +82,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         endpoint: 'batch',
         stream: false,
         request,
-        countedTokens: Math.max(1, promptTokens + tokens.next(most)),
+        countedTokens: Math.max(1, promptTokens + tokens.next(most, roomOf(principal) - promptTokens)),
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import { Command, Redis } from 'ioredis';
 
+import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
 
@@ -114,7 +115,9 @@ function encodeLong(sha: string, keys: readonly string[], args: TextArguments): 
     }
   }
   parts.push(Buffer.from(`${text}\r\n`));
-  return Buffer.concat(parts);
+  const call = Buffer.concat(parts);
+  parts.forEach(releaseBytes);
+  return call;
 }
 
 const unitsOf = (text: string) => text.length;
@@ -155,9 +158,15 @@ function isText(args: readonly ScriptArgument[]): args is TextArguments {
 /** A cluster client finds the server by the keys, so it gets them one by one. */
 function call(client: RedisClient, sha: string, keys: readonly string[], args: readonly ScriptArgument[]) {
   if (!(client instanceof Redis) || !isText(args)) return client.evalsha(sha, keys.length, ...keys, ...args);
-  const command = new ScriptCall(sha, encode(sha, keys, args));
+  const encoded = encode(sha, keys, args);
+  const command = new ScriptCall(sha, encoded);
   client.sendCommand(command);
-  return command.promise;
+  if (typeof encoded === 'string') return command.promise;
+  return command.promise.then((reply: unknown) => {
+    // Whatever was answered was sent whole. One that failed may wait to be sent again.
+    releaseBytes(encoded);
+    return reply;
+  });
 }
 
 function isUnknownScript(error: unknown): boolean {

@@ -9,6 +9,7 @@ import { inSpace } from '../spaces.ts';
 import { entityModel } from './entity-repository.ts';
 import type { EntityRow, StoredMessage } from './entity-repository.ts';
 import { createRowReader, filterOf } from './entity-rows.ts';
+import { createRowChanger } from './row-changes.ts';
 
 /** One stored exchange: what the caller submitted and the answer, kept or dropped as one. */
 export interface Turn {
@@ -95,6 +96,7 @@ export function createConversationRepository(connection: Connection): Conversati
   // Two calls that each turn makes, with filters of this file alone: mongoose's casting takes a third of their time.
   const rows = connection.collection<EntityRow>(entities.collection.collectionName);
   const read = createRowReader(rows);
+  const change = createRowChanger(rows);
 
   /** Makes an unknown entity, or one of the tombstone of a deletion that came before the request. */
   async function make(space: Space, entityId: string, seq: number, now: number): Promise<void> {
@@ -142,8 +144,8 @@ export function createConversationRepository(connection: Connection): Conversati
       const welcome = { ...row, ...inSpace(space), entityId, ...LIVE, forgottenSeq: notBefore };
       // A server works over the whole history by a pipeline, which costs twice as much as the same end by `$push`.
       const inOrder = filterOf({ ...welcome, 'messages.seq': notBefore });
-      const { matchedCount } = await rows.updateOne(inOrder, appendTurn(turn));
-      if (matchedCount === 1) return;
+      if (await change({ filter: inOrder, update: appendTurn(turn) })) return;
+      // Out of order, refused, or stored in a call of several of which one was: a turn replaces itself.
       const update = [{ $set: { messages: replaceTurn(turn) } }];
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },

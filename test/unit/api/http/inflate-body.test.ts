@@ -2,9 +2,10 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 
 import { describe, expect, it } from '@jest/globals';
 
-import { inflateLarge, inflateSmall, inflateSmallBrotli, release } from '../../../../api/http/inflate-body.ts';
+import { inflateLarge, inflateSmall, inflateSmallBrotli } from '../../../../api/http/inflate-body.ts';
 import { CHAT_LIMITS } from '../../../../shared/contracts/chat-request.ts';
 import { ServiceError } from '../../../../shared/errors/service-error.ts';
+import { releaseBytes } from '../../../../shared/lifecycle/release-bytes.ts';
 
 const LIMIT = {
   bytes: CHAT_LIMITS.bodyBytesMax,
@@ -56,8 +57,8 @@ describe('a compressed body', () => {
 
   it('gives its memory back once it has been read, but none that it shares', () => {
     const [own, shared] = [Buffer.concat([Buffer.alloc(100_000)]), Buffer.from('shared')];
-    release(own);
-    release(shared);
+    releaseBytes(own);
+    releaseBytes(shared);
     expect([own.length, shared.toString()]).toEqual([0, 'shared']);
   });
 

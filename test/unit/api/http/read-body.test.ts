@@ -55,6 +55,23 @@ describe('a body that has come with its headers', () => {
   });
 });
 
+describe('a body that comes in large parts', () => {
+  it('is whole, and the memory of its parts is given back at once', async () => {
+    const { stream, req } = open();
+    const read = readBody(req, LIMIT, shareOf());
+    const sent = Buffer.from(Array.from({ length: 150_000 }, (_, index) => index % 251));
+    const parts = [0, 65_536, 131_072].map((from) => {
+      const part = Buffer.allocUnsafeSlow(Math.min(65_536, sent.length - from));
+      sent.copy(part, 0, from);
+      return part;
+    });
+    for (const part of parts) stream.write(part);
+    stream.end();
+    expect((await read).equals(sent)).toBe(true);
+    expect(parts.map(({ byteLength }) => byteLength)).toEqual([0, 0, 0]);
+  });
+});
+
 describe('a body that comes a byte at a time', () => {
   it('is kept as bytes, and not as its parts, each of which takes hundreds', async () => {
     const { stream, req } = open();
