@@ -176,8 +176,13 @@ export const chatBodySchema = Joi.object<ChatBody, true>({
   .unknown(true)
   .required();
 
-/** Sentences for the schema's own error types; joi has the rest. */
+/** JavaScript's numbers beyond it are not whole ones one by one. */
+const SAFE_RULE = `{{#label}} must be between -${String(Number.MAX_SAFE_INTEGER)} and ${String(Number.MAX_SAFE_INTEGER)}`;
+
+/** Sentences for the schema's own error types, and for those whose words only programmers know; joi has the rest. */
 export const CHAT_MESSAGES: Joi.LanguageMessages = {
+  'number.unsafe': SAFE_RULE,
+  'number.infinity': SAFE_RULE,
   'text.tooLong': '{{#label}} must not be longer than {{#limit}} characters (Unicode code points)',
   'text.malformed': '{{#label}} must not have half a surrogate pair',
   'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,

@@ -87,6 +87,11 @@ describe('a chat body', () => {
     ['0 tokens', bodyOf({ max_tokens: 0 }), /^invalid_request max_tokens: .* 1\./],
     ['16,385 tokens', bodyOf({ max_tokens: 16_385 }), /^invalid_request max_tokens: .* 16384\./],
     [
+      'a number beyond all',
+      bodyOf({ max_tokens: 1e20 }),
+      /^invalid_request max_tokens: .*between -9007199254740991 and/,
+    ],
+    [
       'infinite tokens',
       JSON.parse('{"messages":[{"role":"user","content":"x"}],"max_tokens":1e999}'),
       /^invalid_request max_tokens:/,
