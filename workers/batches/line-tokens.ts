@@ -4,9 +4,10 @@ export interface LineTokens {
   note(tokens: number): void;
   /**
    * What the next line counts until it has ended, where it cannot take more than `most`. What is not known of it counts as
-   * far as it has `room`: a key that is in use would never have enough for more.
+   * far as it has `room`: a key that is in use would never have enough for more. `hasHistory`: its entity's history comes on
+   * top of `most`, and only lines that have ended tell how much that is.
    */
-  next(most: number, room: number): number;
+  next(most: number, room: number, hasHistory?: boolean): number;
 }
 
 /** What the last lines took tells the most of the next ones: a batch may have its long ones together. */
@@ -29,9 +30,9 @@ export function createLineTokens(): LineTokens {
       mean += share * off;
       variance = (1 - share) * (variance + share * off * off);
     },
-    next(most, room) {
+    next(most, room, hasHistory = false) {
       const likely = known === 0 ? most : mean + Math.sqrt(variance + (mean * mean) / known);
-      return Math.min(most, Math.ceil(Math.max(mean, Math.min(likely, room))));
+      return Math.min(hasHistory ? Infinity : most, Math.ceil(Math.max(mean, Math.min(likely, room))));
     },
   };
 }

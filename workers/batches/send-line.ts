@@ -76,13 +76,14 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const promptTokens = estimatePromptTokens(request);
       const most = mostPromptTokens(request) - promptTokens + request.maxTokens;
+      const counted = tokens.next(most, roomOf(principal) - promptTokens, request.entityId !== undefined);
       const outcome = await admit({
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
         stream: false,
         request,
-        countedTokens: Math.max(1, promptTokens + tokens.next(most, roomOf(principal) - promptTokens)),
+        countedTokens: Math.max(1, promptTokens + counted),
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },

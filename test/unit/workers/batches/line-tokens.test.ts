@@ -34,6 +34,14 @@ describe('what the next line of a batch counts', () => {
     expect(tokens.next(MOST, Infinity)).toBe(MOST);
   });
 
+  it('has the history of entities, which only lines that have ended tell', () => {
+    const tokens = createLineTokens();
+    expect(tokens.next(200, Infinity, true)).toBe(200);
+    for (let line = 0; line < 16; line += 1) tokens.note(6_000);
+    expect(tokens.next(200, Infinity, true)).toBe(7_500);
+    expect(tokens.next(200, Infinity)).toBe(200);
+  });
+
   it.each([
     ['alike', () => 500],
     ['of any length', (chance: number) => 1 + chance * 4_000],
