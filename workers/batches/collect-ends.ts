@@ -95,10 +95,9 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
-    for (const { line, answer, end } of tries) {
+    for (const { answer, end } of tries) {
       if (end.terminal === undefined) continue;
       watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
-      if (end.hasText && line.promptTokens !== undefined) batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     }
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];
@@ -109,6 +108,10 @@ export function createCollectEnds(deps: CollectEndsDeps) {
     }
     await Promise.all(again);
     await endAll(batch, ends);
+    // Not before: what could not be written is taken again, and a few lines would pass for many.
+    for (const { line, end } of tries)
+      if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
+        batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     // They have left room in the windows of tokens, mostly.
     if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, clock.now() + SOON_MS);
     await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
