@@ -13,14 +13,15 @@ end
 -- it is claimed.
 local function claim_request(record, body_key, inflight, account, id, attempt, lease_ms, owner, now, rows)
   local values = redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates', 'hold',
-    'holdTokens', 'month', 'billed', 'tenant', 'limit')
+    'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long')
   local state, fence = values[1], tonumber(values[2])
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   -- Nobody has had a request before its first attempt. It may be cancelled all the same: while a worker had it that has put
   -- it back.
   local before = (state == 'running' or fence > 0) and redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent') or {}
   if fence >= tonumber(attempt) and before[1] ~= owner then return { 'drop', 'superseded' } end
-  local body = redis.call('GET', body_key)
+  -- Whoever claims reads a long body past this script, which would hash and copy it.
+  local body = values[14] and (redis.call('EXISTS', body_key) == 1 and '') or not values[14] and redis.call('GET', body_key)
   if not body then return { 'no_body', state } end
   local leased = int(now + lease_ms)
   -- Where there is plenty, the longest answer is held at once: then nobody need watch it grow.

@@ -1,11 +1,21 @@
 -- Puts a request into the line that was admitted without its body: it is too large for every refusal to carry, or has
 -- to be stored elsewhere first, or Redis has lost it. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue
--- ARGV 1 request id, 2 body, 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
--- Returns the state that was found: nothing is done but for 'accepted'.
+-- ARGV 1 request id, 2 body ('' a long one, which came just before: this script need not hash it), 3 lifetime of the body in ms, 4 name of the job, 5 its data, 6 its options
+-- Returns the state that was found: nothing is done but for 'accepted'; 'bodiless' where the long one is not there.
 local values = redis.call('HMGET', KEYS[1], 'state', 'turn', 'acceptedAt')
-if values[1] ~= 'accepted' then return values[1] or 'missing' end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+local is_long = ARGV[2] == ''
+if values[1] ~= 'accepted' then
+  if is_long and values[1] ~= 'running' then redis.call('UNLINK', KEYS[2]) end
+  return values[1] or 'missing'
+end
+if not is_long then
+  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+elseif redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('HSET', KEYS[1], 'long', 1)
+else
+  return 'bodiless'
+end
 forget_ended_job(KEYS[3], KEYS[4], ARGV[1])
 if redis.call('EXISTS', KEYS[3]) == 0 then
   add_job(KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[1], ARGV[4], ARGV[5], ARGV[6], values[3],
