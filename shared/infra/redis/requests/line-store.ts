@@ -3,6 +3,7 @@ import { storedChatJob } from '../../queue/chat-job.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
+import { isLongBody, setLongBody } from './long-bodies.ts';
 
 /** How long a body may outlive its deadline: a process that ends the request late needs it to know what to charge. */
 const MARGIN_MS = 24 * 3_600_000;
@@ -33,7 +34,10 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
     async enqueue(shard, queue, { requestId, tenantId, body }) {
       const keys = keyspace.shard(shard);
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
-      const state = await add(
+      const life = bodyLifeMs(requestTimeoutMs);
+      const isLong = isLongBody(client, body);
+      const stored = isLong ? setLongBody(client, keys.body(requestId), body, life) : undefined;
+      const adding = add(
         [
           keys.record(requestId),
           keys.body(requestId),
@@ -42,8 +46,11 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
           keys.marker(queue),
           keys.queueMeta(queue),
         ],
-        [requestId, body, bodyLifeMs(requestTimeoutMs), name, data, opts],
+        [requestId, isLong ? '' : body, life, name, data, opts],
       );
+      const [state] = await Promise.all([adding, stored]);
+      // Another server took over between the two.
+      if (state === 'bodiless') throw new Error('The body of the request was not stored');
       return String(state);
     },
   };

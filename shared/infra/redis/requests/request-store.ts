@@ -8,6 +8,7 @@ import { serverTimeMs } from '../timing.ts';
 import type { ScriptReply } from '../scripts.ts';
 import { createCommonAppend } from './common-append.ts';
 import { toFinishCall } from './finish-call.ts';
+import { getLongBody } from './long-bodies.ts';
 import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
 import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
@@ -77,6 +78,25 @@ export function createRequestStore(
     );
   }
 
+  /** Claims, unless that came with the job, and reads the body: a long one by itself, see long-bodies.ts. */
+  async function claimWhole(
+    shard: number,
+    requestId: string,
+    tenantId: string,
+    attempt: number,
+    owner: string,
+    made?: ScriptReply[],
+  ): Promise<{ reply: ScriptReply; body: string }> {
+    const reply = made ?? (await sendClaim(shard, requestId, tenantId, attempt, owner));
+    const isClaimed = Array.isArray(reply) && reply[0] === 'run';
+    const body = isClaimed ? String(reply[1]) : '';
+    if (!isClaimed || body !== '') return { reply, body };
+    const long = await getLongBody(client, keyspace.shard(shard).body(requestId));
+    if (long !== undefined) return { reply, body: long };
+    // It has ended meanwhile, or Redis came back without it: the claim says which.
+    return claimWhole(shard, requestId, tenantId, attempt, owner);
+  }
+
   /** Reads from the record what the unreadable body would have said. */
   async function identify(
     { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
@@ -98,13 +118,13 @@ export function createRequestStore(
   return {
     async claim(shard, requestId, tenantId, attempt, made) {
       const owner = made?.owner ?? randomBase62(12);
-      const reply = made?.reply ?? (await sendClaim(shard, requestId, tenantId, attempt, owner));
+      const { reply, body } = await claimWhole(shard, requestId, tenantId, attempt, owner, made?.reply);
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
       const claimed = { shard, fence: attempt, owner };
-      const envelope = readEnvelope(values[1] ?? '');
+      const envelope = readEnvelope(body);
       if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
       return {
         kind: 'unreadable',

@@ -10,13 +10,13 @@ end
 -- Claims a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off all
 -- writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
 -- names of accounts begin), `lease_ms`, `now`, and `rows`, which owed_in fills and the script writes at its end.
--- Returns 'drop' and why; 'no_body' and the state; or 'run', body, ms until the deadline, last event that was sent, cancel
--- flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt tokens. If it
--- is claimed, returns its tenant and the time of its acceptance as well.
+-- Returns 'drop' and why; 'no_body' and the state; or 'run', body ('': a long one), ms until the deadline, last event that was
+-- sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt
+-- tokens. If it is claimed, returns its tenant and the time of its acceptance as well.
 local function claim_request(call, id, record, body_key, attempt, owner)
-  local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit =
-    unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates', 'hold',
-      'holdTokens', 'month', 'billed', 'tenant', 'limit'))
+  local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
+    is_long = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates',
+      'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
   -- Absent before the first attempt, and again after a worker gave the request back; `cancel` may be set by then.
@@ -25,7 +25,9 @@ local function claim_request(call, id, record, body_key, attempt, owner)
     known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent'))
   end
   if fence >= tonumber(attempt) and known_owner ~= owner then return { 'drop', 'superseded' } end
-  local body = redis.call('GET', body_key)
+  -- Whoever claims reads a long body past this script, which would hash and copy it.
+  local body
+  if is_long then body = redis.call('EXISTS', body_key) == 1 and '' else body = redis.call('GET', body_key) end
   if not body then return { 'no_body', state } end
   local now, is_billed = call.now, billed == '1'
   local leased = int(now + call.lease_ms)
