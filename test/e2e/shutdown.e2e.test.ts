@@ -153,8 +153,8 @@ describe('a process that is told to stop', () => {
 
     for (const { code, tookMs } of await Promise.all(ends)) {
       expect(code).toBe(1);
-      // Its streams would take 25 s.
-      expect(tookMs).toBeLessThan(3_000);
+      // Its streams would take 25 s; a busy machine may take seconds to end a process.
+      expect(tookMs).toBeLessThan(10_000);
     }
     await Promise.all(streams.map(({ ended }) => ended));
   }, 60_000);
