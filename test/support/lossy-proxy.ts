@@ -12,6 +12,8 @@ export interface LossyProxy {
   setDown(down: boolean): void;
   /** Cuts the connection instead of passing the next answer on. Resolves when that has happened. */
   loseNextReply(): Promise<void>;
+  /** New connections wait until then. */
+  hold(until: Promise<unknown>): void;
   close(): Promise<void>;
 }
 
@@ -22,12 +24,10 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
   let onLost: (() => void) | undefined;
   let loses = () => false;
   let isDown = false;
+  let held: Promise<unknown> = Promise.resolve();
 
-  const server = createServer((client) => {
-    if (isDown) {
-      client.destroy();
-      return;
-    }
+  function pass(client: Socket): void {
+    if (client.destroyed) return;
     const upstream = connect(targetPort, '127.0.0.1');
     const cut = () => {
       client.destroy();
@@ -49,6 +49,17 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
       onLost?.();
       onLost = undefined;
       cut();
+    });
+  }
+
+  const server = createServer((client) => {
+    if (isDown) {
+      client.destroy();
+      return;
+    }
+    client.on('error', () => client.destroy());
+    void held.then(() => {
+      pass(client);
     });
   });
   await new Promise<void>((resolve) => {
@@ -74,6 +85,9 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
       new Promise((resolve) => {
         onLost = resolve;
       }),
+    hold(until) {
+      held = until;
+    },
     close() {
       for (const socket of sockets) socket.destroy();
       return new Promise((resolve) => {
