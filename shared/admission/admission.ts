@@ -64,9 +64,8 @@ export function estimatePromptTokens(request: ChatRequest): number {
 const MESSAGE_TOKENS = 5;
 const INSTRUCTION_TOKENS = 100;
 
-/** The most that the worker may count for a prompt without history. */
-export const mostPromptTokens = (request: ChatRequest) =>
-  estimatePromptTokens(request) + request.messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
+/** By how much the worker may count a prompt without history above its estimate, at most. */
+export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length * MESSAGE_TOKENS + INSTRUCTION_TOKENS;
 
 /** What the worker needs, with the tenant's settings as they are now. */
 function toEnvelope(
@@ -128,12 +127,13 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
 
   function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
     const { entityId, maxTokens, metadataJson } = request;
+    const promptTokens = estimatePromptTokens(request);
     return {
       tier,
       queue: queueOf(endpoint),
       rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
-      promptTokens: estimatePromptTokens(request),
-      promptMostTokens: mostPromptTokens(request),
+      promptTokens,
+      promptMostTokens: promptTokens + promptTokensAbove(request),
       maxTokens,
       metadataJson,
       entityHash: entityId === undefined ? undefined : pseudonyms.of(principal.tenantId, entityId),

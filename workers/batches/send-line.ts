@@ -1,4 +1,4 @@
-import { estimatePromptTokens, mostPromptTokens } from '../../shared/admission/admission.ts';
+import { estimatePromptTokens, promptTokensAbove } from '../../shared/admission/admission.ts';
 import type { createAdmission } from '../../shared/admission/admission.ts';
 import type { Enqueue } from '../../shared/admission/enqueue.ts';
 import { toRefusal } from '../../shared/admission/refusals.ts';
@@ -75,7 +75,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       const tier = request.model ?? principal.defaultModel;
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const promptTokens = estimatePromptTokens(request);
-      const most = mostPromptTokens(request) - promptTokens + request.maxTokens;
+      const most = promptTokensAbove(request) + request.maxTokens;
       const counted = tokens.next(most, roomOf(principal) - promptTokens, request.entityId !== undefined);
       const outcome = await admit({
         requestId: line.requestId,
