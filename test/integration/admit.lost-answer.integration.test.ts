@@ -50,7 +50,7 @@ describe('an admission whose answer was lost', () => {
 
   async function admitTwice(meanwhile: (requestId: string) => Promise<unknown>, channel = 'ingress') {
     const requestId = newId('req');
-    const lost = proxy.loseNextReply();
+    const lost = proxy.loseNextReply(requestId);
     const admission = key.admit({ requestId, body: '{}', channel });
     // Sent again only then.
     proxy.hold(lost.then(() => meanwhile(requestId)));

@@ -10,8 +10,8 @@ export interface LossyProxy {
   loseReplies(when: () => boolean): void;
   /** Down: cuts every connection and refuses new ones, as a server that is away. */
   setDown(down: boolean): void;
-  /** Cuts the connection instead of passing the next answer on. Resolves when that has happened. */
-  loseNextReply(): Promise<void>;
+  /** Cuts the connection instead of passing the next answer on, behind a call with this text. Resolves when that has happened. */
+  loseNextReply(behind?: string): Promise<void>;
   /** New connections wait until then. */
   hold(until: Promise<unknown>): void;
   close(): Promise<void>;
@@ -22,6 +22,8 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
   const targetPort = Number(url.port);
   const sockets = new Set<Socket>();
   let onLost: (() => void) | undefined;
+  /** Must be asked before an answer is lost. */
+  let awaited = '';
   let loses = () => false;
   let isDown = false;
   let held: Promise<unknown> = Promise.resolve();
@@ -40,9 +42,12 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
         cut();
       });
     }
-    client.on('data', (bytes) => upstream.write(bytes));
+    client.on('data', (bytes: Buffer) => {
+      if (bytes.includes(awaited)) awaited = '';
+      upstream.write(bytes);
+    });
     upstream.on('data', (bytes) => {
-      if (onLost === undefined && !loses()) {
+      if ((onLost === undefined || awaited !== '') && !loses()) {
         client.write(bytes);
         return;
       }
@@ -81,8 +86,9 @@ export async function startLossyProxy(serverUrl: string): Promise<LossyProxy> {
       isDown = down;
       if (down) for (const socket of sockets) socket.destroy();
     },
-    loseNextReply: () =>
+    loseNextReply: (behind = '') =>
       new Promise((resolve) => {
+        awaited = behind;
         onLost = resolve;
       }),
     hold(until) {
