@@ -197,6 +197,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let tooLong: TooLongError | undefined;
     let open: BreakerOpenError | undefined;
     let windowTokensMin = 0;
+    let waitMs = Infinity;
     for (const route of run.targets) {
       if (route.target.contextWindow < windowTokensMin) continue;
       try {
@@ -211,10 +212,12 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
           const skipped = { provider: provider.name, model: target.model };
           traceSkipped(run.answer.trace, skipped, 'breaker_open', clock.now());
           if (open === undefined || error.retryInMs < open.retryInMs) open = error;
+          waitMs = Math.min(waitMs, error.retryInMs);
           continue;
         }
         last = error;
         if (!(error instanceof ProviderError)) break;
+        waitMs = Math.min(waitMs, error.retryAfterMs);
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
         if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
         // Models count tokens differently, so a target with a window of the same size is worth a try.
@@ -224,7 +227,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     // The caller has seen the whole answer, and its usage is known: it ends with the error and is charged.
     if (last instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
-    throw toCallerError(last ?? open ?? tooLong);
+    throw toCallerError(last ?? open ?? tooLong, waitMs);
   }
 
   return async (run) => {
