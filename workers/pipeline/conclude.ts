@@ -3,7 +3,7 @@ import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { estimateUsage } from './prompt/fit-window.ts';
+import { estimateUsage } from './prompt/answer-usage.ts';
 import { Interrupted, Stopped } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
 
@@ -44,7 +44,8 @@ function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | und
 async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   const { text, asked, promptTokens } = answer;
   if (text === '') return NO_USAGE;
-  const usage = await estimateUsage(asked ?? envelope.request.messages, text);
+  const { messages, maxTokens } = envelope.request;
+  const usage = await estimateUsage(asked ?? messages, text, maxTokens);
   // Another attempt asked. Only its own count, which came with its first text, has history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }

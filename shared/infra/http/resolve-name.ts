@@ -59,7 +59,9 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
 /** The code of a network fault, of the first one where there are several; empty where it has none. */
 export function errorCodeOf(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  return typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : '';
+  const code = typeof inner === 'object' && inner !== null && 'code' in inner ? inner.code : undefined;
+  // undici's fault of an answer that is no HTTP has a code that is undefined.
+  return typeof code === 'string' ? code : '';
 }
 
 const FRESH_MS = 30_000;
