@@ -78,11 +78,11 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
   /** A failed request leaves no turn, nor does an earlier delivery that died before it could finish. */
-  async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
+  async function deleteEarlierTurn({ envelope, ref, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
-      await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
+      await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
     } catch (error) {
       log.error('What an interrupted request had stored could not be taken out of its entity.', {
         requestId,
