@@ -111,7 +111,8 @@ async function startSentinel(index: number, masterPort: number, downAfterMs: num
     ...(tls === undefined
       ? [`port ${port}`]
       : [
-          ...['port 0', `tls-port ${port}`, 'tls-auth-clients no', 'tls-replication yes'],
+          ...['port 0', `tls-port ${port}`, 'tls-replication yes'],
+          `tls-auth-clients ${tls.isMutual === true ? 'yes' : 'no'}`,
           ...[`tls-cert-file ${tls.cert}`, `tls-key-file ${tls.key}`, `tls-ca-cert-file ${tls.ca}`],
         ]),
     ...['bind 127.0.0.1', `dir ${dataDir}`, 'sentinel announce-ip 127.0.0.1'],

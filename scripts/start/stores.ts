@@ -11,13 +11,14 @@ import type { Supervisor } from '../harness/supervisor.ts';
 /** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
 export async function startStores(
   supervisor: Supervisor,
-  { dataDir, env }: StartSettings,
+  { dataDir, env, config }: StartSettings,
   { redisPassword: password }: Pick<StartState, 'redisPassword'>,
   log: Log,
 ) {
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
-    await assertRedis(givenRedis);
+    // With what the other settings say of it, such as the sentinels' password.
+    await assertRedis(config.redisUrl);
     log('Redis: the server of REDIS_URL');
   }
   if (givenMongo !== undefined) {
