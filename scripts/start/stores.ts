@@ -3,6 +3,7 @@ import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { assertSuitable } from '../../shared/infra/redis/suitable-server.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
@@ -38,7 +39,7 @@ async function assertRedis(url: string): Promise<void> {
   client.on('error', () => undefined);
   try {
     await connectRedis(client);
-    await assertSuitable(client);
+    await assertSuitable(client, createKeyspace());
   } finally {
     client.disconnect();
   }

@@ -8,17 +8,19 @@ import type { Logger } from '../logging/logger.ts';
 import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
 import type { ConnectionRole, NodeOptions } from './cluster-client.ts';
 import { corkTurns } from './cork-turns.ts';
+import type { Keyspace } from './keyspace.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
 import { assertSuitable } from './suitable-server.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
- * reached or may evict keys.
+ * reached, may evict keys or refuses what this service does.
  */
 export async function openRedis(
   url: string,
   role: Exclude<ConnectionRole, 'subscriber'>,
+  keyspace: Keyspace,
   log: Logger,
   closer: Closer,
 ): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
@@ -29,7 +31,7 @@ export async function openRedis(
     }),
   );
   await connectRedis(redis);
-  for (const advice of await assertSuitable(redis)) log.warn(advice);
+  for (const advice of await assertSuitable(redis, keyspace)) log.warn(advice);
   const subscriber = createRedis(url, 'subscriber');
   closer.defer('subscriber', () => {
     subscriber.disconnect();
