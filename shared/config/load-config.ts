@@ -10,7 +10,7 @@ import {
 } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
 import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, redisUrlOf } from './setting-rules.ts';
-import { RULE_MESSAGES, seconds, withSentinel } from './setting-rules.ts';
+import { RULE_MESSAGES, seconds, withRedisTls, withSentinel } from './setting-rules.ts';
 import type { RedisSettings } from './setting-rules.ts';
 import { sampler, tracingOf } from './tracing-settings.ts';
 import type { TracingConfig, TracingSettings } from './tracing-settings.ts';
@@ -92,6 +92,9 @@ const schema = Joi.object({
   REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
   REDIS_SENTINEL_PASSWORD: withSentinel(Joi.string()),
   REDIS_SENTINEL_TLS: withSentinel(Joi.boolean()),
+  REDIS_TLS_CA_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_CERT_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_KEY_FILE: withRedisTls(Joi.string()),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
     .required(),
@@ -136,6 +139,7 @@ const schema = Joi.object({
   OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
+  .and('REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE')
   .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 

@@ -6,6 +6,7 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
+import { patiently } from './refusals.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
@@ -181,7 +182,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);
-  return async (keys, args) => {
+  const run: Script = async (keys, args) => {
     try {
       // Redis has no other replies.
       return (await call(client, sha, keys, args)) as ScriptReply;
@@ -190,4 +191,5 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
     }
   };
+  return (keys, args) => patiently(client, () => run(keys, args));
 }
