@@ -46,8 +46,12 @@ const UPLOAD_MAX_MS = 600_000;
 
 interface ShardBatches {
   open: Map<string, OpenBatch>;
+  /** By `performance.now`: no batch may wait for a clock that was put back. */
   readAt: number;
 }
+
+/** Not yet, or once more. */
+const NEVER = -Infinity;
 
 /**
  * Runs the batches of a shard: sends their lines, brings the answers into their results, ends them. One process of the
@@ -69,9 +73,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   /** Looks for work: new batches, cancelled ones, ended ones whose event was not published. */
   async function refresh(shard: number, state: ShardBatches): Promise<void> {
-    if (clock.now() - state.readAt < ROWS_MS) return;
+    if (performance.now() - state.readAt < ROWS_MS) return;
     const rows = await work.open(shard);
-    state.readAt = clock.now();
+    state.readAt = performance.now();
     const ids = new Set(rows.map(({ _id }) => _id));
     for (const batchId of state.open.keys()) if (!ids.has(batchId)) state.open.delete(batchId);
     for (const row of rows) {
@@ -113,7 +117,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       if (await closeBatch.closeIfDue(batch, keepLead)) {
         state.open.delete(batchId);
         // The event of its end is published at once.
-        state.readAt = 0;
+        state.readAt = NEVER;
       }
     }
     const batches = [...state.open.values()];
@@ -127,7 +131,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
     shards.delete(shard);
     if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
-    const state = { open: new Map<string, OpenBatch>(), readAt: 0 };
+    const state = { open: new Map<string, OpenBatch>(), readAt: NEVER };
     shards.set(shard, state);
     return state;
   }
@@ -148,7 +152,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         for (const batch of state.open.values()) rewind(batch);
         throw error;
       }
-      return state.open.size > 0 || state.readAt === 0 ? BUSY_MS : IDLE_MS;
+      return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
     },
     release: (shard) => leases.release(shard, BATCH_LEASE),
   };

@@ -37,7 +37,7 @@ export interface OpenBatch {
   /** What MongoDB was told last, as JSON. */
   noted: string;
   waitingFor: BatchWait | null;
-  /** Nothing is sent before; milliseconds since the epoch. */
+  /** Nothing is sent before; by `performance.now`. */
   notBefore: number;
   /** The lines that wait have been ended. */
   isClosed: boolean;
