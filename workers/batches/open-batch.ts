@@ -11,6 +11,8 @@ export interface OpenLine extends WaitingLine {
   tier?: Tier;
   /** It finds out whether its tier answers again. */
   isProbe?: boolean;
+  /** Since when it has waited for tokens of its key; milliseconds since the epoch. */
+  waitsSince?: number;
 }
 
 /** A line whose request runs or waits in the queue. */
