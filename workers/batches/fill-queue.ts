@@ -77,7 +77,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
 
   /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
   async function send(batch: OpenBatch, line: ReadLine, sender: Sender, isFirst: boolean): Promise<LineEnd[]> {
-    const { index, requestId, tier, retry, waitsSince = clock.now() } = line;
+    const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
@@ -87,7 +87,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
-    const isOverdue = isFirst && clock.now() - waitsSince >= OVERDUE_MS;
+    const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
     const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {

@@ -11,7 +11,7 @@ export interface OpenLine extends WaitingLine {
   tier?: Tier;
   /** It finds out whether its tier answers again. */
   isProbe?: boolean;
-  /** Since when it has waited for tokens of its key; milliseconds since the epoch. */
+  /** Since when it has waited for tokens of its key; by `performance.now`. */
   waitsSince?: number;
 }
 
