@@ -4,7 +4,7 @@ import { DEFAULT_RATES } from '../../shared/domain/routing/routing.ts';
 import type { Rates, RoutingTable } from '../../shared/domain/routing/routing.ts';
 import { queueOf } from '../../shared/contracts/jobs.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ClaimedRequest, Held } from '../../shared/infra/redis/requests/running-request.ts';
 import type { AttemptRef, Ending, RequestStore, Unreadable } from '../../shared/infra/redis/requests/request-store.ts';
@@ -60,13 +60,8 @@ function refOf(claimed: ClaimedRequest): AttemptRef {
 
 /** A request whose body cannot be read cannot be priced either, so its hold is given back. */
 function endOf({ retentionMs }: Unreadable): Ending {
-  const error = toErrorDetail(
-    new ServiceError(
-      'internal_error',
-      'The service failed unexpectedly; try again, and name the request id if it stays.',
-    ),
-  );
-  const terminal = { finishReason: 'error', usage: { promptTokens: 0, completionTokens: 0 }, error } as const;
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  const terminal = { finishReason: 'error', usage, error: toErrorDetail(unexpectedError()) } as const;
   return { status: 'failed', deltas: [], terminal, costMicro: 0, retentionMs };
 }
 
