@@ -11,6 +11,15 @@ export interface Usage {
   estimated?: boolean;
 }
 
+/** As the wire has it. */
+export function toWireUsage({ promptTokens, completionTokens }: Usage) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  };
+}
+
 /** The one event that ends a request. An `error` without any text before it is an HTTP status at the ingress. */
 export interface Terminal {
   finishReason: FinishReason;
