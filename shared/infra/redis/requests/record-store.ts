@@ -133,13 +133,13 @@ export function createRecordStore(
     attach: look,
     async place({ shard, tenantId }, requestId) {
       const keys = keyspace.shard(shard);
-      const lanes = QUEUE_NAMES.flatMap((queue) => [
+      const lines = QUEUE_NAMES.flatMap((queue) => [
         keys.line(queue),
         keys.waiting(queue),
         keys.queueStatistics(queue),
       ]);
       const reply = await place(
-        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lanes],
+        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
         [requestId],
       );
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
@@ -163,8 +163,13 @@ export function createRecordStore(
       const found = await cancel(
         [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
         [
-          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED)],
-          ...[Math.min(retentionMs, retentionSeconds * 1000), BILLED[mode], KEPT_MS],
+          requestId,
+          principal.tenantId,
+          encodeEntry([], CANCELLED),
+          eventsOf(CANCELLED),
+          Math.min(retentionMs, retentionSeconds * 1000),
+          BILLED[mode],
+          KEPT_MS,
         ],
       );
       return found !== '';
