@@ -1,4 +1,4 @@
-import { LOST, decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
+import { FAULT, LOST, decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
@@ -104,12 +104,28 @@ export function createRelayHub(deps: {
     if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
   }
 
+  /** What a reader throws ends its own stream: one call serves many. */
   function handOn(reader: OpenReader, entry: StreamEntry): void {
     reader.nextSeq = entry.lastSeq + 1;
     reader.quietSince = now();
     reader.ended = entry.terminal !== undefined;
-    reader.onEntry(entry);
+    try {
+      reader.onEntry(entry);
+    } catch (error) {
+      breakOff(reader, firstSeqOf(entry), error);
+    }
     if (reader.ended) wipe(reader);
+  }
+
+  function breakOff(reader: OpenReader, lastSeq: number, error: unknown): void {
+    const { requestId, onEntry } = reader;
+    log.error('An answer cannot be handed on; the client is told.', { requestId, error });
+    reader.ended = true;
+    try {
+      onEntry({ lastSeq, deltas: [], terminal: FAULT });
+    } catch (cause) {
+      log.error('A client could not be told that its answer has broken off.', { requestId, error: cause });
+    }
   }
 
   /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
@@ -127,8 +143,10 @@ export function createRelayHub(deps: {
     try {
       for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
     } catch (error) {
-      // The next poll tries again.
-      log.debug('A stream could not be read.', { requestId: group.requestId, error });
+      // What is no entry will never be one; anything else the next poll tries again.
+      if (!(error instanceof SyntaxError))
+        log.debug('A stream could not be read.', { requestId: group.requestId, error });
+      else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
     } finally {
       group.isFilling = false;
     }
@@ -170,7 +188,14 @@ export function createRelayHub(deps: {
   channel.onEntry((requestId, head, payload) => {
     const group = groups.get(requestId);
     if (group === undefined) return;
-    const entry = decodeMessage(head, payload);
+    let entry: StreamEntry;
+    try {
+      entry = decodeMessage(head, payload);
+    } catch (error) {
+      log.error('A message cannot be read; its stream is read instead.', { requestId, error });
+      recover(...group.readers);
+      return;
+    }
     // A reader may close itself here and leave the set.
     for (const reader of group.readers) receive(reader, entry);
   });

@@ -40,6 +40,16 @@ export const LOST: Terminal = {
   },
 };
 
+/** The end of an answer that the service itself cannot go on with. */
+export const FAULT: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: {
+    code: 'internal_error',
+    message: 'The service failed unexpectedly; try again, and name the request id if it stays.',
+  },
+};
+
 /**
  * One entry of a request's stream: text increments, then perhaps the end. On the wire it is lines: each increment a
  * JSON string, the end a JSON object, so that a reader tells them apart by the first character and can forward an

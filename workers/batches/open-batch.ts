@@ -17,6 +17,8 @@ export interface OpenLine extends WaitingLine {
 export interface SentLine extends WaitingLine {
   /** As estimated when it was sent; unknown where an earlier leader has sent it. */
   promptTokens?: number;
+  /** Its end has been noted of its provider. */
+  isNoted?: boolean;
 }
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */

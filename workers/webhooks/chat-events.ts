@@ -76,22 +76,29 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(notice, entityId, seq) };
   }
 
-  /** Nothing that waits behind an event may wait for one that can never be published. */
-  async function unlessImpossible(count: number, publish: () => Promise<void>): Promise<void> {
+  async function raiseNotices(notices: readonly FinishedNotice[]): Promise<void> {
+    const named = await Promise.all(notices.map(pseudonymize));
+    await events.publish(named.flatMap(toNoticedEvents));
+  }
+
+  /** Neither what is published together with an event nor what waits behind it is lost with one that can never be published. */
+  async function unlessImpossible<T extends { requestId: string }>(
+    ended: readonly T[],
+    publish: (some: readonly T[]) => Promise<void>,
+  ): Promise<void> {
     try {
-      await publish();
+      await publish(ended);
     } catch (error) {
       if (isMongoAway(error)) throw error;
-      log.error('Webhook events of ended requests are lost.', { count, error });
+      const [only, ...more] = ended;
+      if (only === undefined) return;
+      if (more.length > 0) for (const one of ended) await unlessImpossible([one], publish);
+      else log.error('The webhook events of an ended request are lost.', { requestId: only.requestId, error });
     }
   }
 
   return {
-    publishBooked: (records) => unlessImpossible(records.length, () => raiseBooked(records)),
-    publishNotices: (notices) =>
-      unlessImpossible(notices.length, async () => {
-        const named = await Promise.all(notices.map(pseudonymize));
-        await events.publish(named.flatMap(toNoticedEvents));
-      }),
+    publishBooked: (records) => unlessImpossible(records, raiseBooked),
+    publishNotices: (notices) => unlessImpossible(notices, raiseNotices),
   };
 }

@@ -167,6 +167,17 @@ function call(client: RedisClient, sha: string, keys: readonly string[], args: r
   });
 }
 
+/**
+ * Whether Redis refused a command because of what its keys hold: the server works, and nothing but these keys is at fault.
+ */
+export function isBadKey(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === 'ReplyError' &&
+    /^(?:WRONGTYPE|ERR (?!max number of clients))/.test(error.message)
+  );
+}
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
