@@ -1,4 +1,6 @@
+import { toErrorDetail } from '../errors/error-body.ts';
 import type { ErrorDetail } from '../errors/error-body.ts';
+import { unexpectedError } from '../errors/service-error.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /** docs/spec/contract.md section 3. */
@@ -44,10 +46,7 @@ export const LOST: Terminal = {
 export const FAULT: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
-  error: {
-    code: 'internal_error',
-    message: 'The service failed unexpectedly; try again, and name the request id if it stays.',
-  },
+  error: toErrorDetail(unexpectedError()),
 };
 
 /**
