@@ -8,8 +8,7 @@ import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
-import type { Script } from '../scripts.ts';
+import { defineTimedScript } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
 /** Replaces the fingerprint of a body once nothing of the request is kept (keep-nothing.lua). */
@@ -106,15 +105,11 @@ export function createRecordStore(
   keyspace: Keyspace,
   { retentionMs }: { retentionMs: number },
 ): RecordStore {
-  const define = (name: string, parts: readonly string[]): Script => {
-    const script = defineScript(client, name, parts);
-    return (keys, args) => inTime(script(keys, args));
-  };
-  const attach = define('attach', ['window', 'mode']);
-  const reader = define('reader', ['window']);
-  const place = define('place', ['window', 'account', 'line']);
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode']);
+  const reader = defineTimedScript(client, 'reader', ['window']);
+  const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
   const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
-  const cancel = define('cancel', parts);
+  const cancel = defineTimedScript(client, 'cancel', parts);
 
   async function look(
     { shard, tenantId, mode }: Principal,
