@@ -77,14 +77,18 @@ export const baseUrl = Joi.string().custom((value: string, helpers) => {
   return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
+/** The parts of a list that is separated by commas. */
+export const partsOf = (list: string) =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 export function listOf(isValid: (part: string) => boolean, fault: string) {
   return Joi.string()
     .allow('')
     .custom((value: string, helpers) => {
-      const parts = value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
+      const parts = partsOf(value);
       return parts.every(isValid) ? parts : helpers.error(fault);
     });
 }
@@ -109,8 +113,8 @@ export const RULE_MESSAGES = {
     '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
-    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
-  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
 };

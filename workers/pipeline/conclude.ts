@@ -1,4 +1,4 @@
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -66,10 +66,7 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
     return error;
   }
   log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, error });
-  return new ServiceError(
-    'internal_error',
-    'The service failed unexpectedly; try again, and name the request id if it stays.',
-  );
+  return unexpectedError();
 }
 
 /**

@@ -7,6 +7,7 @@ import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
 import { patiently } from './refusals.ts';
+import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
@@ -203,4 +204,10 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
     }
   };
   return (keys, args) => patiently(client, () => run(keys, args));
+}
+
+/** The same for callers that wait: a call without an answer fails soon. */
+export function defineTimedScript(client: RedisClient, name: string, parts: readonly string[]): Script {
+  const script = defineScript(client, name, parts);
+  return (keys, args) => inTime(script(keys, args));
 }
