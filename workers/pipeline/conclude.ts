@@ -1,4 +1,4 @@
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
@@ -66,10 +66,7 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
     return error;
   }
   log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, error });
-  return new ServiceError(
-    'internal_error',
-    'The service failed unexpectedly; try again, and name the request id if it stays.',
-  );
+  return unexpectedError();
 }
 
 /**
@@ -78,11 +75,11 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
   /** A failed request leaves no turn, nor does an earlier delivery that died before it could finish. */
-  async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
+  async function deleteEarlierTurn({ envelope, ref, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
-      await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
+      await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
     } catch (error) {
       log.error('What an interrupted request had stored could not be taken out of its entity.', {
         requestId,

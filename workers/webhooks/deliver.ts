@@ -2,13 +2,16 @@ import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from './retry-schedule.ts';
 import type { WebhookClient, WebhookReply } from '../../shared/infra/http/webhook-client.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type {
+  WebhookDeliveryRepository,
   DeliveryAttempt,
   WebhookDeliveryRow,
 } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type {
+  WebhookChanges,
+  WebhookRepository,
+  WebhookRow,
+} from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../worker-events.ts';
