@@ -38,7 +38,10 @@ const resultSchema = named(
     object: constant('usage.result'),
     requests: integer(undefined, 0),
     ...tokenFields,
-    estimated_requests: integer('Requests whose tokens the provider did not count.', 0),
+    estimated_requests: integer(
+      'Requests whose tokens the service counted or cut, as the provider did not count them believably.',
+      0,
+    ),
     key_id: group,
     model: group,
     entity_id: group,
@@ -112,7 +115,7 @@ const requestFields = {
   model: nullable(oneOf(TIERS)),
   entity_id: nullable(text()),
   ...tokenFields,
-  estimated: boolean('The tokens were estimated, as the provider did not count them.'),
+  estimated: boolean('The service counted or cut the tokens, as the provider did not count them believably.'),
   finish_reason: nullable(text()),
 };
 export const usageRequestListSchema = named(
