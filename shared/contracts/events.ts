@@ -1,4 +1,6 @@
+import { toErrorDetail } from '../errors/error-body.ts';
 import type { ErrorDetail } from '../errors/error-body.ts';
+import { unexpectedError } from '../errors/service-error.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /** docs/spec/contract.md section 3. */
@@ -9,6 +11,15 @@ export interface Usage {
   completionTokens: number;
   /** Counted by our own tokenizer because the provider did not say. */
   estimated?: boolean;
+}
+
+/** As the wire has it. */
+export function toWireUsage({ promptTokens, completionTokens }: Usage) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  };
 }
 
 /** The one event that ends a request. An `error` without any text before it is an HTTP status at the ingress. */
@@ -35,10 +46,7 @@ export const LOST: Terminal = {
 export const FAULT: Terminal = {
   finishReason: 'error',
   usage: { promptTokens: 0, completionTokens: 0 },
-  error: {
-    code: 'internal_error',
-    message: 'The service failed unexpectedly; try again, and name the request id if it stays.',
-  },
+  error: toErrorDetail(unexpectedError()),
 };
 
 /**

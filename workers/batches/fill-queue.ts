@@ -9,6 +9,7 @@ import type {
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { isDue } from './line-retry.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -68,25 +69,25 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
 
   async function senderOf(batch: OpenBatch): Promise<Sender> {
     const known = senders.get(batch);
-    if (known !== undefined && known.until > clock.now()) return known.sender;
+    if (known !== undefined && known.until > performance.now()) return known.sender;
     const sender = await lookUp(batch);
-    senders.set(batch, { sender, until: clock.now() + SENDER_MS });
+    senders.set(batch, { sender, until: performance.now() + SENDER_MS });
     return sender;
   }
 
   /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
   async function send(batch: OpenBatch, line: ReadLine, sender: Sender, isFirst: boolean): Promise<LineEnd[]> {
-    const { index, requestId, tier, retry, waitsSince = clock.now() } = line;
+    const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
     // The tenant has just been moved: whoever leads on its shard goes on with the batch.
     if (sender.principal.shard !== batch.row.shard) {
       batch.ready.push(open);
-      batch.notBefore = clock.now() + SENDER_MS;
+      batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
-    const isOverdue = isFirst && clock.now() - waitsSince >= OVERDUE_MS;
+    const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
     const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
@@ -102,7 +103,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     }
     batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
     batch.waitingFor = sent.waitFor;
-    batch.notBefore = Math.max(batch.notBefore, clock.now() + sent.ms);
+    batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
   }
 
@@ -134,7 +135,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const later: OpenLine[] = [];
     for (const line of batch.later) {
       const { tier, retry } = line;
-      if (retry !== undefined && retry.dueAt > now) later.push(line);
+      if (retry !== undefined && !isDue(retry, now)) later.push(line);
       else if (tier === undefined || !watch.isDown(tier)) batch.ready.push(line);
       else if (watch.takeProbe(tier)) batch.ready.push({ ...line, isProbe: true });
       else later.push(line);
@@ -146,7 +147,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   /** The first batch of a tenant that may send something. */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches) {
-      if (batch.isClosed || batch.notBefore > clock.now()) continue;
+      if (batch.isClosed || batch.notBefore > performance.now()) continue;
       wake(batch);
       await lines.more(batch);
       if (batch.ready.length > 0) return batch;

@@ -1,7 +1,7 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
+import { toWireUsage } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -28,14 +28,6 @@ export interface ChatEvents {
   publishNotices(notices: readonly FinishedNotice[]): Promise<void>;
 }
 
-function toUsage({ promptTokens, completionTokens }: Usage) {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
-}
-
 type Described = Pick<SettlementRecord, 'requestId' | 'keyId' | 'mode' | 'tier' | 'endpoint' | 'entityId'>;
 
 function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Described) {
@@ -49,7 +41,7 @@ function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
   const data = {
     ...describe(record),
     finish_reason: finishReason,
-    usage: toUsage(record),
+    usage: toWireUsage(record),
     credits: toCredits(costMicro),
   };
   return [{ tenantId, mode, type: 'chat.completed', cause, data, now }];
@@ -60,7 +52,7 @@ function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
   const about = describe(notice);
   const found: RaisedEvent[] = [];
   if (finishReason === 'error') {
-    const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: errorCode };
+    const data = { ...about, finish_reason: finishReason, usage: toWireUsage(usage), error_code: errorCode };
     found.push({ tenantId, mode, type: 'chat.failed', cause, data, now });
   }
   if (flagged !== undefined) {

@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
+import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
 import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
 import { openBatch } from '../../../../workers/batches/open-batch.ts';
@@ -12,11 +13,17 @@ const ROW: BatchRow = {
 };
 const WAIT: Sent = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
 
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
 it('has tokens kept for the first line that has waited three minutes for them, and for no other', async () => {
   const batch = openBatch(ROW, { completed: 0, failed: 0 });
   batch.isRead = true;
   batch.ready = [0, 1, 2].map((index) => ({ index, requestId: `req_${index}` }));
-  let time = 1_000_000;
   let overdue: string[] = [];
   let sent: Sent = WAIT;
   const fillQueue = createFillQueue({
@@ -33,10 +40,10 @@ it('has tokens kept for the first line that has waited three minutes for them, a
       return Promise.resolve(sent);
     },
     watch: { isDown: () => false, takeProbe: () => false },
-    clock: { now: () => time },
+    clock: systemClock,
   });
   const round = async (ms: number) => {
-    time += ms;
+    jest.advanceTimersByTime(ms);
     overdue = [];
     await fillQueue(3, [batch], () => Promise.resolve());
     return overdue;

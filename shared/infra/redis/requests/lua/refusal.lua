@@ -14,7 +14,8 @@ local function forget_ended(open, record, id)
   return ended
 end
 
--- Seldom: decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
+-- @seldom
+-- Decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use

@@ -46,7 +46,8 @@ local function with_second(entries, second, requests, tokens)
   return string.sub(entries, 1, behind) .. struct.pack(ENTRY, second, requests, tokens) .. string.sub(entries, behind + 1)
 end
 
--- Seldom: a second begins. All that was counted before is in entries, without what has left.
+-- @seldom
+-- A second begins. All that was counted before is in entries, without what has left.
 local function turn_use(hash, newest, now)
   local values = redis.call('HMGET', hash, 'w', 'r', 't', 'kept')
   local use = {
@@ -170,7 +171,8 @@ local function with_correction(corrections, second, more)
   return corrections .. struct.pack(CORRECTION, second, more)
 end
 
--- Seldom: what an earlier version has admitted, in a second that no later one has counted in.
+-- @seldom
+-- What an earlier version has admitted, in a second that no later one has counted in.
 local function correct_entries(hash, second, more)
   local values = redis.call('HMGET', hash, 'w', 't')
   local entries, added = with_more(values[1] or '', second, more, 0)
@@ -194,7 +196,8 @@ local function corrected(hash, newest, accepted_at, more)
   return struct.pack(NEWEST, second, requests, tokens, before_requests, before_tokens) .. corrections
 end
 
--- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
+-- @seldom
+-- A second has left the minute whose request took more than its estimate. It counts as of now: else long answers
 -- would pass by limit and ceiling.
 local function add_late_tokens(fields, hash, newest, more, now)
   local use, at = to_use(hash, newest, now), #fields
