@@ -95,7 +95,7 @@ interface AdmissionParts {
 
 /** The way of a chat request into the queue, or to the answer that an earlier call has made. */
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
-  const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
+  const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
@@ -121,6 +121,7 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
+    recentWrites,
     refund: createRefund({
       accounts,
       accountStore,

@@ -97,6 +97,8 @@ export function createRefusalCounter(
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
+    // The scope comes before the tenant's status (docs/spec/contract.md section 3).
+    if (verdict === 'suspended' && error.code === 'endpoint_not_allowed') return error;
     return verdict === 'rpm' || verdict === 'revoked' || verdict === 'suspended'
       ? toRefusal({ ...admission, verdict }, principal, 'chat')
       : error;

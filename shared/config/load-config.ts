@@ -21,6 +21,7 @@ import {
   redisUrlOf,
   RULE_MESSAGES,
   seconds,
+  withRedisTls,
   withSentinel,
 } from './setting-rules.ts';
 import type { RedisSettings } from './setting-rules.ts';
@@ -100,6 +101,9 @@ const schema = Joi.object({
   REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
   REDIS_SENTINEL_PASSWORD: withSentinel(Joi.string()),
   REDIS_SENTINEL_TLS: withSentinel(Joi.boolean()),
+  REDIS_TLS_CA_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_CERT_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_KEY_FILE: withRedisTls(Joi.string()),
   MONGODB_URI: Joi.string()
     .pattern(/^mongodb(\+srv)?:\/\/.+/)
     .required(),
@@ -144,6 +148,7 @@ const schema = Joi.object({
   OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
 })
   .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
+  .and('REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE')
   .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 

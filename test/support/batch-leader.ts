@@ -9,6 +9,7 @@ import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { openDispatcher } from '../../workers/batches/open-dispatcher.ts';
 import type { WorkerEvents } from '../../workers/worker-events.ts';
@@ -31,7 +32,10 @@ export interface BatchLeader {
   close(): Promise<void>;
 }
 
-export async function openLeader({ mongo, redis, keyspace, log }: TestService): Promise<BatchLeader> {
+export async function openLeader(
+  { mongo, redis, keyspace, log }: TestService,
+  clock: Clock = systemClock,
+): Promise<BatchLeader> {
   const key = Buffer.alloc(32, 7);
   const routing = await createRoutingCache(createRoutingRepository(mongo, createCredentialCipher(key)), log);
   const leases = createLeaderLease(redis, keyspace, LEADER_ID);
@@ -74,7 +78,7 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
     hasReconnectedRecently: () => false,
     requestTimeoutMs: LIMITS.requestTimeoutMs,
     retentionMs: LIMITS.retentionMs,
-    clock: systemClock,
+    clock,
   });
 
   return {
@@ -99,11 +103,15 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
       loses = true;
       for (;;) {
         await dispatcher.dispatchShard(0);
-        if (lost !== undefined) break;
-        await delay(LOOK_MS);
+        const requestId = lost;
+        if (requestId === undefined) {
+          await delay(LOOK_MS);
+          continue;
+        }
+        loses = false;
+        lost = undefined;
+        return requestId;
       }
-      loses = false;
-      return lost;
     },
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');

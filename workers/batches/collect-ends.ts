@@ -128,7 +128,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
         batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     // They have left room in the windows of tokens, mostly.
-    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, clock.now() + SOON_MS);
+    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
     await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
   }
 

@@ -56,10 +56,13 @@ function isOwnFault(error: unknown): boolean {
 
 interface ShardBatches {
   open: Map<string, OpenBatch>;
-  /** Batches that have failed, and until when they rest. */
+  /** Batches that have failed, and until when they rest; as `readAt` by `performance.now`, which nobody can put back. */
   resting: Map<string, number>;
   readAt: number;
 }
+
+/** Not yet, or once more. */
+const NEVER = -Infinity;
 
 /**
  * Runs the batches of a shard: sends their lines, brings the answers into their results, ends them. One process of the
@@ -79,7 +82,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
-  const rests = ({ resting }: ShardBatches, batchId: string) => (resting.get(batchId) ?? 0) > clock.now();
+  const rests = ({ resting }: ShardBatches, batchId: string) => (resting.get(batchId) ?? NEVER) > performance.now();
 
   /** Does something for one batch, unless it rests. What is at fault in one keeps no other waiting. */
   async function doFor(state: ShardBatches, batchId: string, act: () => Promise<void>): Promise<void> {
@@ -89,7 +92,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     } catch (error) {
       if (!isOwnFault(error)) throw error;
       log.error('A batch cannot go on; it is tried again shortly.', { batchId, error });
-      state.resting.set(batchId, clock.now() + REST_MS);
+      state.resting.set(batchId, performance.now() + REST_MS);
       const batch = state.open.get(batchId);
       if (batch !== undefined) rewind(batch);
     }
@@ -97,9 +100,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   /** Looks for work: new batches, cancelled ones, ended ones whose event was not published. */
   async function refresh(shard: number, state: ShardBatches): Promise<void> {
-    if (clock.now() - state.readAt < ROWS_MS) return;
+    if (performance.now() - state.readAt < ROWS_MS) return;
     const rows = await work.open(shard);
-    state.readAt = clock.now();
+    state.readAt = performance.now();
     const ids = new Set(rows.map(({ _id }) => _id));
     for (const known of [state.open, state.resting])
       for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
@@ -143,7 +146,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         if (!(await closeBatch.closeIfDue(batch, keepLead))) return;
         state.open.delete(batchId);
         // The event of its end is published at once.
-        state.readAt = 0;
+        state.readAt = NEVER;
       });
     const batches = [...state.open.values()].filter(({ row }) => !rests(state, row._id));
     await fillQueue(shard, batches, keepLead);
@@ -156,7 +159,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
     shards.delete(shard);
     if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
-    const state = { open: new Map<string, OpenBatch>(), resting: new Map<string, number>(), readAt: 0 };
+    const state = { open: new Map<string, OpenBatch>(), resting: new Map<string, number>(), readAt: NEVER };
     shards.set(shard, state);
     return state;
   }
@@ -177,7 +180,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         for (const batch of state.open.values()) rewind(batch);
         throw error;
       }
-      return state.open.size > 0 || state.readAt === 0 ? BUSY_MS : IDLE_MS;
+      return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
     },
     release: (shard) => leases.release(shard, BATCH_LEASE),
   };

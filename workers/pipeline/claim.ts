@@ -107,12 +107,12 @@ export function createClaim(deps: ClaimDeps) {
       await requests.finish(claimed.ref, claimed.sent, endOf(claimed));
       return undefined;
     }
-    const { envelope, seq, sent } = claimed;
+    const { envelope, seq, sent, now: claimedAt } = claimed;
     const ref = refOf(claimed);
     const { lease, rates } = openLeaseOf(ref, claimed);
     const answer = await answerSoFar(streams, ref, claimed);
     const interrupted = sent > 0 || delivery.endOnly === true;
-    const run = { interrupted, ref, job, envelope, seq, rates, lease, answer };
+    const run = { interrupted, ref, job, envelope, seq, claimedAt, rates, lease, answer };
     events.emit('request.claimed', run);
     return run;
   };

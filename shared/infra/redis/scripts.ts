@@ -6,6 +6,7 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
+import { patiently } from './refusals.ts';
 import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */
@@ -193,7 +194,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);
-  return async (keys, args) => {
+  const run: Script = async (keys, args) => {
     try {
       // Redis has no other replies.
       return (await call(client, sha, keys, args)) as ScriptReply;
@@ -202,6 +203,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
     }
   };
+  return (keys, args) => patiently(client, () => run(keys, args));
 }
 
 /** The same for callers that wait: a call without an answer fails soon. */

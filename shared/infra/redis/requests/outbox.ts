@@ -14,12 +14,22 @@ export interface OutboxEntry {
   raw: string;
 }
 
+/** An entry that can be read. */
+export type ReadableEntry = OutboxEntry & { record: SettlementRecord };
+
+export function isReadable(entry: OutboxEntry): entry is ReadableEntry {
+  return entry.record !== undefined;
+}
+
 /** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
 export interface Outbox {
   /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
   read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
-  /** Safe to repeat. */
-  acknowledge(shard: number, ids: readonly string[]): Promise<void>;
+  /**
+   * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
+   * them, they stay and are read again. Safe to repeat.
+   */
+  acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void>;
   /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
   deadLetter(shard: number, entry: OutboxEntry): Promise<void>;
   /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
@@ -53,7 +63,7 @@ function toEntry([id, fields]: StreamRow): OutboxEntry {
 
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
   const acknowledge = defineScript(client, 'acknowledge');
-  const moveToDeadLetters = defineScript(client, 'dead-letter');
+  const move = defineScript(client, 'dead-letter');
 
   /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
   const readUpTo = new Map<number, string>();
@@ -72,14 +82,21 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       return rows.map(toEntry);
     },
 
-    async acknowledge(shard, ids) {
-      if (ids.length === 0) return;
-      await acknowledge([keyspace.shard(shard).outbox], [GROUP, ...ids]);
+    async acknowledge(shard, entries) {
+      const keys = keyspace.shard(shard);
+      const byTenant = [...Map.groupBy(entries, ({ record }) => record.tenantId)];
+      await acknowledge(
+        [keys.outbox, ...byTenant.map(([tenantId]) => keys.pending(tenantId))],
+        [
+          GROUP,
+          ...byTenant.flatMap(([, own]) => [own.length, ...own.flatMap(({ id, record }) => [id, record.requestId])]),
+        ],
+      );
     },
 
     async deadLetter(shard, { id, raw }) {
       const { outbox, deadLetters } = keyspace.shard(shard);
-      await moveToDeadLetters([outbox, deadLetters], [GROUP, id, raw]);
+      await move([outbox, deadLetters], [GROUP, id, raw]);
     },
 
     async requeue(shard) {
@@ -94,10 +111,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
             done.left += 1;
             continue;
           }
-          // Apart: at worst it stands in both, and the ledger takes a request once.
-          await client.xadd(outbox, '*', 's', raw);
-          await client.xdel(deadLetters, id);
-          done.requeued += 1;
+          done.requeued += Number(await move([deadLetters, outbox], [GROUP, id, raw]));
         }
       }
       return done;
@@ -135,6 +149,8 @@ export interface OutboxSearch {
 }
 
 export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
+  const move = defineScript(client, 'dead-letter');
+
   async function* entriesOf(stream: string, from?: string): AsyncGenerator<{ id: string; raw: string }> {
     for await (const rows of streamPages(client, stream, { from })) {
       for (const [id, fields] of rows) yield { id, raw: fields[1] ?? '' };
@@ -156,10 +172,7 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
       for await (const { id, raw } of entriesOf(deadLetters)) {
         const text = rewrite(raw);
         if (text === undefined) continue;
-        // The new one first: at worst there are two, and the ledger takes a request once.
-        await client.xadd(deadLetters, '*', 's', text);
-        await client.xdel(deadLetters, id);
-        changed += 1;
+        changed += Number(await move([deadLetters, deadLetters], [GROUP, id, text]));
       }
       return changed;
     },

@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 
+import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
 import { createDispatcher } from '../../../../workers/batches/dispatcher.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
@@ -14,7 +15,6 @@ function dispatching(fault: Error, status: BatchRow['status']) {
   const collected: string[] = [];
   const filled: string[][] = [];
   const log = createRecordingLog();
-  let time = 10_000;
   const failFor = (batchId: string) => (batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve());
   const dispatcher = createDispatcher({
     work: {
@@ -39,27 +39,33 @@ function dispatching(fault: Error, status: BatchRow['status']) {
       release: () => Promise.resolve(),
     },
     hasReconnectedRecently: () => false,
-    clock: { now: () => time },
+    clock: systemClock,
     log,
   });
-  const wait = (ms: number) => (time += ms);
-  return { dispatcher, collected, filled, log, wait };
+  return { dispatcher, collected, filled, log };
 }
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 it.each(['in_progress', 'completed'] as const)(
   'goes on with the other batches where one that is %s is at fault, and tries it again seconds later',
   async (status) => {
-    const { dispatcher, collected, filled, log, wait } = dispatching(new SyntaxError('Unexpected end'), status);
+    const { dispatcher, collected, filled, log } = dispatching(new SyntaxError('Unexpected end'), status);
 
     for (let round = 0; round < 3; round += 1) {
       await dispatcher.dispatchShard(0);
-      wait(1_000);
+      jest.advanceTimersByTime(1_000);
     }
 
     expect(collected).toEqual(['batch_2', 'batch_2', 'batch_2']);
     expect(filled).toEqual([['batch_2'], ['batch_2'], ['batch_2']]);
     expect(log.errors()).toEqual(['A batch cannot go on; it is tried again shortly. Unexpected end']);
-    wait(5_000);
+    jest.advanceTimersByTime(5_000);
     await dispatcher.dispatchShard(0);
     expect(log.errors()).toHaveLength(2);
   },
