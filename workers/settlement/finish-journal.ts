@@ -63,7 +63,9 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
         } catch (error) {
           if (!isBadKey(error)) throw error;
           log.error('The end of a request cannot be replayed: Redis has something else in its place.', {
-            ...{ requestId, tenantId, error },
+            requestId,
+            tenantId,
+            error,
           });
         }
       }
