@@ -6,6 +6,7 @@ export const port = () => Joi.number().port();
 export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
 const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
+const OF_TLS = '{{#label}} is of TLS only: REDIS_URL must begin with rediss';
 
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
 
@@ -33,21 +34,40 @@ export function withSentinel(schema: Joi.Schema): Joi.Schema {
   });
 }
 
+/** A setting of connections to Redis over TLS. */
+export function withRedisTls(schema: Joi.Schema): Joi.Schema {
+  const isEncrypted = Joi.string()
+    .pattern(/^rediss[:+]/)
+    .required();
+  return schema.when('REDIS_URL', {
+    is: isEncrypted,
+    otherwise: Joi.forbidden().messages({ 'any.unknown': OF_TLS }),
+  });
+}
+
 export interface RedisSettings {
   REDIS_URL: string;
+  REDIS_TLS_CA_FILE?: string;
+  REDIS_TLS_CERT_FILE?: string;
+  REDIS_TLS_KEY_FILE?: string;
   REDIS_SENTINEL_USERNAME?: string;
   REDIS_SENTINEL_PASSWORD?: string;
   REDIS_SENTINEL_TLS?: boolean;
 }
 
-/** The address with what the sentinels ask for, which `parseRedisUrl` takes apart again: one text names all servers. */
+/** The address with what belongs to it, which `parseRedisUrl` takes apart again: one text says how to reach all servers. */
 export function redisUrlOf(settings: RedisSettings): string {
   const asked = Object.entries({
     sentinel_username: settings.REDIS_SENTINEL_USERNAME,
     sentinel_password: settings.REDIS_SENTINEL_PASSWORD,
     sentinel_tls: settings.REDIS_SENTINEL_TLS,
+    tls_ca: settings.REDIS_TLS_CA_FILE,
+    tls_cert: settings.REDIS_TLS_CERT_FILE,
+    tls_key: settings.REDIS_TLS_KEY_FILE,
   }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]));
-  return asked.length === 0 ? settings.REDIS_URL : `${settings.REDIS_URL}?${new URLSearchParams(asked).toString()}`;
+  if (asked.length === 0) return settings.REDIS_URL;
+  const mark = settings.REDIS_URL.includes('?') ? '&' : '?';
+  return `${settings.REDIS_URL}${mark}${new URLSearchParams(asked).toString()}`;
 }
 
 /** Paths are appended to it, and a credential in it would end up in logs. */
@@ -57,14 +77,18 @@ export const baseUrl = Joi.string().custom((value: string, helpers) => {
   return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
+/** The parts of a list that is separated by commas. */
+export const partsOf = (list: string) =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 export function listOf(isValid: (part: string) => boolean, fault: string) {
   return Joi.string()
     .allow('')
     .custom((value: string, helpers) => {
-      const parts = value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
+      const parts = partsOf(value);
       return parts.every(isValid) ? parts : helpers.error(fault);
     });
 }
@@ -89,8 +113,8 @@ export const RULE_MESSAGES = {
     '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
-    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
-  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
 };

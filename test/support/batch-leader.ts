@@ -4,7 +4,6 @@ import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
-import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
@@ -39,7 +38,6 @@ export async function openLeader(
 ): Promise<BatchLeader> {
   const key = Buffer.alloc(32, 7);
   const routing = await createRoutingCache(createRoutingRepository(mongo, createCredentialCipher(key)), log);
-  const queues = createChatQueues(redis, keyspace, () => undefined);
   const leases = createLeaderLease(redis, keyspace, LEADER_ID);
   const store = createAdmissionStore(redis, keyspace, LIMITS);
   let gate: Promise<void> | undefined;
@@ -48,7 +46,12 @@ export async function openLeader(
   let lost: string | undefined;
   let loses = false;
   const dispatcher = openDispatcher({
-    ...{ mongo, redis, keyspace, queues, routing, leases, log },
+    mongo,
+    redis,
+    keyspace,
+    routing,
+    leases,
+    log,
     admissions: {
       ...store,
       async admit(...call) {
@@ -114,9 +117,9 @@ export async function openLeader(
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
     },
     stop: () => dispatcher.release(0),
-    async close() {
+    close() {
       routing.stop();
-      await queues.close();
+      return Promise.resolve();
     },
   };
 }

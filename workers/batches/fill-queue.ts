@@ -35,6 +35,9 @@ const SENDER_MS = 2_000;
 /** Lines of one tenant that are sent at once before it is the next one's turn. */
 const SLICE = 8;
 
+/** A line that has waited so long for its key's tokens has them kept (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md). */
+const OVERDUE_MS = 180_000;
+
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
 const NOT_ALLOWED: ErrorDetail = {
   code: 'endpoint_not_allowed',
@@ -72,8 +75,9 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     return sender;
   }
 
-  async function send(batch: OpenBatch, line: ReadLine, sender: Sender): Promise<LineEnd[]> {
-    const { index, requestId, tier, retry } = line;
+  /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
+  async function send(batch: OpenBatch, line: ReadLine, sender: Sender, isFirst: boolean): Promise<LineEnd[]> {
+    const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
@@ -83,7 +87,8 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
-    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens });
+    const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
+    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
       batch.inFlight.set(line.index, {
@@ -96,7 +101,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       batch.later.push({ ...open, tier: sent.tier });
       return [];
     }
-    batch.ready.push(open);
+    batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
     batch.waitingFor = sent.waitFor;
     batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
@@ -117,7 +122,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       read.map(({ index }) => index),
     );
     batch.waitingFor = null;
-    const sending = slice.map((line) => send(batch, { ...known.get(line.index), ...line }, sender));
+    const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     await work.end(tenantId, batchId, ends);

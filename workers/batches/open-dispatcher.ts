@@ -108,6 +108,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       retentionMs,
       clock,
       random: Math.random,
+      log,
     }),
     closeBatch: createCloseBatch({ work, admissions, queue, lines, events, clock }),
     watch,
