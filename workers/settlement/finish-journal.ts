@@ -1,5 +1,6 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AttemptRef, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import { isBadKey } from '../../shared/infra/redis/scripts.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface FinishJournal {
@@ -55,9 +56,16 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
 
     async replay() {
       for (const { ref, sentSeq, ending } of kept.slice(first)) {
-        if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'replayed') continue;
         const { requestId, tenantId } = ref;
-        log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
+        try {
+          if ((await requests.replayFinish(ref, sentSeq, ending)) === 'replayed')
+            log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
+        } catch (error) {
+          if (!isBadKey(error)) throw error;
+          log.error('The end of a request cannot be replayed: Redis has something else in its place.', {
+            ...{ requestId, tenantId, error },
+          });
+        }
       }
     },
   };

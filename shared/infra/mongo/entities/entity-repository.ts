@@ -16,7 +16,7 @@ export interface StoredMessage {
   /** The request that stored it, and its place in the order of acceptance. */
   requestId: string;
   seq: number;
-  /** The attempt at that request which stored it. */
+  /** When the attempt at that request began which stored it. In rows of earlier versions, its number. */
   attempt: number;
 }
 
