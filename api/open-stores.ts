@@ -84,7 +84,8 @@ export async function openConnections(
   log: Logger,
   closer: Closer,
 ): Promise<Connections> {
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', log, closer);
+  const keyspace = createKeyspace(namespace);
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'producer', keyspace, log, closer);
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();
@@ -107,7 +108,7 @@ export async function openConnections(
     clock: systemClock,
     closer,
     log,
-    keyspace: createKeyspace(namespace),
+    keyspace,
     redis,
     subscriber,
     memory,

@@ -14,7 +14,8 @@ import type { Closer } from '../shared/lifecycle/closer.ts';
 
 /** What a worker reaches outside of itself: both stores, the routes in force, and providers. */
 export async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
-  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', log, closer);
+  const keyspace = createKeyspace(namespace);
+  const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', keyspace, log, closer);
   const memory = watchMemory(redis, log);
   closer.defer('memory watch', () => {
     memory.stop();
@@ -32,5 +33,5 @@ export async function openConnections(config: Config, namespace: string | undefi
   });
   const http = createHttpClient();
   closer.defer('http', () => http.close());
-  return { keyspace: createKeyspace(namespace), redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
+  return { keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
 }

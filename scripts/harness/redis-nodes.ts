@@ -12,8 +12,11 @@ import type { ServerProcess } from '../embedded/server-process.ts';
 /** How the servers of a group are reached. */
 export interface NodeAccess {
   password?: string | undefined;
-  /** Files in PEM. Clients have to trust `ca` (tls.setDefaultCACertificates or NODE_EXTRA_CA_CERTS). */
-  tls?: { cert: string; key: string; ca: string } | undefined;
+  /**
+   * Files in PEM. Clients have to trust `ca` (tls.setDefaultCACertificates or NODE_EXTRA_CA_CERTS). `isMutual`: they have to
+   * show a certificate as well; then addresses name the files.
+   */
+  tls?: { cert: string; key: string; ca: string; isMutual?: boolean } | undefined;
 }
 
 export interface GroupOptions extends NodeAccess {
@@ -39,7 +42,9 @@ const FORMED_MS = 20_000;
 
 export function urlOf(scheme: string, addresses: string, { password, tls }: NodeAccess, path = ''): string {
   const auth = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
-  return `${tls === undefined ? scheme : scheme.replace('redis', 'rediss')}://${auth}${addresses}${path}`;
+  const files = tls?.isMutual === true ? { tls_ca: tls.ca, tls_cert: tls.cert, tls_key: tls.key } : undefined;
+  const query = files === undefined ? '' : `?${new URLSearchParams(files).toString()}`;
+  return `${tls === undefined ? scheme : scheme.replace('redis', 'rediss')}://${auth}${addresses}${path}${query}`;
 }
 
 /** What a server has to be told so that it, its replicas and its clients reach each other as `access` says. */
@@ -54,7 +59,7 @@ function accessSettings(port: number, { password, tls }: NodeAccess): Record<str
           'tls-cert-file': tls.cert,
           'tls-key-file': tls.key,
           'tls-ca-cert-file': tls.ca,
-          'tls-auth-clients': 'no',
+          'tls-auth-clients': tls.isMutual === true ? 'yes' : 'no',
           'tls-replication': 'yes',
         }),
   };

@@ -47,7 +47,12 @@ export async function startSentinels({
     await Promise.all(nodes.map((node) => node.process().stop()));
   };
 
-  const own = { 'repl-diskless-sync-delay': '0', 'replica-announce-ip': '127.0.0.1' };
+  const own = {
+    'repl-diskless-sync-delay': '0',
+    'replica-announce-ip': '127.0.0.1',
+    // As docs/guide/operating.md asks for: after a fail-over all writes are refused until a replica follows the new master.
+    ...(replicas > 1 ? { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '10' } : {}),
+  };
   async function startReplica(index: number, masterPort: number): Promise<void> {
     nodes[index] = await startNode(`replica-${index}`, options, () => ({
       ...own,
@@ -106,7 +111,8 @@ async function startSentinel(index: number, masterPort: number, downAfterMs: num
     ...(tls === undefined
       ? [`port ${port}`]
       : [
-          ...['port 0', `tls-port ${port}`, 'tls-auth-clients no', 'tls-replication yes'],
+          ...['port 0', `tls-port ${port}`, 'tls-replication yes'],
+          `tls-auth-clients ${tls.isMutual === true ? 'yes' : 'no'}`,
           ...[`tls-cert-file ${tls.cert}`, `tls-key-file ${tls.key}`, `tls-ca-cert-file ${tls.ca}`],
         ]),
     ...['bind 127.0.0.1', `dir ${dataDir}`, 'sentinel announce-ip 127.0.0.1'],

@@ -3,6 +3,7 @@
  * every call starts from as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
  */
 import { parseArgs } from 'node:util';
+import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
 import { parseSettingsQuery } from './settings.ts';
 import { createSimulatedProvider } from './simulated-provider.ts';
 
@@ -34,11 +35,11 @@ function readPort(text: string | undefined): number {
 }
 
 function explainListenError(error: unknown, host: string, port: number): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = errorCodeOf(error);
   if (code === 'EADDRINUSE') {
     return `Port ${port} on ${host} is in use: stop the program that listens there or set PROVIDER_PORT to another port.`;
   }
-  return `The simulated provider cannot listen on ${host}:${port} (${code}): set HOST and PROVIDER_PORT to an address of this machine.`;
+  return `The simulated provider cannot listen on ${host}:${port} (${code === '' ? 'unknown error' : code}): set HOST and PROVIDER_PORT to an address of this machine.`;
 }
 
 main().catch((error: unknown) => {

@@ -3,6 +3,7 @@ import { startRedis } from '../embedded/redis.ts';
 import type { Log } from '../embedded/run-step.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
 import { connectRedis, createRedis } from '../../shared/infra/redis/connection.ts';
+import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';
 import { assertSuitable } from '../../shared/infra/redis/suitable-server.ts';
 import type { StartSettings } from './settings.ts';
 import type { StartState } from './state.ts';
@@ -11,13 +12,14 @@ import type { Supervisor } from '../harness/supervisor.ts';
 /** The two stores: those that the environment names, checked before anything is installed, else embedded ones. */
 export async function startStores(
   supervisor: Supervisor,
-  { dataDir, env }: StartSettings,
+  { dataDir, env, config }: StartSettings,
   { redisPassword: password }: Pick<StartState, 'redisPassword'>,
   log: Log,
 ) {
   const { REDIS_URL: givenRedis, MONGODB_URI: givenMongo } = env;
   if (givenRedis !== undefined) {
-    await assertRedis(givenRedis);
+    // With what the other settings say of it, such as the sentinels' password.
+    await assertRedis(config.redisUrl);
     log('Redis: the server of REDIS_URL');
   }
   if (givenMongo !== undefined) {
@@ -37,7 +39,7 @@ async function assertRedis(url: string): Promise<void> {
   client.on('error', () => undefined);
   try {
     await connectRedis(client);
-    await assertSuitable(client);
+    await assertSuitable(client, createKeyspace());
   } finally {
     client.disconnect();
   }

@@ -6,13 +6,21 @@ export const port = () => Joi.number().port();
 export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
 const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
+const OF_TLS = '{{#label}} is of TLS only: REDIS_URL must begin with rediss';
 
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
+
+/** The addresses of its servers, each as a URL; `parseRedisUrl` takes the value apart in the same way. */
+function redisAddressesOf(value: string): string[] {
+  const hosts = /^rediss?\+\w+:\/\/(?:[^@]*@)?([^/]*)/.exec(value)?.[1];
+  return hosts === undefined ? [value] : hosts.split(',').map((host) => `redis://${host === '' ? ':' : host}`);
+}
 
 export const redisUrl = Joi.string().custom((value: string, helpers) => {
   if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
     return helpers.error('redis.url');
-  return /^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+  if (/^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value)) return helpers.error('redis.master');
+  return redisAddressesOf(value).every((address) => URL.canParse(address)) ? value : helpers.error('redis.address');
 });
 
 /** A setting that only `redis+sentinel://` has. */
@@ -26,21 +34,40 @@ export function withSentinel(schema: Joi.Schema): Joi.Schema {
   });
 }
 
+/** A setting of connections to Redis over TLS. */
+export function withRedisTls(schema: Joi.Schema): Joi.Schema {
+  const isEncrypted = Joi.string()
+    .pattern(/^rediss[:+]/)
+    .required();
+  return schema.when('REDIS_URL', {
+    is: isEncrypted,
+    otherwise: Joi.forbidden().messages({ 'any.unknown': OF_TLS }),
+  });
+}
+
 export interface RedisSettings {
   REDIS_URL: string;
+  REDIS_TLS_CA_FILE?: string;
+  REDIS_TLS_CERT_FILE?: string;
+  REDIS_TLS_KEY_FILE?: string;
   REDIS_SENTINEL_USERNAME?: string;
   REDIS_SENTINEL_PASSWORD?: string;
   REDIS_SENTINEL_TLS?: boolean;
 }
 
-/** The address with what the sentinels ask for, which `parseRedisUrl` takes apart again: one text names all servers. */
+/** The address with what belongs to it, which `parseRedisUrl` takes apart again: one text says how to reach all servers. */
 export function redisUrlOf(settings: RedisSettings): string {
   const asked = Object.entries({
     sentinel_username: settings.REDIS_SENTINEL_USERNAME,
     sentinel_password: settings.REDIS_SENTINEL_PASSWORD,
     sentinel_tls: settings.REDIS_SENTINEL_TLS,
+    tls_ca: settings.REDIS_TLS_CA_FILE,
+    tls_cert: settings.REDIS_TLS_CERT_FILE,
+    tls_key: settings.REDIS_TLS_KEY_FILE,
   }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]));
-  return asked.length === 0 ? settings.REDIS_URL : `${settings.REDIS_URL}?${new URLSearchParams(asked).toString()}`;
+  if (asked.length === 0) return settings.REDIS_URL;
+  const mark = settings.REDIS_URL.includes('?') ? '&' : '?';
+  return `${settings.REDIS_URL}${mark}${new URLSearchParams(asked).toString()}`;
 }
 
 /** Paths are appended to it, and a credential in it would end up in logs. */
@@ -50,14 +77,18 @@ export const baseUrl = Joi.string().custom((value: string, helpers) => {
   return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
+/** The parts of a list that is separated by commas. */
+export const partsOf = (list: string) =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 export function listOf(isValid: (part: string) => boolean, fault: string) {
   return Joi.string()
     .allow('')
     .custom((value: string, helpers) => {
-      const parts = value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
+      const parts = partsOf(value);
       return parts.every(isValid) ? parts : helpers.error(fault);
     });
 }
@@ -78,10 +109,12 @@ export function isOrigin(value: string): boolean {
 export const RULE_MESSAGES = {
   'redis.url':
     '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',
+  'redis.address':
+    '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
-    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
-  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
 };

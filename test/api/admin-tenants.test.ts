@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 
-import { ACCESS_CHANNEL } from '../../shared/infra/redis/tenants/access-flags.ts';
+import { ACCESS_CHANNEL } from '../../shared/infra/redis/keyspace.ts';
 import { errorOf } from '../support/admin.ts';
 import { useAdmin } from '../support/use-service.ts';
 const admin = useAdmin();

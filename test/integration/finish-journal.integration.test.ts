@@ -59,6 +59,20 @@ it('ends the request again in a Redis that came back without its end', async () 
   expect(await settlements()).toEqual([request.requestId]);
 });
 
+it('ends the others again where something else stands in the place of one', async () => {
+  const broken = await lab.admit();
+  await lab.run(broken, 1);
+  await losing(async () => {
+    await endings.finish(broken.ref(1), 0, endingOf(broken, 'Hello', { prompt: 10, completion: 5 }));
+    await finish();
+  });
+  await lab.redis.set(lab.keys.record(broken.requestId), 'no hash');
+
+  await endings.replay();
+
+  expect(await settlements()).toEqual([request.requestId]);
+});
+
 it('brings the charge again where even the record was lost', async () => {
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));

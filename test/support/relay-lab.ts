@@ -52,7 +52,7 @@ export async function openRelayLab(): Promise<RelayLab> {
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, lab.keyspace, newId('ing')),
-    reader: createStreamReader(lab.redis, lab.keyspace),
+    streams: createStreamReader(lab.redis, lab.keyspace),
     records,
     now: Date.now,
     events: createEventBus(() => undefined),

@@ -1,11 +1,12 @@
 import type { Worker } from 'bullmq';
 
 import { isOutOfMemory } from '../../shared/infra/redis/memory-watch.ts';
+import { isRefusal } from '../../shared/infra/redis/refusals.ts';
 
 const REST_MS = 1_000;
 
 /**
- * Pauses a worker for a second when Redis is too full to hand out a job. Otherwise BullMQ would try again some hundred times
+ * Pauses a worker for a second when Redis is too full to hand out a job, or takes no writes. Otherwise BullMQ would try again some hundred times
  * a second, and report each failure. Running jobs go on meanwhile.
  */
 export function restWhenFull(worker: Worker): void {
@@ -22,7 +23,7 @@ export function restWhenFull(worker: Worker): void {
   }
 
   worker.on('error', (error) => {
-    if (!isOutOfMemory(error) || timer !== undefined || worker.isPaused()) return;
+    if (!(isOutOfMemory(error) || isRefusal(error)) || timer !== undefined || worker.isPaused()) return;
     void rest();
   });
 }

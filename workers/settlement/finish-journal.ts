@@ -62,11 +62,7 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
       if ((await requests.replayFinish(ref, sentSeq, ending)) === 'replayed')
         log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
     } catch (error) {
-      log.error('What Redis may have lost of the end of a request could not be replayed.', {
-        requestId,
-        tenantId,
-        error,
-      });
+      log.error('The end of a request cannot be replayed.', { requestId, tenantId, error });
     }
   }
 

@@ -5,6 +5,7 @@ import type { AccountStore } from '../../shared/infra/redis/accounts/account-sto
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { isReadable } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/infra/redis/requests/outbox.ts';
+import { isBadKey } from '../../shared/infra/redis/scripts.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
@@ -70,7 +71,10 @@ export function createSettler({
     );
     for (const [tenantId, account] of books) {
       const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
-      await accounts.publishBook(shard, tenantId, account, settled);
+      await accounts.publishBook(shard, tenantId, account, settled).catch((cause: unknown) => {
+        // What stands in Redis for one tenant keeps nobody else's records waiting.
+        throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
+      });
     }
     await publishBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(shard, entries);

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+
 import { Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 import type { Closer } from '../../lifecycle/closer.ts';
@@ -5,15 +8,19 @@ import type { Logger } from '../logging/logger.ts';
 import { BLOCKED_MS, createCluster, LOOK_EVERY_MS, SILENT_MS } from './cluster-client.ts';
 import type { ConnectionRole, NodeOptions } from './cluster-client.ts';
 import { corkTurns } from './cork-turns.ts';
+import type { Keyspace } from './keyspace.ts';
+import { parseRedisUrl } from './redis-target.ts';
+import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
 import { assertSuitable } from './suitable-server.ts';
 
 /**
  * The two connections of a process: one for commands, one for pub/sub. Rejects with one sentence where Redis cannot be
- * reached or may evict keys.
+ * reached, may evict keys or refuses what this service does.
  */
 export async function openRedis(
   url: string,
   role: Exclude<ConnectionRole, 'subscriber'>,
+  keyspace: Keyspace,
   log: Logger,
   closer: Closer,
 ): Promise<{ redis: RedisClient; subscriber: RedisClient }> {
@@ -24,7 +31,7 @@ export async function openRedis(
     }),
   );
   await connectRedis(redis);
-  for (const advice of await assertSuitable(redis)) log.warn(advice);
+  for (const advice of await assertSuitable(redis, keyspace)) log.warn(advice);
   const subscriber = createRedis(url, 'subscriber');
   closer.defer('subscriber', () => {
     subscriber.disconnect();
@@ -76,86 +83,28 @@ function optionsFor(role: ConnectionRole) {
   };
 }
 
-interface Address {
-  host: string;
-  port: number;
-}
-
-function parseNodes(hosts: string, defaultPort: number): Address[] {
-  return hosts.split(',').map((entry) => {
-    const url = `redis://${entry}`;
-    if (entry === '' || !URL.canParse(url)) {
-      throw new Error(`REDIS_URL names the address "${entry}", which is not HOST:PORT.`);
-    }
-    const { hostname, port } = new URL(url);
-    return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? defaultPort : Number(port) };
-  });
-}
-
-interface Credentials {
-  username?: string;
-  password?: string;
-}
-
-function parseCredentials(text: string): Credentials {
-  const colon = text.indexOf(':');
-  const username = decodeURIComponent(colon < 0 ? text : text.slice(0, colon));
-  return {
-    ...(username === '' ? {} : { username }),
-    ...(colon < 0 ? {} : { password: decodeURIComponent(text.slice(colon + 1)) }),
-  };
-}
-
-/** Several servers. */
-interface Group extends Credentials {
-  nodes: Address[];
-  /** `rediss+…`: over TLS; so are sentinels unless `REDIS_SENTINEL_TLS` says otherwise. */
-  isEncrypted: boolean;
-}
-
-/** What sentinels ask for themselves, beside what the servers ask for. */
-interface SentinelAccess extends Credentials {
-  isEncrypted: boolean;
-}
-
-export type RedisTarget =
-  | { kind: 'single'; url: string }
-  | ({ kind: 'cluster' } & Group)
-  | ({ kind: 'sentinel'; name: string; sentinels: SentinelAccess } & Group);
-
-/**
- * The forms of `REDIS_URL` (docs/spec/contract.md section 1). Throws on an impossible address or a missing master name.
- */
-export function parseRedisUrl(url: string): RedisTarget {
-  const match = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@]*)@)?([^/]*)(?:\/(.*))?$/.exec(url);
-  if (match === null) return { kind: 'single', url };
-  const [, encrypted, kind, credentials, hosts = '', path = ''] = match;
-  const [name = '', query = ''] = path.split('?');
-  const auth = { ...parseCredentials(credentials ?? ''), isEncrypted: encrypted === 's' };
-  if (kind === 'cluster') return { kind: 'cluster', nodes: parseNodes(hosts, 6379), ...auth };
-  if (name === '')
+/** What of TLS differs from Node.js's own settings. Throws where a file cannot be read or is none of PEM. */
+function readTls({ ca, cert, key }: TlsFiles) {
+  try {
+    const tls = {
+      ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+      ...(cert === undefined ? {} : { cert: readFileSync(cert) }),
+      ...(key === undefined ? {} : { key: readFileSync(key) }),
+    };
+    createSecureContext(tls);
+    return tls;
+  } catch (cause) {
     throw new Error(
-      'REDIS_URL with redis+sentinel:// must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
+      'A certificate for Redis cannot be used; check REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE and REDIS_TLS_KEY_FILE.',
+      { cause },
     );
-  const sentinels = parseSentinelAccess(new URLSearchParams(query), auth.isEncrypted);
-  return { kind: 'sentinel', nodes: parseNodes(hosts, 26379), name, sentinels, ...auth };
-}
-
-/** What `redisUrlOf` in shared/config has written. */
-function parseSentinelAccess(query: URLSearchParams, isEncrypted: boolean): SentinelAccess {
-  const [username, password, tls] = ['username', 'password', 'tls'].map(
-    (name) => query.get(`sentinel_${name}`) ?? undefined,
-  );
-  return {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    isEncrypted: tls === undefined ? isEncrypted : tls === 'true',
-  };
+  }
 }
 
 function sentinelOptions(
   { nodes, name, sentinels }: Group & { name: string; sentinels: SentinelAccess },
   role: ConnectionRole,
+  tls: object,
 ): NodeOptions {
   const { username, password, isEncrypted } = sentinels;
   return {
@@ -164,7 +113,7 @@ function sentinelOptions(
     ...(username === undefined ? {} : { sentinelUsername: username }),
     ...(password === undefined ? {} : { sentinelPassword: password }),
     enableTLSForSentinelMode: isEncrypted,
-    ...(isEncrypted ? { sentinelTLS: {} } : {}),
+    ...(isEncrypted ? { sentinelTLS: tls } : {}),
     // A master that hangs, or is cut off, closes nothing.
     socketTimeout: role === 'worker' ? BLOCKED_MS : SILENT_MS,
   };
@@ -174,15 +123,16 @@ function sentinelOptions(
 export function createRedis(url: string, role: ConnectionRole): RedisClient {
   const target = parseRedisUrl(url);
   const options = optionsFor(role);
-  if (target.kind === 'single') return corkTurns(new Redis(target.url, options));
+  const tls = readTls(target.files);
+  if (target.kind === 'single')
+    return corkTurns(new Redis(target.url, target.url.startsWith('rediss:') ? { ...options, tls } : options));
   const auth = {
     ...(target.username === undefined ? {} : { username: target.username }),
     ...(target.password === undefined ? {} : { password: target.password }),
   };
-  const tls = target.isEncrypted ? { tls: {} } : {};
-  if (target.kind === 'sentinel')
-    return corkTurns(new Redis({ ...options, ...auth, ...tls, ...sentinelOptions(target, role) }));
-  return createCluster(target.nodes, role, { ...options, ...auth, ...tls });
+  const common = { ...options, ...auth, ...(target.isEncrypted ? { tls } : {}) };
+  if (target.kind === 'sentinel') return corkTurns(new Redis({ ...common, ...sentinelOptions(target, role, tls) }));
+  return createCluster(target.nodes, role, common);
 }
 
 /**

@@ -20,6 +20,9 @@ export function acceptedKeys(
   ];
 }
 
+/** Every ingress listens here and drops the cached principals of the key or tenant whose id it hears. */
+export const ACCESS_CHANNEL = 'parley:access';
+
 /**
  * Names of every Redis key. All keys of a tenant carry the hash tag of its shard, so one script may touch any of them
  * on one server and on Redis Cluster alike; nothing else may assume that two keys are on one server.

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { repeat } from '../../lifecycle/repeat.ts';
 import type { Repeating } from '../../lifecycle/repeat.ts';
 import type { RedisClient } from './connection.ts';
+import { isRefusing, onTaken } from './refusals.ts';
 import { inTime } from './timing.ts';
 
 /** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */
@@ -32,8 +33,11 @@ export function watchOutages(client: RedisClient): Outages {
     for (const listener of listeners) listener();
   };
   const outage = client instanceof Cluster ? watchMasters(client, announce) : watchConnection(client, announce);
+  // Leases and locks run out while a server refuses writes, as they do while it is away.
+  onTaken(client, announce);
+  const isAway = () => outage.isAway() || isRefusing(client);
   return {
-    hasReconnectedRecently: (withinMs = BACK_MS) => outage.isAway() || performance.now() - backAt < withinMs,
+    hasReconnectedRecently: (withinMs = BACK_MS) => isAway() || performance.now() - backAt < withinMs,
     onReturn: (listener) => listeners.push(listener),
     stop: outage.stop,
   };

@@ -6,6 +6,8 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
+import { patiently } from './refusals.ts';
+import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
@@ -167,6 +169,17 @@ function call(client: RedisClient, sha: string, keys: readonly string[], args: r
   });
 }
 
+/**
+ * Whether Redis refused a command because of what its keys hold: the server works, and nothing but these keys is at fault.
+ */
+export function isBadKey(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === 'ReplyError' &&
+    /^(?:WRONGTYPE|ERR (?!max number of clients))/.test(error.message)
+  );
+}
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
@@ -181,7 +194,7 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
   const lua = `${firstLine(name)}\n${text}`;
   const sha = hash('sha1', lua);
   load(client, lua);
-  return async (keys, args) => {
+  const run: Script = async (keys, args) => {
     try {
       // Redis has no other replies.
       return (await call(client, sha, keys, args)) as ScriptReply;
@@ -190,4 +203,11 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
       return (await client.eval(lua, keys.length, ...keys, ...args)) as ScriptReply;
     }
   };
+  return (keys, args) => patiently(client, () => run(keys, args));
+}
+
+/** The same for callers that wait: a call without an answer fails soon. */
+export function defineTimedScript(client: RedisClient, name: string, parts: readonly string[]): Script {
+  const script = defineScript(client, name, parts);
+  return (keys, args) => inTime(script(keys, args));
 }

@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis';
 import type { Cluster } from 'ioredis';
 
+import type { Keyspace } from './keyspace.ts';
+import { lackOfRights } from './user-rights.ts';
+
 /** The scripts say by flags what may run in a full Redis, which older servers do not read. */
 const MAJOR_VERSION_MIN = 7;
 
@@ -16,29 +19,38 @@ export function faultOfServer(info: string): string | undefined {
 }
 
 /**
- * What an operator should know of a server that can be used; undefined: nothing. A master that is cut off from its
- * replicas goes on taking requests until it is replaced, and then all of them are lost. The field that is looked for is
- * there only where `min-replicas-to-write` is set.
+ * What an operator should know of a server that can be used. A master that is cut off from its replicas goes on taking
+ * requests until it is replaced, and then all of them are lost: `min_slaves_good_slaves` is there only where
+ * `min-replicas-to-write` is set.
  */
-export function adviceOnServer(info: string): string | undefined {
+export function adviceOnServer(info: string): string[] {
   const replicas = Number(/connected_slaves:(\d+)/.exec(info)?.[1] ?? 0);
-  if (replicas === 0 || info.includes('min_slaves_good_slaves:')) return undefined;
-  return (
-    'Redis has replicas and takes writes that none of them has: a master that is cut off loses what it accepts until it ' +
-    'is replaced. With two replicas or more, set min-replicas-to-write 1 and min-replicas-max-lag 10.'
-  );
+  const advice = [];
+  if (info.includes('aof_enabled:0'))
+    advice.push(
+      'Redis keeps no append-only file: a Redis that is started again has lost what ran and what was not booked. Set appendonly yes.',
+    );
+  if (replicas > 0 && !info.includes('min_slaves_good_slaves:'))
+    advice.push(
+      'Redis has replicas and takes writes that none of them has: a master that is cut off loses what it accepts until it ' +
+        'is replaced. With two replicas or more, set min-replicas-to-write 1 and min-replicas-max-lag 10.',
+    );
+  return advice;
 }
 
+const SECTIONS = ['server', 'memory', 'replication', 'persistence'];
+
 /** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
-export async function assertSuitable(client: Redis | Cluster): Promise<string[]> {
+export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace): Promise<string[]> {
   const servers = client instanceof Redis ? [client] : client.nodes('master');
-  const infos = await Promise.all(
+  const found = await Promise.all(
     servers.map(async (server) => {
-      const sections = [server.info('server'), server.info('memory'), server.info('replication')];
-      return (await Promise.all(sections)).join('\n');
+      const fault = await lackOfRights(server, keyspace, !(client instanceof Redis));
+      if (fault !== undefined) throw new Error(fault);
+      return (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
     }),
   );
-  const fault = infos.map(faultOfServer).find((each) => each !== undefined);
+  const fault = found.map(faultOfServer).find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
-  return [...new Set(infos.flatMap((info) => adviceOnServer(info) ?? []))];
+  return [...new Set(found.flatMap(adviceOnServer))];
 }

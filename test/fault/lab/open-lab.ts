@@ -29,8 +29,13 @@ const REST_MS = 60_000;
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 const MICRO = 1_000_000;
 const UNLIMITED = {
-  ...{ rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 },
-  ...{ tenant_rpm: null, tenant_tpm: null, max_in_flight: null },
+  rpm: 1_000_000,
+  tpm: 1_000_000_000,
+  chat_rpm: 1_000_000,
+  stream_rpm: 1_000_000,
+  tenant_rpm: null,
+  tenant_tpm: null,
+  max_in_flight: null,
 } as const;
 
 export interface LabPlace {

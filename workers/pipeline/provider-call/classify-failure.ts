@@ -27,7 +27,7 @@ const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
 /** Network, time limits, 408, 409, 429, 5xx and broken answers count against a provider; the caller's faults never. */
 export function classifyFailure(error: unknown): FailureClass {
   if (!(error instanceof ProviderError)) return { kind: 'void' };
-  const refusal = REFUSALS.get(error.status);
+  const refusal = error.fault === 'refused' ? REFUSALS.get(error.status) : undefined;
   if (refusal !== undefined) return { kind: 'refused', reason: refusal };
   // Other refusals, as a model that the provider does not have, concern one target and not the whole provider.
   return error.fault === 'transient' || error.fault === 'silent'

@@ -1,8 +1,13 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { ComplianceKind, DeletionReport } from '../../../contracts/compliance.ts';
-import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
+import type {
+  ComplianceKind,
+  DeletionReport,
+  ComplianceScope,
+  ComplianceStatus,
+  ExportedFile,
+} from '../../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { Space } from '../../../contracts/space.ts';

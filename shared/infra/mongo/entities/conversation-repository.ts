@@ -156,8 +156,12 @@ export function createConversationRepository(connection: Connection): Conversati
       await forget(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       await entities.deleteOne({
-        ...{ ...inSpace(space), entityId, messages: { $size: 0 }, createdAt: now },
-        ...{ subject: { $exists: false }, grade: { $exists: false } },
+        ...inSpace(space),
+        entityId,
+        messages: { $size: 0 },
+        createdAt: now,
+        subject: { $exists: false },
+        grade: { $exists: false },
       });
     },
   };

@@ -2,6 +2,8 @@ import { parseSettlement } from '../../../contracts/settlement.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { streamPages } from '../pages.ts';
+import type { StreamRow } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 
@@ -53,9 +55,6 @@ export interface Backlog {
 
 /** In which workers of an earlier version read: what they have read must not come to them again. */
 const GROUP = 'settlement';
-const PAGE = 500;
-
-type StreamRow = [id: string, fields: string[]];
 
 function toEntry([id, fields]: StreamRow): OutboxEntry {
   const raw = fields[1] ?? '';
@@ -106,8 +105,7 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       const done = { requeued: 0, left: 0 };
       if (newest === undefined) return done;
       // What fails again comes to stand behind the newest one, so this ends.
-      for (let from = '-'; ;) {
-        const rows: StreamRow[] = await client.xrange(deadLetters, from, newest[0], 'COUNT', PAGE);
+      for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
         for (const { id, raw, record } of rows.map(toEntry)) {
           if (record === undefined) {
             done.left += 1;
@@ -115,10 +113,8 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
           }
           done.requeued += Number(await move([deadLetters, outbox], [GROUP, id, raw]));
         }
-        const last = rows.at(-1)?.[0];
-        if (rows.length < PAGE || last === undefined) return done;
-        from = `(${last}`;
       }
+      return done;
     },
 
     length: (shard) => client.xlen(keyspace.shard(shard).outbox),
@@ -155,13 +151,9 @@ export interface OutboxSearch {
 export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
   const move = defineScript(client, 'dead-letter');
 
-  async function* entriesOf(stream: string, start = '-'): AsyncGenerator<{ id: string; raw: string }> {
-    for (let from = start; ;) {
-      const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
-      for (const [id, fields] of entries) yield { id, raw: fields[1] ?? '' };
-      const last = entries.at(-1)?.[0];
-      if (entries.length < PAGE || last === undefined) return;
-      from = `(${last}`;
+  async function* entriesOf(stream: string, from?: string): AsyncGenerator<{ id: string; raw: string }> {
+    for await (const rows of streamPages(client, stream, { from })) {
+      for (const [id, fields] of rows) yield { id, raw: fields[1] ?? '' };
     }
   }
 

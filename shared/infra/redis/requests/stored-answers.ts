@@ -72,8 +72,17 @@ export interface AnswerCache {
 }
 
 const FIELDS = [
-  ...['tenant', 'billed', 'state', 'status', 'tier', 'metadata', 'sent'],
-  ...['acceptedAt', 'startedAt', 'firstTokenAt', 'finishedAt'],
+  'tenant',
+  'billed',
+  'state',
+  'status',
+  'tier',
+  'metadata',
+  'sent',
+  'acceptedAt',
+  'startedAt',
+  'firstTokenAt',
+  'finishedAt',
 ] as const;
 
 export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {

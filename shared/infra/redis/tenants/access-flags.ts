@@ -1,10 +1,8 @@
 import type { RedisClient } from '../connection.ts';
 import { onResubscribed } from '../outages.ts';
+import { ACCESS_CHANNEL } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';
-
-/** Every ingress listens here and drops the cached principals of the key or tenant whose id it hears. */
-export const ACCESS_CHANNEL = 'parley:access';
 
 /**
  * Longer than any cached principal may live (15 minutes, docs/architecture/facts.md section 3); after that MongoDB's

@@ -13,12 +13,14 @@ describe('a Redis server', () => {
   });
 });
 
-describe('a Redis server with replicas', () => {
+describe('the operator of a Redis server', () => {
   it.each([
-    ['connected_slaves:0\r\n', undefined],
-    ['connected_slaves:2\r\n', expect.stringContaining('min-replicas-to-write 1')],
-    ['connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n', undefined],
-  ])('is advised to refuse writes that no replica has: %j', (info, advice) => {
+    ['connected_slaves:0\r\n', []],
+    ['connected_slaves:2\r\n', [expect.stringContaining('min-replicas-to-write 1')]],
+    ['connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n', []],
+    ['aof_enabled:1\r\n', []],
+    ['aof_enabled:0\r\n', [expect.stringContaining('appendonly yes')]],
+  ])('is advised by what it says: %j', (info, advice) => {
     expect(adviceOnServer(info)).toEqual(advice);
   });
 });

@@ -23,6 +23,10 @@ it.each([400, 413, 422])('never counts the caller’s own %d', (status) => {
   expect(classifyFailure(answered(status))).toEqual({ kind: 'void' });
 });
 
+it('takes a 403 of a content filter as what it is: a word about one prompt, not about our account', () => {
+  expect(classifyFailure(new ProviderError('filtered', 'flagged', { status: 403 }))).toEqual({ kind: 'void' });
+});
+
 it('does not count a model that the provider does not have: its other models may serve', () => {
   expect(classifyFailure(answered(404))).toEqual({ kind: 'void' });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseRedisUrl } from '../../../../../shared/infra/redis/connection.ts';
+import { parseRedisUrl } from '../../../../../shared/infra/redis/redis-target.ts';
 
 describe('parseRedisUrl', () => {
   it.each(['redis://127.0.0.1:6379', 'rediss://user:secret@cache.internal:6380/2'])(
     'keeps %s for the client',
     (url) => {
-      expect(parseRedisUrl(url)).toEqual({ kind: 'single', url });
+      expect(parseRedisUrl(url)).toEqual({ kind: 'single', url, files: {} });
     },
   );
 
@@ -19,6 +19,7 @@ describe('parseRedisUrl', () => {
         { host: 'h3', port: 6379 },
       ],
       isEncrypted: false,
+      files: {},
     });
   });
 
@@ -36,6 +37,7 @@ describe('parseRedisUrl', () => {
       name: 'mymaster',
       sentinels: { isEncrypted: false },
       isEncrypted: false,
+      files: {},
     });
   });
 
@@ -61,8 +63,32 @@ describe('parseRedisUrl', () => {
       password: 'secret',
       sentinels: { isEncrypted: false },
       isEncrypted: false,
+      files: {},
     });
   });
+
+  it('takes the files for TLS out of any address', () => {
+    const files = { ca: '/a b/ca.pem', cert: '/c.pem', key: '/k.pem' };
+    const query = 'tls_ca=%2Fa+b%2Fca.pem&tls_cert=%2Fc.pem&tls_key=%2Fk.pem';
+    expect(parseRedisUrl(`rediss://h1:6380/2?family=6&${query}`)).toEqual({
+      kind: 'single',
+      url: 'rediss://h1:6380/2?family=6',
+      files,
+    });
+    expect(parseRedisUrl(`rediss+cluster://h1:7000?${query}`)).toMatchObject({ nodes: [{ host: 'h1' }], files });
+    expect(parseRedisUrl(`rediss+sentinel://h1/mymaster?sentinel_username=watch&${query}`)).toMatchObject({
+      name: 'mymaster',
+      sentinels: { username: 'watch' },
+      files,
+    });
+  });
+
+  it.each(['redis+cluster://h1:7000/2', 'redis+sentinel://h1/mymaster/2'])(
+    'refuses %s, which names a database that a group of servers does not have',
+    (url) => {
+      expect(() => parseRedisUrl(url)).toThrow(/have no database but 0/);
+    },
+  );
 
   it('keeps a colon that is part of the password', () => {
     expect(parseRedisUrl('redis+cluster://app:a:b:c@h1:7000')).toMatchObject({ username: 'app', password: 'a:b:c' });
