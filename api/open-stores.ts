@@ -36,7 +36,7 @@ import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import type { RecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
-import { createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
+import { createBatchQueue, createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRecordStore } from '../shared/infra/redis/requests/record-store.ts';
 import { createAcceptanceClock } from '../shared/infra/redis/requests/request-eraser.ts';
@@ -171,6 +171,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
     accessFlags: createAccessFlags(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
     queueStatistics: createQueueStatistics(redis, keyspace),
+    batchQueue: createBatchQueue(redis, keyspace),
     lastDrift: createLastDrift(redis, keyspace),
   };
 }

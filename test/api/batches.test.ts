@@ -271,6 +271,16 @@ describe('POST /batches/{id}/cancel', () => {
     expect((await api('get', `/batches/${id}`)).body).toEqual(first.body);
   });
 
+  it('admits no line from then on, before whoever sends them has heard of it', async () => {
+    const id = await makeBatch();
+    const row = await service.models.batches.findById(id).lean();
+    const isClosed = () => service.redis.exists(service.keyspace.shard(row?.shard ?? 0).closedBatch(id));
+
+    expect(await isClosed()).toBe(0);
+    await api('post', `/batches/${id}/cancel`);
+    expect(await isClosed()).toBe(1);
+  });
+
   it.each(['completed', 'failed', 'expired', 'cancelled'] as const)(
     'POST /batches/{id}/cancel leaves a batch as it is that is %s',
     async (status) => {

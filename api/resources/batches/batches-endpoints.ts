@@ -4,6 +4,8 @@ import { BATCH_LIMITS } from '../../../shared/contracts/batches.ts';
 import { chatBodySchema } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { BatchRepository } from '../../../shared/infra/mongo/batches/batch-repository.ts';
+import type { BatchQueue } from '../../../shared/infra/redis/requests/queue-store.ts';
+import { inTime } from '../../../shared/infra/redis/timing.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, listQuery } from '../../contract/operation.ts';
@@ -18,6 +20,7 @@ import { batchItemSchema } from './to-line.ts';
 
 export interface BatchesDeps {
   batches: BatchRepository;
+  batchQueue: Pick<BatchQueue, 'close'>;
   events: TenantEvents;
   relayTimes: RelayTimes;
   clock: Clock;
@@ -129,10 +132,14 @@ const cancelBatch = defineEndpoint({
       },
     },
   },
-  async handle({ principal, params, actor }, { batches, events, clock }: BatchesDeps) {
+  async handle({ principal, params, actor }, { batches, batchQueue, events, clock }: BatchesDeps) {
     const { batchId } = params;
     const cancelled = found(await batches.cancel(principal, batchId, clock.now()), 'batchId');
-    if (cancelled.isChanged) await events.emit(actor, 'batch.cancelled', batchId);
+    if (cancelled.isChanged) {
+      // Whoever sends its lines hears of it after a while, which grows with what there is to send; it closes the batch, too.
+      await inTime(batchQueue.close(cancelled.batch.shard, batchId)).catch(() => undefined);
+      await events.emit(actor, 'batch.cancelled', batchId);
+    }
     return ok(toBatchResource(cancelled.batch, clock.now()));
   },
 });
