@@ -60,6 +60,7 @@ const fields = {
   user: shortText,
   response_format: Joi.object({ type: Joi.string().valid('text', 'json_object').required() }).unknown(true),
   n: orNull(Joi.number().valid(1)),
+  modalities: orNull(Joi.array().items(Joi.string().valid('text')).min(1).max(1)),
   metadata: orNull(metadataSchema),
   entity_id: entityIdSchema,
   subject: contextTextSchema,
@@ -69,7 +70,7 @@ const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 
 /** A request for something that this service cannot do must fail; ignoring the field would mislead the caller. */
-const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio', 'modalities'] as const;
+const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio'] as const;
 
 const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
 
@@ -160,6 +161,7 @@ const RARE_FIELDS = [
   'user',
   'response_format',
   'n',
+  'modalities',
 ] as const;
 
 const isWithin = (value: unknown, most: number) => typeof value === 'number' && value >= 0 && value <= most;

@@ -82,6 +82,8 @@ describe('the official openai client', () => {
     const { key } = await service.startTenant();
     const models = await clientFor(key).models.list();
     expect(models.data.map(({ id }) => id)).toEqual(['mobius', 'oloid']);
+    expect(await clientFor(key).models.retrieve('oloid')).toEqual(models.data[1]);
+    await expect(clientFor(key).models.retrieve('gpt-4o')).rejects.toMatchObject({ status: 404, code: 'not_found' });
   });
 
   it('the official openai client sees the service’s own errors', async () => {
@@ -99,6 +101,7 @@ describe('the official openai client', () => {
       [{ messages: [image] }, 'messages[0].content'],
       [{ ...hello, model: 'gpt-4o' }, 'model'],
       [{ ...hello, temperature: 3 }, 'temperature'],
+      [{ ...hello, modalities: ['text', 'audio'] }, 'modalities[1]'],
     ] as const) {
       const response = await post(key, body);
       expect(response.status).toBe(400);
@@ -111,7 +114,7 @@ describe('the official openai client', () => {
         { type: 'text', text: 'lo' },
       ],
     };
-    expect((await post(key, { messages: [parts] })).status).toBe(200);
+    expect((await post(key, { messages: [parts], modalities: ['text'] })).status).toBe(200);
   });
 
   it('needs the scope of the route it stands for', async () => {

@@ -1,32 +1,30 @@
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
+import type { Tier } from '../../../shared/contracts/chat-request.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, listOf, named, object, oneOf, text, time } from '../../contract/json-schema.ts';
 import { json } from '../../contract/operation.ts';
+import { found } from '../../contract/path-parameters.ts';
 
 /** OpenAI's list has a date; the tiers came with the first version of the service. */
 const TIERS_SINCE = Date.UTC(2026, 10, 21) / 1000;
 
-const modelListSchema = named(
-  'ModelList',
+const modelSchema = named(
+  'Model',
   object({
-    object: constant('list'),
-    data: listOf(
-      object({
-        id: oneOf(TIERS),
-        object: constant('model'),
-        created: time('Time since which the tier exists'),
-        owned_by: text(),
-      }),
-    ),
+    id: oneOf(TIERS),
+    object: constant('model'),
+    created: time('Time since which the tier exists'),
+    owned_by: text(),
   }),
 );
 
-const MODELS = {
-  object: 'list',
-  data: TIERS.map((id) => ({ id, object: 'model', created: TIERS_SINCE, owned_by: 'parley' })),
-};
+const modelListSchema = named('ModelList', object({ object: constant('list'), data: listOf(modelSchema) }));
 
-/** The model tiers, in the form of OpenAI's list (docs/spec/contract.md section 3). */
+const toModel = (id: Tier) => ({ id, object: 'model', created: TIERS_SINCE, owned_by: 'parley' });
+
+const MODELS = { object: 'list', data: TIERS.map(toModel) };
+
+/** The model tiers, in the form of OpenAI's models (docs/spec/contract.md section 3). */
 export const modelsEndpoints = {
   listModels: defineEndpoint({
     method: 'GET',
@@ -38,5 +36,20 @@ export const modelsEndpoints = {
     answers: { 200: json('The tiers.', modelListSchema) },
     examples: { all: { status: 200, answer: MODELS } },
     handle: () => ok(MODELS),
+  }),
+
+  getModel: defineEndpoint({
+    method: 'GET',
+    path: '/models/:tier',
+    scopes: 'any',
+    tag: 'Models',
+    summary: 'Retrieve a model tier',
+    description: "In the form of OpenAI's model. Every valid key may read it.",
+    answers: { 200: json('The tier.', modelSchema) },
+    examples: { one: { status: 200, answer: toModel('mobius') } },
+    handle: ({ params }) => {
+      const tier = TIERS.find((id) => id === params.tier);
+      return ok(toModel(found(tier, 'tier')));
+    },
   }),
 };
