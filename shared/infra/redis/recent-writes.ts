@@ -8,7 +8,7 @@ import type { Clock } from '../../lifecycle/clock.ts';
 export interface RecentWrites {
   /** `write` has been done, or has failed; it is safe to repeat. */
   note(write: () => Promise<unknown>): void;
-  /** Repeats them, in their order. */
+  /** Repeats them, the latest first: Redis has surely lost those, if any. */
   repeatAll(): Promise<void>;
 }
 
@@ -22,6 +22,7 @@ export interface RecentWritesDeps {
 /** As for the ends of requests (workers/settlement/finish-journal.ts). */
 const KEPT_MS = 10_000;
 const KEPT_MAX = 5_000;
+const AT_ONCE = 100;
 
 export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
   const kept: { at: number; write: () => Promise<unknown> }[] = [];
@@ -35,7 +36,9 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
     },
     async repeatAll() {
       try {
-        for (const { write } of [...kept]) await write();
+        const newestFirst = kept.toReversed();
+        for (let from = 0; from < newestFirst.length; from += AT_ONCE)
+          await Promise.all(newestFirst.slice(from, from + AT_ONCE).map(({ write }) => write()));
       } catch (error) {
         log.warn('What Redis may have lost could not be written again; its next return tries again.', { error });
       }
