@@ -15,7 +15,7 @@ export interface HandOn {
 
 /**
  * Whether an entry belongs to another answer than the one that was begun: Redis came back without its last writes, and
- * another attempt ran the request anew. The error with which a later attempt ends an interrupted answer belongs to it.
+ * another delivery ran the request anew. The error with which a later delivery ends an interrupted answer belongs to it.
  */
 function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;

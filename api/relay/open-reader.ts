@@ -11,7 +11,7 @@ export interface OpenReader {
   closed: boolean;
   /** The terminal event has come. */
   ended: boolean;
-  /** The attempt whose text was delivered. */
+  /** The delivery whose text the reader has. */
   writer: string | undefined;
   /** The stream may have events that were not delivered. */
   isBehind: boolean;

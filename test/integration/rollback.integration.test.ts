@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { waitFor } from '../support/chat.ts';
@@ -31,7 +31,7 @@ async function rollBackTo(before: Record<string, string>): Promise<void> {
 }
 
 /** Claims as a worker does, whose writes name their claim. */
-async function claim(request: LabRequest, attempt = 1): Promise<AttemptRef> {
+async function claim(request: LabRequest, attempt = 1): Promise<DeliveryRef> {
   const { owner } = await lab.run(request, attempt);
   return { ...request.ref(attempt), owner };
 }

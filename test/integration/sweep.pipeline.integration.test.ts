@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
-import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import type { RequestEnvelope } from '../../shared/contracts/jobs.ts';
 import {
   chatOf,
@@ -57,7 +57,7 @@ describe('a request that lost its worker', () => {
   const letExpire = (requestId: string) => service.redis.zadd(keys().inflight, 'XX', 1, requestId);
 
   /** Claims as a worker that dies afterwards; returns its writing end. */
-  async function claimAndDie(requestId: string, text?: string): Promise<AttemptRef> {
+  async function claimAndDie(requestId: string, text?: string): Promise<DeliveryRef> {
     const requests = createRequestStore(service.redis, service.keyspace, {
       leaseMs: 1,
       disconnectGraceMs: 30_000,

@@ -15,7 +15,7 @@ import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { ClaimedRequest } from '../../shared/infra/redis/requests/running-request.ts';
-import type { AttemptRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, Ending, Needed, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { openTestRedis, uniqueName } from './stores.ts';
 
@@ -34,7 +34,7 @@ export interface LabRequest {
   admission: Admission;
   envelope: RequestEnvelope;
   /** The writing end of an attempt. */
-  ref(fence: number): AttemptRef;
+  ref(fence: number): DeliveryRef;
   /** What a successful end owes. */
   settlement(costMicro: number, completionTokens: number): SettlementRecord;
 }

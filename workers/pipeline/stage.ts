@@ -6,7 +6,7 @@ import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ContextSource, ContextValue } from './prompt/context-instruction.ts';
 import type { PromptParts } from './prompt/fit-window.ts';
 import type { Provider, Rates, Target } from '../../shared/domain/routing/routing.ts';
-import type { AttemptRef } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import type { MadeClaim } from '../../shared/infra/redis/requests/running-request.ts';
 
 /** One step of the pipeline. Its input has what the steps before it added. */
@@ -45,13 +45,13 @@ export interface Delivery {
 export interface Claimed {
   /** An earlier delivery died after it had sent text, or there were too many: the request is ended, not generated again. */
   interrupted: boolean;
-  ref: AttemptRef;
+  ref: DeliveryRef;
   /** Absent: the sweep runs the request beside its queue. */
   job: DeliveredJob | undefined;
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
-  /** When it was claimed, by Redis's clock. A later attempt has a later time, also where a rollback gave it the same number. */
+  /** When it was claimed, by Redis's clock. Later deliveries have later times, also where a rollback repeats their number. */
   claimedAt: number;
   rates: Rates;
   lease: Lease;
@@ -114,7 +114,7 @@ export interface AnswerSoFar {
   text: string;
   /** Released but not in the stream; it goes out with the terminal event. */
   unsent: string[];
-  /** What this attempt has sent, in case Redis loses some of it. */
+  /** What this delivery has sent, in case Redis loses some of it. */
   sent: string[];
   /** What the provider was asked. Undefined: no provider was asked. */
   asked: readonly ChatMessage[] | undefined;

@@ -1,5 +1,5 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { AttemptRef, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, Ending, RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 
 export interface FinishJournal {
@@ -30,7 +30,7 @@ const REPLAYED_AT_ONCE = 100;
 
 interface Kept {
   at: number;
-  ref: AttemptRef;
+  ref: DeliveryRef;
   sentSeq: number;
   ending: Ending;
 }

@@ -1,5 +1,5 @@
 import type { ReadLater } from '../../../shared/infra/http/http-call.ts';
-import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
 import { createBeats } from './beats.ts';
 
@@ -30,7 +30,7 @@ export interface ChunkWriter {
 /** Opens the writers of one worker. */
 export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
-): (ref: AttemptRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
+): (ref: DeliveryRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
   const open = new Set<ChunkWriter>();
   const beats = createBeats(BEAT_MS);
   const isBusy = () => open.size > BUSY_STREAMS;
@@ -67,7 +67,7 @@ interface Pace {
 }
 
 interface Writing {
-  ref: AttemptRef;
+  ref: DeliveryRef;
   answer: AnswerSoFar;
   lease: Lease;
   pace: Pace;

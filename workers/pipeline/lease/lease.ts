@@ -3,7 +3,7 @@ import type { Rates } from '../../../shared/domain/routing/routing.ts';
 import { priceUsage } from '../../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { Held } from '../../../shared/infra/redis/requests/running-request.ts';
-import type { AttemptRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import { Stopped } from '../stage.ts';
 import type { Bound, Lease } from '../stage.ts';
 
@@ -19,7 +19,7 @@ const OVERRUN_TOKENS = 100;
 const NOTHING: Held = { micro: 0, tokens: 0 };
 
 export interface LeaseOptions {
-  ref: AttemptRef;
+  ref: DeliveryRef;
   rates: Rates;
   maxTokens: number;
   /** Milliseconds until the request's deadline. */
@@ -201,7 +201,7 @@ export function createOpenLeases(create: (options: LeaseOptions) => Lease): Open
       return {
         ...lease,
         release() {
-          // A later attempt at the same request may be in its place.
+          // A later delivery of the same request may be in its place.
           if (running.get(requestId) === place) running.delete(requestId);
           place.lease = undefined;
           lease.release();

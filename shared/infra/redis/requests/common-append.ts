@@ -3,11 +3,11 @@ import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript, textsOf } from '../scripts.ts';
 import type { ScriptReply } from '../scripts.ts';
-import type { AttemptRef } from './running-request.ts';
+import type { DeliveryRef } from './running-request.ts';
 
 /** The text of one request. */
 export interface Append {
-  ref: AttemptRef;
+  ref: DeliveryRef;
   /** Sequence number of the last of `deltas`. */
   lastSeq: number;
   deltas: readonly string[];

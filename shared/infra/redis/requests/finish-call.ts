@@ -2,9 +2,9 @@ import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { textsOf } from '../scripts.ts';
 import type { Script } from '../scripts.ts';
-import type { AttemptRef, Ending } from './running-request.ts';
+import type { DeliveryRef, Ending } from './running-request.ts';
 
-function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: AttemptRef): string[] {
+function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }: DeliveryRef): string[] {
   const keys = keyspace.shard(shard);
   return [
     keys.record(requestId),
@@ -25,7 +25,7 @@ function keysOf(keyspace: Keyspace, { shard, requestId, tenantId, keyId, queue }
 
 /** Named for the reader; finish.lua takes the values in this order. */
 function shortTextsOf(
-  { fence, owner = '', queue }: AttemptRef,
+  { fence, owner = '', queue }: DeliveryRef,
   sentSeq: number,
   lastSeq: number,
   {
@@ -59,7 +59,12 @@ function shortTextsOf(
 }
 
 /** Keys and arguments of finish.lua. `sentSeq`: sequence number of the last event before this end. */
-export function toFinishCall(keyspace: Keyspace, ref: AttemptRef, sentSeq: number, ending: Ending): Parameters<Script> {
+export function toFinishCall(
+  keyspace: Keyspace,
+  ref: DeliveryRef,
+  sentSeq: number,
+  ending: Ending,
+): Parameters<Script> {
   const { deltas, terminal, settlement, notice } = ending;
   const lastSeq = sentSeq + deltas.length + eventsOf(terminal);
   const entry = encodeEntry(deltas, terminal);

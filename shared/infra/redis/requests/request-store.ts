@@ -13,7 +13,7 @@ import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
 import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type {
-  AttemptRef,
+  DeliveryRef,
   Claim,
   ClaimedRequest,
   Ending,
@@ -24,25 +24,25 @@ import type {
 } from './running-request.ts';
 
 export { statusOf } from './running-request.ts';
-export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
+export type { DeliveryRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
 export interface RequestStore {
   /** `made`: the claim that came with the job, so Redis is not asked. */
   claim(shard: number, requestId: string, tenantId: string, attempt: number, made?: MadeClaim): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
-  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
-  /** Milliseconds until the lease of the request's attempt ends; 0: no attempt has it. */
+  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
+  /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
   leaseLeftMs(shard: number, requestId: string): Promise<number>;
   /** Renews the lease, raises the token weight and resolves with what is held. */
-  renew(ref: AttemptRef, needed: Needed): Promise<Renewal>;
-  /** `sentSeq`: sequence number of the last event before this. False: this attempt no longer owns the request. */
-  finish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<boolean>;
+  renew(ref: DeliveryRef, needed: Needed): Promise<Renewal>;
+  /** `sentSeq`: sequence number of the last event before this. False: this delivery no longer owns the request. */
+  finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
    * Repeats the end of a request to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it
    * had. If even the record was lost, only the charge is written again, and the book takes it once. `superseded`: another
-   * attempt has the request and ends it.
+   * delivery has the request and ends it.
    */
-  replayFinish(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
+  replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
 
 export interface RequestStoreSettings {
@@ -119,7 +119,7 @@ export function createRequestStore(
   }
 
   /** Returns what finish.lua says. */
-  function end(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+  function end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
     return finish(...toFinishCall(keyspace, ref, sentSeq, ending));
   }
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ScriptReply } from '../scripts.ts';
 import type { Append } from './common-append.ts';
 import { knownSeq } from './running-request.ts';
-import type { AttemptRef, Ending, WriteOutcome } from './running-request.ts';
+import type { DeliveryRef, Ending, WriteOutcome } from './running-request.ts';
 
 export interface AppendMore {
   /** Tokens of what the provider was asked, in case another process has to end the request. */
@@ -15,19 +15,19 @@ export interface AppendMore {
 /** The writes of an attempt to a Redis that may have come back without its last ones. */
 export interface RollbackWrites {
   /** Appends text, and what Redis has lost of the text before. */
-  append(ref: AttemptRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
+  append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
   /** Ends the request in the same way. Resolves with what finish.lua says. */
-  end(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply>;
+  end(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply>;
   /** Renews with `send`. Resolves with what renew.lua says. */
-  renew(ref: AttemptRef, send: () => Promise<readonly ScriptReply[]>): Promise<readonly ScriptReply[]>;
+  renew(ref: DeliveryRef, send: () => Promise<readonly ScriptReply[]>): Promise<readonly ScriptReply[]>;
 }
 
 export interface RollbackWritesDeps {
   /** One call of each script. */
   append: (text: Append) => Promise<ScriptReply>;
-  end: (ref: AttemptRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>;
+  end: (ref: DeliveryRef, sentSeq: number, ending: Ending) => Promise<ScriptReply>;
   /** Repeats a claim that Redis has lost, under its name. Resolves with what claim.lua says. */
-  claim: (ref: AttemptRef, owner: string) => Promise<ScriptReply>;
+  claim: (ref: DeliveryRef, owner: string) => Promise<ScriptReply>;
   hasReconnectedRecently: (withinMs: number) => boolean;
 }
 
@@ -62,14 +62,14 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
   }
 
   /** Repeats a claim that Redis came back without. False: another attempt has the request. */
-  async function ownAgain(ref: AttemptRef): Promise<boolean> {
+  async function ownAgain(ref: DeliveryRef): Promise<boolean> {
     if (ref.owner === undefined) return false;
     const reply = await claim(ref, ref.owner);
     return Array.isArray(reply) && reply[0] === 'run';
   }
 
   /** Ends a request, with the text that Redis has lost. */
-  async function endWhole(ref: AttemptRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
+  async function endWhole(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<ScriptReply> {
     const { earlier = [], deltas } = ending;
     let [follows, missing] = [sentSeq, deltas];
     for (let tries = 0; tries < REPAIRS_MAX; tries += 1) {
@@ -89,7 +89,7 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
 
   /** Appends text, with the text that Redis has lost. */
   async function appendWhole(
-    ref: AttemptRef,
+    ref: DeliveryRef,
     lastSeq: number,
     deltas: readonly string[],
     { promptTokens = 0, earlier = [] }: AppendMore,

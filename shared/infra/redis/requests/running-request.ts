@@ -6,7 +6,7 @@ import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { Rates } from '../../../domain/routing/routing.ts';
 import type { ScriptReply } from '../scripts.ts';
 
-/** A request that an attempt owns: a higher fence shuts out the writes of every lower one. */
+/** A request that a delivery owns: a higher fence shuts out the writes of every lower one. */
 export interface ClaimedRequest {
   kind: 'run';
   shard: number;
@@ -16,14 +16,14 @@ export interface ClaimedRequest {
   envelope: RequestEnvelope;
   /** Milliseconds until the request's deadline; negative when it has passed. */
   remainingMs: number;
-  /** Sequence number of the last event that an earlier attempt sent; 0: nothing was sent. */
+  /** Sequence number of the last event that an earlier delivery sent; 0: nothing was sent. */
   sent: number;
   cancelled: boolean;
   seq: number;
   held: Held;
   /** The prices at its acceptance. Undefined: the record has none. */
   rates: Rates | undefined;
-  /** Prompt tokens as an earlier attempt counted them; 0: unknown. */
+  /** Prompt tokens as an earlier delivery counted them; 0: unknown. */
   promptTokens: number;
   /** By Redis's clock, as all times of a request: the clock of this process may differ. */
   now: number;
@@ -36,7 +36,7 @@ export interface Held {
   tokens: number;
 }
 
-/** `drop`: another attempt has it, or it has ended. */
+/** `drop`: another delivery has it, or it has ended. */
 export type Claim = ClaimedRequest | Unreadable | { kind: 'drop'; reason: string };
 
 /** A claim that was made while its job was taken. */
@@ -46,10 +46,10 @@ export interface MadeClaim {
   reply: ScriptReply[];
 }
 
-/** This attempt owns the request but cannot read its body, so it can only end it. */
+/** This delivery owns the request but cannot read its body, so it can only end it. */
 export interface Unreadable {
   kind: 'unreadable';
-  ref: AttemptRef;
+  ref: DeliveryRef;
   sent: number;
   /** How long its end is kept; milliseconds. */
   retentionMs: number;
@@ -65,7 +65,7 @@ export interface Ending {
   status: FinalStatus;
   /** Text that has not been appended yet. */
   deltas: readonly string[];
-  /** What this attempt appended before, in case Redis comes back without some of it. */
+  /** What this delivery appended before, in case Redis comes back without some of it. */
   earlier?: readonly string[];
   terminal: Terminal;
   costMicro: number;
@@ -83,8 +83,8 @@ export interface Ending {
   jobLock?: string;
 }
 
-/** Names one running attempt. */
-export interface AttemptRef {
+/** Names one running delivery. */
+export interface DeliveryRef {
   shard: number;
   requestId: string;
   tenantId: string;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import type { AttemptRef, WriteOutcome } from '../../../../../shared/infra/redis/requests/request-store.ts';
+import type { DeliveryRef, WriteOutcome } from '../../../../../shared/infra/redis/requests/request-store.ts';
 import { createChunkWriters } from '../../../../../workers/pipeline/chunks/chunk-writer.ts';
 import type { Lease } from '../../../../../workers/pipeline/stage.ts';
 
-const REF: AttemptRef = {
+const REF: DeliveryRef = {
   shard: 0,
   requestId: 'req_1',
   tenantId: 'ten_1',

@@ -1,0 +1,142 @@
+import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
+import type { Usage } from '../../../shared/contracts/events.ts';
+import type { ProviderKind } from '../../../shared/domain/routing/routing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { Logger } from '../../../shared/infra/logging/logger.ts';
+import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { policyOf } from '../../moderation/moderator.ts';
+import type { ModerationPolicy, OutputWindow, WindowListener } from '../../moderation/moderator.ts';
+import { ProviderError } from '../../providers/provider.ts';
+import type { ProviderAdapter } from '../../providers/provider.ts';
+import type { WorkerEmitter } from '../../worker-events.ts';
+import type { Breakers } from '../breakers/breakers.ts';
+import type { ChunkWriter } from '../chunks/chunk-writer.ts';
+import { amountWith, estimatePrompt, estimateTokens } from '../lease/estimate-tokens.ts';
+import { openReleaseGate } from '../lease/release-gate.ts';
+import { believedUsage, estimateUsage } from '../prompt/answer-usage.ts';
+import type { Outcome, Routed } from '../stage.ts';
+import { NotJsonError, isJsonObject } from './caller-error.ts';
+import { runProviderCall } from './run-provider-call.ts';
+import type { ProviderCallInput, ProviderCallResult } from './run-provider-call.ts';
+import { noteVerdict, traceProviderCall } from './trace-provider-call.ts';
+
+export interface CallTargetDeps {
+  adapters: Record<ProviderKind, ProviderAdapter>;
+  breakers: Pick<Breakers, 'guard' | 'isPassable'>;
+  openWindow: (policy: ModerationPolicy, listener: WindowListener) => OutputWindow;
+  events: WorkerEmitter;
+  /** Silence between two pieces of text that counts as a hung provider. */
+  betweenTokensMs: number;
+  clock: Clock;
+  log: Logger;
+}
+
+export type Route = Routed['targets'][number];
+
+/** What a target is asked, and whether the hold covers the longest answer. */
+interface Prompt {
+  messages: ChatMessage[];
+  isCovered: boolean;
+}
+
+/** Whether a later target may be asked when this one fails. */
+export function hasOtherTarget(breakers: Pick<Breakers, 'isPassable'>, run: Routed, route: Route): boolean {
+  const others = run.targets.slice(run.targets.indexOf(route) + 1);
+  return others.some(({ provider }) => breakers.isPassable(provider));
+}
+
+/** Calls a target once, behind its circuit breaker; its text goes through moderation and lease to the caller. */
+export function createCallTarget(deps: CallTargetDeps) {
+  const { adapters, breakers, openWindow, events, betweenTokensMs, clock, log } = deps;
+
+  /** Makes one call and notes it in the trace. Calls `onBegin` with the first text. */
+  async function ask(
+    run: Routed,
+    route: Route,
+    { messages, isCovered }: Prompt,
+    writer: ChunkWriter | undefined,
+    onBegin: () => void,
+  ): Promise<ProviderCallResult> {
+    const { envelope, answer, lease } = run;
+    const { target, provider } = route;
+    const asked = { provider: provider.name, model: target.model };
+    const promptTokens = estimatePrompt(messages);
+    Object.assign(answer, { text: '', asked: messages, promptTokens, ...asked });
+    if (writer === undefined) answer.unsent = [];
+    // The provider streams a complete answer, too, if its growth must be watched because the hold does not cover the longest
+    // answer, or if another target may answer: a stream shows a silent target within the first token's time limit.
+    const watched = !isCovered || hasOtherTarget(breakers, run, route);
+    let shown = { bytes: 0, pieces: 0 };
+    const gate = openReleaseGate(lease, (text) => {
+      if (answer.text === '') {
+        events.emit('answer.first_text', run);
+        onBegin();
+      }
+      answer.text += text;
+      shown = amountWith(shown, text);
+      lease.need({ promptTokens, completionTokens: estimateTokens(shown) });
+      if (writer === undefined) answer.unsent.push(text);
+      else writer.write(text);
+    });
+    const call: ProviderCallInput = {
+      envelope,
+      target,
+      provider,
+      messages,
+      stream: envelope.stream || watched,
+      joinsText: isCovered,
+      outer: lease.signal,
+      betweenTokensMs,
+      openWindow: (listener) => openWindow(policyOf(envelope.tenant.moderation), listener),
+      readLater: writer?.readLater,
+      onText: gate.push,
+    };
+    const generateText = () => runProviderCall(adapters[provider.kind], call);
+    try {
+      const result = await traceProviderCall(answer.trace, asked, clock.now, generateText);
+      await gate.end();
+      return result;
+    } finally {
+      gate.close();
+    }
+  }
+
+  /** What is charged and counted: the provider's count where it can be true, else our own. */
+  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said: Usage | undefined) {
+    const { requestId, request } = run.envelope;
+    const believed = said && believedUsage(said, messages, request.maxTokens);
+    if (said !== undefined && believed === undefined) {
+      log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
+        requestId,
+        provider: provider.name,
+        model: target.model,
+        promptTokens: said.promptTokens,
+        completionTokens: said.completionTokens,
+      });
+    }
+    return believed ?? estimateUsage(messages, run.answer.text, request.maxTokens);
+  }
+
+  return async (run: Routed, route: Route, prompt: Prompt, writer: ChunkWriter | undefined): Promise<Outcome> => {
+    const { provider, target } = route;
+    const call = (onBegin: () => void) => ask(run, route, prompt, writer, onBegin);
+    const result = await breakers.guard(provider, call).catch((error: unknown) => {
+      if (error instanceof ProviderError)
+        events.emit('provider.called', { provider: provider.name, model: target.model }, error.fault);
+      // Only the moderation window throws ServiceErrors here: its backend gave no verdict.
+      if (error instanceof ServiceError) noteVerdict(run.answer.trace, 'unavailable', []);
+      throw error;
+    });
+    events.emit('provider.called', { provider: provider.name, model: target.model }, 'ok');
+    if (result.flagged !== undefined) {
+      noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
+      events.emit('moderation.flagged', run, 'output', result.flagged.categories);
+    }
+    const usage = await usageOf(run, route, prompt, result.usage);
+    if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
+      run.answer.rejected = 'not_json';
+      throw new NotJsonError(usage);
+    }
+    return { finishReason: result.finishReason, usage };
+  };
+}
