@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { freePort } from '../embedded/ports.ts';
 import { startNode, until, untilReplicated, urlOf, withClient } from './redis-nodes.ts';
 import type { GroupOptions, RedisNode } from './redis-nodes.ts';
@@ -20,6 +22,8 @@ export interface RedisCluster {
   masterOf(key: string): Promise<RedisNode>;
   /** A planned fail-over: the replica takes over, and the master becomes a replica. */
   promoteReplicaOf(key: string): Promise<void>;
+  /** Hands the slot of a key to another master, some keys at a time, while clients use it. */
+  moveSlotOf(key: string, options?: { keysAtOnce?: number; pauseMs?: number }): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -113,6 +117,31 @@ export async function startRedisCluster({
       }, `a replica of the master of ${key}`);
       await until(async () => (await rowOf(key)).master === replica, 'the replica to take over');
       if (replica !== undefined) await untilReplicated(replica, 1);
+    },
+    async moveSlotOf(key, { keysAtOnce = 10, pauseMs = 0 } = {}) {
+      const { master: source } = await rowOf(key);
+      const others: RedisNode[] = [];
+      for (const node of nodes) {
+        const role = await withClient(node.url, (client) => client.info('replication'));
+        if (node !== source && role.includes('role:master')) others.push(node);
+      }
+      const [target] = others;
+      if (target === undefined) throw new Error('The cluster has no other master.');
+      const slot = String(await call(source, 'KEYSLOT', key));
+      const [from, to] = [String(await call(source, 'MYID')), String(await call(target, 'MYID'))];
+      await call(target, 'SETSLOT', slot, 'IMPORTING', from);
+      await call(source, 'SETSLOT', slot, 'MIGRATING', to);
+      const auth = options.password === undefined ? [] : ['AUTH', options.password];
+      await withClient(source.url, async (client) => {
+        for (;;) {
+          // As CLUSTER GETKEYSINSLOT answers.
+          const keys = (await client.call('CLUSTER', 'GETKEYSINSLOT', slot, String(keysAtOnce))) as string[];
+          if (keys.length === 0) return;
+          await client.call('MIGRATE', '127.0.0.1', String(target.port), '', '0', '5000', ...auth, 'KEYS', ...keys);
+          await pause(pauseMs);
+        }
+      });
+      for (const node of [target, source, ...others]) await call(node, 'SETSLOT', slot, 'NODE', to);
     },
     stop,
   };

@@ -4,16 +4,30 @@
  */
 import { parseArgs } from 'node:util';
 import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
+import { readArguments } from '../harness/read-arguments.ts';
 import { parseSettingsQuery } from './settings.ts';
 import { createSimulatedProvider } from './simulated-provider.ts';
 
 const PORT_DEFAULT = 8090;
 
+const USAGE = `npm run provider:simulated [-- --defaults 'first_token_ms=200&chunk_ms=20']
+                settings from which every call starts; HOST and PROVIDER_PORT say where it listens`;
+
+/** Throws one sentence. */
+function readDefaults(args: string[]): ReturnType<typeof parseSettingsQuery> {
+  const { values } = parseArgs({ args, options: { defaults: { type: 'string', default: '' } } });
+  return parseSettingsQuery(values.defaults);
+}
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { defaults: { type: 'string', default: '' } } });
+  const read = readArguments(USAGE, process.argv.slice(2), readDefaults);
+  if ('exitCode' in read) {
+    process.exitCode = read.exitCode;
+    return;
+  }
   const host = process.env['HOST'] ?? '127.0.0.1';
   const port = readPort(process.env['PROVIDER_PORT']);
-  const provider = createSimulatedProvider({ defaults: parseSettingsQuery(values.defaults) });
+  const provider = createSimulatedProvider({ defaults: read.options });
   const { url } = await provider.listen(port, host).catch((error: unknown) => {
     throw new Error(explainListenError(error, host, port), { cause: error });
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
-import { chatOf, errorOf, expectUncharged, postChat, postStream } from '../support/chat.ts';
+import { chatOf, errorOf, expectUncharged, ledgerOf, postChat, postStream, waitFor } from '../support/chat.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { useService } from '../support/use-service.ts';
@@ -29,13 +29,16 @@ const REFUSALS: [string, number, object][] = [
   ['DeepSeek’s', 400, { error: { message: 'Content Exists Risk', type: 'invalid_request_error' } }],
 ];
 
-describe('a prompt that a provider’s own filter refuses', () => {
+describe('a prompt that is refused in front of its model', () => {
   let server: ScriptedServer;
-  let refusal: { status: number; body: object };
+  let refusal: { status: number; body: object | string };
   const service = useService({ workers: 0 });
   beforeAll(async () => {
     server = await startScriptedServer();
-    server.answer((res) => res.writeHead(refusal.status).end(JSON.stringify(refusal.body)));
+    server.answer((res) => {
+      const { status, body } = refusal;
+      res.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
     await service.setProvider({ kind: 'openai', base_url: `${server.url}/v1` }, 'filtering');
     await service.setTargets('mobius', [
       { provider: 'filtering', model: 'm', priority: 1 },
@@ -48,8 +51,13 @@ describe('a prompt that a provider’s own filter refuses', () => {
     await server.close();
   });
 
+  async function breakerOf(provider: string) {
+    const { body } = await service.admin('get', '/breakers');
+    return (body.data as { id: string; recent_failures: number }[]).find(({ id }) => id === provider);
+  }
+
   it.each(REFUSALS)(
-    'is the caller’s: nobody else is asked, and the provider serves on (%s)',
+    'by the provider’s own filter is the caller’s: nobody else is asked, and the provider serves on (%s)',
     async (_whose, status, body) => {
       refusal = { status, body };
       service.provider.reset();
@@ -72,4 +80,21 @@ describe('a prompt that a provider’s own filter refuses', () => {
       await expectUncharged(service, tenantId, 10_000);
     },
   );
+
+  it('by a firewall goes to the next target, and the provider serves on', async () => {
+    refusal = { status: 403, body: '<html><title>Attention Required!</title></html>' };
+    server.requests.length = 0;
+    const { key } = await service.startTenant();
+
+    const blocked = await postChat(service.app, key, chatOf('DELETE FROM a; DROP TABLE b;'));
+    expect(blocked.status).toBe(200);
+    expect(await ledgerOf(service, blocked)).toMatchObject({ provider: 'simulated' });
+    const counted = await waitFor(async () => {
+      const filtering = await breakerOf('filtering');
+      return filtering?.recent_failures === 1 ? filtering : undefined;
+    }, 'the failure to be counted');
+
+    expect(counted).toMatchObject({ state: 'closed', recent_errors: { status_403: 1 } });
+    expect(server.requests).toHaveLength(1);
+  });
 });

@@ -165,7 +165,13 @@ describe('on Redis Cluster', () => {
     await waitFor(() => answersAll(service, tenants).then((all) => all || undefined), 'answers', BACK_WITHIN_MS);
 
     expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS);
-    for (const { ended } of streams) expect(await ended).toMatchObject({ finishReason: 'stop', isDone: true });
+    for (const [index, { ended, requestId }] of streams.entries()) {
+      const read = await ended;
+      expect(read).toMatchObject({ finishReason: 'stop', isDone: true });
+      // What the replica had not got yet has been appended to it again.
+      const again = await apiOf(service, tenants[index]?.key ?? '')('get', `/chat/stream/${requestId}`);
+      expect(parseSse(again.text).map(({ id }) => id)).toEqual(read.ids);
+    }
     const [first] = tenants;
     const { body: batch } = await postLines(service, first?.key ?? '', itemsOf(3));
     await waitFor(

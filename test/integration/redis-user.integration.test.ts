@@ -103,15 +103,17 @@ async function doEverything(service: TestService): Promise<void> {
   await receiver.close();
 }
 
-it('does everything with the rights of the guide, and asks for no others', async () => {
+it('does everything with the rights of the guide, and asks for no others, in another database, too', async () => {
   const service = await startService({
-    env: { REDIS_URL: await urlOfUser([], ''), QUEUE_SHARDS: '2', WEBHOOK_ALLOW_PRIVATE: 'true' },
+    env: { REDIS_URL: `${await urlOfUser([], '')}/3`, QUEUE_SHARDS: '2', WEBHOOK_ALLOW_PRIVATE: 'true' },
   });
 
   await doEverything(service);
   await service.close();
 
   expect(await refusedBy(node.url)).toEqual([]);
+  expect(await withClient(node.url, (client) => client.info('keyspace'))).toMatch(/^db3:/m);
+  expect(await withClient(node.url, (client) => client.dbsize())).toBe(0);
 }, 120_000);
 
 it('is content with the rule as the guide has it', async () => {

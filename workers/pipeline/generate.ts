@@ -143,8 +143,11 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     const believed = said && believedUsage(said, messages, request.maxTokens);
     if (said !== undefined && believed === undefined) {
       log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
-        ...{ requestId, provider: provider.name, model: target.model },
-        ...{ promptTokens: said.promptTokens, completionTokens: said.completionTokens },
+        requestId,
+        provider: provider.name,
+        model: target.model,
+        promptTokens: said.promptTokens,
+        completionTokens: said.completionTokens,
       });
     }
     return believed ?? estimateUsage(messages, run.answer.text, request.maxTokens);

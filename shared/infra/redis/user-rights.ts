@@ -19,9 +19,10 @@ const TWO_KEYS = ['RENAME', 'RPOPLPUSH'];
 const OTHER_CALLS = ['EVALSHA 0 0', 'SCRIPT LOAD 0', 'MULTI', 'EXEC', 'INFO', 'PING', 'SCAN 0', 'TIME'];
 const CLUSTER_CALLS = ['CLUSTER SLOTS', 'CLUSTER INFO', 'CLUSTER KEYSLOT 0'];
 
-/** Returns the commands of ARGV that the user may not call, each with its arguments. */
+/** Returns the commands of ARGV that the user may not call, each with its arguments. Servers before 7.0 cannot say. */
 const LACKING = `
 local lacking = {}
+if not redis.acl_check_cmd then return lacking end
 for _, call in ipairs(ARGV) do
   local words = {}
   for word in string.gmatch(call, '%S+') do words[#words + 1] = word end

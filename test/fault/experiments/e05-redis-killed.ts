@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { SentRequest } from '../client/caller.ts';
+import { withClient } from '../../../scripts/harness/redis-nodes.ts';
 import type { Experiment } from '../experiment.ts';
+import type { Lab } from '../lab/lab.ts';
 import { hasText, isWhole, nameOf, none, range, SLACK_MS } from './findings.ts';
 
 const ASK_EVERY_MS = 500;
@@ -14,8 +16,28 @@ function nextEventAt({ readings }: SentRequest, from: number): number | undefine
   return readings.flatMap(({ events }) => events).find(({ at }) => at > from)?.at;
 }
 
-/** Streams run, others are asked for meanwhile, and `awayMs` later Redis is back with all that it had. */
-function redisAway({ awayMs, ...named }: Pick<Experiment, 'name' | 'title'> & { awayMs: number }): Experiment {
+/** Takes Redis away; what it returns brings Redis back with all that it had. */
+type TakeAway = (lab: Lab) => Promise<() => Promise<unknown>>;
+
+const kill: TakeAway = async (lab) => {
+  await lab.redis.current().kill();
+  return () => lab.redis.restart();
+};
+
+/** Redis has no replica, and refuses every write for want of one. */
+const refuseWrites: TakeAway = async (lab) => {
+  const needReplicas = (count: number) =>
+    withClient(lab.redis.url, (client) => client.config('SET', 'min-replicas-to-write', count));
+  await needReplicas(1);
+  return () => needReplicas(0);
+};
+
+/** Streams run, others are asked for meanwhile, and `awayMs` later Redis is back. */
+function redisAway({
+  awayMs,
+  takeAway = kill,
+  ...named
+}: Pick<Experiment, 'name' | 'title'> & { awayMs: number; takeAway?: TakeAway }): Experiment {
   return {
     ...named,
     lab: { provider: 'echo=1', models: { mobius: 'sim?chunks=60&chunk_ms=400', oloid: 'sim?chunks=5' } },
@@ -26,9 +48,9 @@ function redisAway({ awayMs, ...named }: Pick<Experiment, 'name' | 'title'> & { 
       const streams = range(size === 'full' ? 100 : 10, (index) => send(index, 'mobius'));
       await lab.waitFor(() => streams.every(hasText), 'text in the streams');
 
-      await lab.redis.current().kill();
+      const bringBack = await takeAway(lab);
       const meanwhile = await askMeanwhile();
-      await lab.redis.restart();
+      await bringBack();
       const backAt = performance.now();
       await lab.waitFor(() => meanwhile.every((sent) => sent.last().end !== 'open'), 'the refusals');
       const afterwards: SentRequest[] = [];
@@ -98,4 +120,12 @@ export const redisAwayForLong = redisAway({
   name: 'E5c',
   title: 'kill -9 Redis during 100 streams, back after 60 s',
   awayMs: 60_000,
+});
+
+/** E5d: longer than leases and locks. */
+export const writesRefused = redisAway({
+  name: 'E5d',
+  title: 'Redis refuses every write for 15 s during 100 streams, as a master without replicas does',
+  awayMs: 15_000,
+  takeAway: refuseWrites,
 });

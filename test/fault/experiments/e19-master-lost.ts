@@ -110,3 +110,13 @@ export const sentinelMasterLost = masterLost({
     await lab.redisGroup.killMaster(0);
   },
 });
+
+/** E19d: the keys of a shard go to another master while they are used. */
+export const slotMoves = masterLost({
+  name: 'E19d',
+  title: 'the slot of a shard moves to another master of a Redis Cluster amid 100 streams, three times',
+  redis: 'cluster',
+  async lose(lab) {
+    for (let times = 0; times < 3; times += 1) await lab.redisGroup.moveShard(0);
+  },
+});

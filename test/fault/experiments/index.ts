@@ -3,7 +3,7 @@ import { workerKilled } from './e01-worker-killed.ts';
 import { workerPaused } from './e02-worker-paused.ts';
 import { twoDeliveries } from './e03-two-deliveries.ts';
 import { clientLeaves } from './e04-client-leaves.ts';
-import { redisAwayForLong, redisKilled } from './e05-redis-killed.ts';
+import { redisAwayForLong, redisKilled, writesRefused } from './e05-redis-killed.ts';
 import { tailCut } from './e05b-tail-cut.ts';
 import { redisHangs, redisPaused } from './e06-redis-paused.ts';
 import { smallBalance } from './e07-small-balance.ts';
@@ -19,7 +19,7 @@ import { fuzzing } from './e15-fuzzing.ts';
 import { badInputs } from './e16-bad-input.ts';
 import { steadyLoad } from './e17-steady-load.ts';
 import { redisFull } from './e18-redis-full.ts';
-import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost } from './e19-master-lost.ts';
+import { clusterMasterHangs, clusterMasterKilled, sentinelMasterLost, slotMoves } from './e19-master-lost.ts';
 import { mongoRefuses } from './e20-mongo-refuses.ts';
 import { providerOutage } from './e21-provider-outage.ts';
 import { bodies } from './e22-bodies.ts';
@@ -45,6 +45,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   redisKilled,
   tailCut,
   redisAwayForLong,
+  writesRefused,
   redisPaused,
   redisHangs,
   smallBalance,
@@ -63,6 +64,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   clusterMasterKilled,
   clusterMasterHangs,
   sentinelMasterLost,
+  slotMoves,
   mongoRefuses,
   providerOutage,
   bodies,

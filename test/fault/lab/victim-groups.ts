@@ -15,6 +15,8 @@ export interface RedisGroup {
   pauseMaster(shard: number): Promise<string>;
   /** A replica takes over in order; resolves when every replica has all that its master has. */
   failOver(shard: number): Promise<void>;
+  /** Of a cluster: another master takes over the keys of a shard, a few at a time. */
+  moveShard(shard: number): Promise<void>;
   /** Brings back what was killed or paused. */
   restore(): Promise<void>;
   stop(): Promise<void>;
@@ -25,6 +27,7 @@ interface Group {
   nodes: RedisNode[];
   masterOf(shard: number): Promise<RedisNode>;
   failOver(shard: number): Promise<void>;
+  moveShard(shard: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -41,6 +44,7 @@ async function startGroup(kind: RedisGroupKind, options: VictimStoreOptions): Pr
         await group.failOver();
         await group.untilReplicated();
       },
+      moveShard: () => Promise.reject(new Error('Under Sentinel all shards are on one master.')),
     };
   }
   const cluster = await startRedisCluster(options);
@@ -49,6 +53,7 @@ async function startGroup(kind: RedisGroupKind, options: VictimStoreOptions): Pr
     ...cluster,
     masterOf: (shard) => cluster.masterOf(tagOf(shard)),
     failOver: (shard) => cluster.promoteReplicaOf(tagOf(shard)),
+    moveShard: (shard) => cluster.moveSlotOf(tagOf(shard), { keysAtOnce: 5, pauseMs: 5 }),
   };
 }
 
@@ -81,6 +86,7 @@ export async function openRedisGroup(kind: RedisGroupKind, options: VictimStoreO
       return victim.name;
     },
     failOver: group.failOver,
+    moveShard: group.moveShard,
     async restore() {
       for (const [node, victim] of watched) {
         victim.resume();
@@ -106,6 +112,7 @@ export function noGroup(url: string): RedisGroup {
     killMaster: refuse,
     pauseMaster: refuse,
     failOver: refuse,
+    moveShard: refuse,
     restore: refuse,
     stop: () => Promise.resolve(),
   };

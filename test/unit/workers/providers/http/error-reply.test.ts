@@ -110,10 +110,19 @@ describe('a content filter', () => {
     [{ error: { code: 403, message: 'Key limit exceeded' } }],
     [{ error: { type: 'permission_error', message: 'Your API key does not have permission to use this resource.' } }],
     [{ error: 'Forbidden' }],
-    ['<html>403 Forbidden</html>'],
   ])('is not every 403: %j', (body) => {
     expect(faultOfAnswer(403, parseError(JSON.stringify(body)))).toBe('refused');
   });
+});
+
+describe('a firewall in front of a provider', () => {
+  it.each(['<html><title>Attention Required!</title></html>', 'error code: 1020', '""', ''])(
+    'says 403 without an error of the API: %j',
+    (body) => {
+      expect(faultOfAnswer(403, parseError(body))).toBe('blocked');
+      expect(faultOfAnswer(401, parseError(body))).toBe('refused');
+    },
+  );
 });
 
 describe('Retry-After', () => {
