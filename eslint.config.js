@@ -2,6 +2,12 @@ import prettier from 'eslint-config-prettier';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
+/** A spread of a literal only packs several lines into one. */
+const PLAIN_LISTS = {
+  selector:
+    ':matches(ObjectExpression > SpreadElement > ObjectExpression, ArrayExpression > SpreadElement > ArrayExpression)',
+  message: 'Write the parts of the literal where they are spread.',
+};
 const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (docs/architecture.md, import rules).';
 
 export default defineConfig(
@@ -19,12 +25,17 @@ export default defineConfig(
         'error',
         { object: 'process', property: 'env', message: 'Only shared/config reads the environment.' },
       ],
+      'no-duplicate-imports': ['error', { allowSeparateTypeImports: true }],
       eqeqeq: 'error',
       // Factories return plain objects whose methods never use `this`, so a method may travel alone.
       '@typescript-eslint/unbound-method': 'off',
       // mongoose types schema options as classes, but takes plain objects by its own documentation.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
     },
+  },
+  {
+    files: ['api/**/*.ts', 'workers/**/*.ts', 'shared/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', PLAIN_LISTS] },
   },
   { files: ['shared/config/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': 'off' } },
   {
@@ -38,6 +49,7 @@ export default defineConfig(
       ],
       'no-restricted-syntax': [
         'error',
+        PLAIN_LISTS,
         { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: CLOCK_AND_CHANCE },
       ],
     },

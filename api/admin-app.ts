@@ -114,7 +114,7 @@ export function createAdminApp(deps: AdminDeps): Express {
     BOARD_PATH,
     requirePageAccess,
     createQueuesBoard(
-      { lanes: deps.queues, background: deps.backgroundQueues },
+      { chat: deps.queues, background: deps.backgroundQueues },
       { history: deps.queueHistory, clock },
       { audit, replayFailed: deps.replayFailed },
     ),

@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express, { Router } from 'express';
-import type { Express, RequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 
 import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
 import type { Config } from '../shared/config/load-config.ts';
@@ -113,6 +113,17 @@ function createHealthRoute(readiness: Readiness): Router {
   return router;
 }
 
+/** Express refuses a malformed escape in an id before any guard: who sent it is found out for the answer's headers. */
+function createIdentifyBadPath(identify: RequestHandler): ErrorRequestHandler {
+  return (fault, req, res, next) => {
+    const goOn = () => {
+      next(fault);
+    };
+    if (fault instanceof URIError) void identify(req, res, goOn);
+    else goOn();
+  };
+}
+
 /** The public side of the ingress. Opens nothing: everything it uses is handed in. */
 export function createApp(deps: AppDeps): Express {
   const { http, authenticate, metrics, log } = deps;
@@ -150,7 +161,7 @@ export function createApp(deps: AppDeps): Express {
   app.use('/platform/v1', openapi);
 
   if (deps.paymentRoute !== undefined) app.use('/platform/v1', deps.paymentRoute);
-  app.use('/platform/v1', identify);
+  app.use('/platform/v1', identify, createIdentifyBadPath(identify));
   const note = (code: ErrorCode, address: string) => {
     deps.refusals.note('public', code, address);
   };

@@ -95,7 +95,7 @@ interface AdmissionParts {
 
 /** The way of a chat request into the queue, or to the answer that an earlier call has made. */
 async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
-  const { config, clock, closer, log, redis, keyspace, memory, mongo, cipher } = connections;
+  const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
   const { accounts, accountStore, admissionStore, records } = stores;
   const { hub, pseudonyms, follow, events } = parts;
   const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
@@ -107,7 +107,11 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
   });
   const { recall, keepIntent, recovery } = openRecall({
     ...connections,
-    ...{ accountStore, routing, pseudonyms, requestTimeoutMs, retentionMs },
+    accountStore,
+    routing,
+    pseudonyms,
+    requestTimeoutMs,
+    retentionMs,
     store: admissionStore,
     isFull: memory.isFull,
   });
@@ -117,8 +121,13 @@ async function openAdmission(connections: Connections, stores: Stores, parts: Ad
     line: createLineStore(redis, keyspace, requestTimeoutMs),
     store: admissionStore,
     giveUpAfterMs: requestTimeoutMs,
+    recentWrites,
     refund: createRefund({
-      ...{ accounts, accountStore, clock, log, giveUpAfterMs: requestTimeoutMs },
+      accounts,
+      accountStore,
+      clock,
+      log,
+      giveUpAfterMs: requestTimeoutMs,
       ledger: createLedgerRepository(mongo),
     }),
   });
@@ -193,12 +202,12 @@ export async function composeIngress(
   const webhooks = await openWebhooks({ ...connections, config: config.webhooks });
   const compliance = openCompliance(connections);
 
-  const { lanes, background } = openBoardQueues({ ...connections, shardDirectory });
-  await lanes();
+  const { chat: chatQueues, background } = openBoardQueues({ ...connections, shardDirectory });
+  await chatQueues();
   const metrics = createIngressMetrics({
     openReaders: () => hub.size(),
     redisMemoryRatio: memory.ratio,
-    queues: () => readQueues({ ...stores, queues: lanes, clock }),
+    queues: () => readQueues({ ...stores, queues: chatQueues, clock }),
     workerConcurrency: config.worker.concurrency,
   });
   const telemetry = createIngressEvents(metrics, log);
@@ -261,7 +270,7 @@ export async function composeIngress(
     providerRules: config.providers,
     moveTenant,
     breakers: createBreakerStore(redis, keyspace, telemetry),
-    queues: lanes,
+    queues: chatQueues,
     backgroundQueues: background,
     queueHistory: createQueueHistory(redis),
     metrics: metrics.page,

@@ -23,6 +23,7 @@ import { createAuditRepository } from '../shared/infra/mongo/tenants/audit-repos
 import { createKeyRepository } from '../shared/infra/mongo/tenants/key-repository.ts';
 import { createShardDirectory, createTenantRepository } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
+import type { AccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
@@ -31,6 +32,9 @@ import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import type { Keyspace } from '../shared/infra/redis/keyspace.ts';
 import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
 import type { MemoryWatch } from '../shared/infra/redis/memory-watch.ts';
+import { watchOutages } from '../shared/infra/redis/outages.ts';
+import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
+import type { RecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createQueueStatistics } from '../shared/infra/redis/requests/queue-store.ts';
 import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
@@ -55,6 +59,8 @@ export interface Connections {
   redis: RedisClient;
   subscriber: RedisClient;
   memory: MemoryWatch;
+  /** Written again whenever Redis is back. */
+  recentWrites: RecentWrites;
   cipher: CredentialCipher;
   /** From which the pseudonyms of erased entities are made. */
   pseudonymKey: Buffer;
@@ -84,6 +90,10 @@ export async function openConnections(
   closer.defer('memory watch', () => {
     memory.stop();
   });
+  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+  closer.defer('outage watch', stop);
+  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
+  onReturn(() => void recentWrites.repeatAll());
 
   async function connect(name: string, callTimeoutMs: number): Promise<MongoConnection> {
     const connection = await connectMongo(config.mongodbUri, { callTimeoutMs });
@@ -102,6 +112,7 @@ export async function openConnections(
     redis,
     subscriber,
     memory,
+    recentWrites,
     cipher,
     pseudonymKey: await readPseudonymKey(mongo, cipher, config.credentialsKey),
     mongo,
@@ -110,10 +121,21 @@ export async function openConnections(
   };
 }
 
+/** Only the tenant's next charge would bring a book that Redis has lost, and without credits there is none. */
+function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountStore {
+  return {
+    ...store,
+    async publishBook(...book) {
+      recentWrites.note(() => store.publishBook(...book));
+      await store.publishBook(...book);
+    },
+  };
+}
+
 export type Stores = ReturnType<typeof openStores>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
-export function openStores({ config, keyspace, redis, cipher, mongo, reports, bulk }: Connections) {
+export function openStores({ config, keyspace, redis, recentWrites, cipher, mongo, reports, bulk }: Connections) {
   const { limits, queue } = config;
   const requestTimeoutMs = limits.requestTimeoutSeconds * 1000;
   const retentionMs = limits.streamRetentionSeconds * 1000;
@@ -145,7 +167,7 @@ export function openStores({ config, keyspace, redis, cipher, mongo, reports, bu
     records: createRecordStore(redis, keyspace, { retentionMs }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
-    accountStore: createAccountStore(redis, keyspace, inTime),
+    accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),
     accessFlags: createAccessFlags(redis, keyspace),
     outbox: createOutbox(redis, keyspace),
     queueStatistics: createQueueStatistics(redis, keyspace),

@@ -1,6 +1,5 @@
 import type { ComplianceScope } from '../shared/contracts/compliance.ts';
-import type { KeyMode } from '../shared/contracts/space.ts';
-import type { Space } from '../shared/contracts/space.ts';
+import type { KeyMode, Space } from '../shared/contracts/space.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 
 /** Who did it: the id of an API key with its mode, or `administrator`, who is live, and in which request. */

@@ -16,6 +16,7 @@ import { runReconcileBench } from './bench/run-reconcile-bench.ts';
 import { runRivals } from './bench/rivals/run-rivals.ts';
 import { runStateful } from './bench/stateful/run-stateful.ts';
 import { runUsageBench } from './bench/run-usage-bench.ts';
+import { readArguments } from './harness/read-arguments.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
 
@@ -25,18 +26,10 @@ const print = (line: string) => {
 
 const PROFILE_LINES = 25;
 
-function readOptions(): BenchOptions | undefined {
-  try {
-    return parseBenchOptions(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
-    return undefined;
-  }
-}
-
 async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === undefined) return 1;
+  const read = readArguments(USAGE, process.argv.slice(2), parseBenchOptions);
+  if ('exitCode' in read) return read.exitCode;
+  const { options } = read;
   const { profile } = options;
   let warmAtMicros = 0;
   const onWarm = () => {

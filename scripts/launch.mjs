@@ -12,6 +12,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { answerArguments, isHelp } from './task-arguments.mjs';
+
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, 'node_modules', '.bin');
 const PACKAGED_NODE = join(BIN, 'node');
@@ -40,7 +42,7 @@ const TASKS = {
   test: (args) => script('scripts/test.ts', args),
   'test:providers': (args) => script('scripts/test-providers.ts', args),
   // What users deploy is measured: compiled code takes less memory than sources that Node.js strips.
-  bench: async (args) => (await build(['--noCheck'])) || script('scripts/bench.ts', args),
+  bench: async (args) => (!isHelp(args) && (await build(['--noCheck']))) || script('scripts/bench.ts', args),
   'test:fault': (args) => script('test/fault/main.ts', args),
   'test:restore': (args) => script('test/fault/main.ts', ['R5', ...args]),
   'test:upgrade': (args) => script('test/upgrade/main.ts', args),
@@ -273,6 +275,8 @@ async function check() {
 async function main([name, ...args]) {
   const task = Object.hasOwn(TASKS, name ?? '') ? TASKS[name] : undefined;
   if (task === undefined) throw new Failure(`Unknown task "${name ?? ''}": one of ${Object.keys(TASKS).join(', ')}.`);
+  const answered = answerArguments(name, args);
+  if (answered !== undefined) return answered;
   await installIfDue();
   // An installation that was interrupted, or run by hand without scripts, has not got that far.
   if (!existsSync(PACKAGED_NODE) && !isNewEnough()) await fetchNode();

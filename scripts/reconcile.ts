@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 
 import { environment } from '../shared/config/environment.ts';
 import { ConfigError, loadConfig } from '../shared/config/load-config.ts';
+import { readArguments } from './harness/read-arguments.ts';
 import { runReconcile } from './run-reconcile.ts';
 import type { ReconcileTask } from './run-reconcile.ts';
 import { startedStores } from './start/started-stores.ts';
@@ -16,8 +17,8 @@ const USAGE = 'npm run reconcile [-- --check | --requeue-dead-letters]';
 
 const flag = { type: 'boolean', default: false } as const;
 
-function readTask(): ReconcileTask {
-  const { values } = parseArgs({ options: { check: flag, 'requeue-dead-letters': flag } });
+function readTask(args: string[]): ReconcileTask {
+  const { values } = parseArgs({ args, options: { check: flag, 'requeue-dead-letters': flag } });
   if (values.check && values['requeue-dead-letters'])
     throw new Error('--check changes nothing, so it requeues nothing.');
   if (values['requeue-dead-letters']) return 'requeue';
@@ -25,16 +26,11 @@ function readTask(): ReconcileTask {
 }
 
 async function main(): Promise<number> {
-  let task: ReconcileTask;
-  try {
-    task = readTask();
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\nUsage: ${USAGE}`);
-    return 2;
-  }
+  const read = readArguments(USAGE, process.argv.slice(2), readTask);
+  if ('exitCode' in read) return read.exitCode;
   try {
     const env = { ...(await startedStores(environment)), ...environment };
-    return await runReconcile(loadConfig(env, 'worker'), task);
+    return await runReconcile(loadConfig(env, 'worker'), read.options);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     console.error(error.message);

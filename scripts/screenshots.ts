@@ -6,6 +6,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 
 import { bucketOf } from '../shared/domain/queues/job-tally.ts';
 import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
@@ -15,6 +16,7 @@ import type { AdminApi } from './harness/admin-api.ts';
 import { openChromium } from './screenshots/chromium.ts';
 import { ROOT } from './harness/program.ts';
 import { openTenant } from './harness/open-tenant.ts';
+import { readArguments } from './harness/read-arguments.ts';
 import { runSupervised } from './harness/run-supervised.ts';
 import type { SupervisedTask } from './harness/run-supervised.ts';
 import { superviseProvider } from './harness/supervise-provider.ts';
@@ -108,7 +110,7 @@ async function move(post: Post): Promise<void> {
   }
 }
 
-async function takeAll({ supervisor, dataDir }: SupervisedTask): Promise<number> {
+async function takeAll({ supervisor, dataDir }: SupervisedTask, program: string): Promise<number> {
   const redis = await superviseRedis({ supervisor, dataDir, log: print });
   const mongo = await superviseMongo({ supervisor, dataDir, log: print });
   const provider = await superviseProvider(supervisor, dataDir);
@@ -121,7 +123,7 @@ async function takeAll({ supervisor, dataDir }: SupervisedTask): Promise<number>
   });
   const { key } = await openTenant(service.admin, 'Pictures');
   await addPastDays(redis.url);
-  const take = await openChromium(supervisor, process.argv[2] ?? 'chromium', dataDir);
+  const take = await openChromium(supervisor, program, dataDir);
   const keyHeaders = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
   const post: Post = (path, body) =>
     fetch(service.url + path, { method: 'POST', headers: keyHeaders, body: JSON.stringify(body) });
@@ -165,4 +167,10 @@ async function takeAll({ supervisor, dataDir }: SupervisedTask): Promise<number>
   return 0;
 }
 
-process.exitCode = await runSupervised('screenshots', print, takeAll);
+const read = readArguments('node scripts/screenshots.ts [PROGRAM]', process.argv.slice(2), (args) => {
+  const [program = 'chromium', ...more] = parseArgs({ args, allowPositionals: true }).positionals;
+  if (more.length > 0) throw new Error('Name one program.');
+  return program;
+});
+process.exitCode =
+  'exitCode' in read ? read.exitCode : await runSupervised('screenshots', print, (task) => takeAll(task, read.options));

@@ -1,20 +1,14 @@
 import type { Config } from '../shared/config/load-config.ts';
-import type { QueueName } from '../shared/contracts/jobs.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
-import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
-import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
-import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
-import { createInflight } from '../shared/infra/redis/requests/inflight.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outages.ts';
-import { createOutbox } from '../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -25,7 +19,6 @@ import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
-import { createBatchConcurrency } from './batches/batch-concurrency.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { withErasureGate } from './compliance/erasure-gate.ts';
@@ -36,13 +29,9 @@ import { openQueueRecorder } from './queue-recorder.ts';
 import type { WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
 import { traceQueue } from './worker-tracing.ts';
-import type { InferenceWorker } from './processors/inference.ts';
-import { PROCESSORS } from './processors/processors.ts';
-import { createReconcileHourly, createReconciler } from './settlement/reconcile.ts';
+import { createOpenQueueWorkers } from './processors/open-queue-workers.ts';
 import { createFinishJournal } from './settlement/finish-journal.ts';
-import { createSettler } from './settlement/settle.ts';
-import { openRecoverLost } from './settlement/recover-lost.ts';
-import { createSweep } from './settlement/sweep.ts';
+import { openSettlement } from './settlement/open-settlement.ts';
 import { createPublishNotices } from './webhooks/publish-notices.ts';
 import { createNoticeStore } from '../shared/infra/redis/requests/notice-store.ts';
 import { startWebhooks } from './webhooks/start-webhooks.ts';
@@ -157,31 +146,32 @@ export async function composeWorker(
   onReturn(checkAll);
   const cancelChannel = createCancelChannel(subscriber, keyspace, hearCancel);
 
-  const outbox = createOutbox(redis, keyspace);
   const accountStore = createAccountStore(redis, keyspace);
-  const settler = createSettler({
-    outbox,
-    leases,
-    log,
-    clock: systemClock,
+  const settlement = openSettlement({
+    mongo,
+    redis,
+    keyspace,
+    memory,
+    routing,
+    admissions,
+    accountStore,
+    requests,
     ledger: stores.ledger,
-    accounts: accountStore,
-    events: telemetry,
+    leases,
+    pseudonyms,
+    runPipeline,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
+    hasReconnectedRecently,
+    requestTimeoutMs,
+    retentionMs,
+    telemetry,
+    clock: systemClock,
+    log,
   });
   const queues = createChatQueues(redis, keyspace, (error) => {
     log.warn('The queue reported an error.', { error });
   });
   closer.defer('queues', () => queues.close());
-  const sweep = createSweep({
-    ...{ admissions, requests, retentionMs, hasReconnectedRecently, leases, runPipeline, log },
-    recoverLost: openRecoverLost({
-      ...{ mongo, redis, keyspace, store: admissions, accountStore, routing, pseudonyms, requestTimeoutMs },
-      ...{ isFull: memory.isFull, clock: systemClock, log },
-    }),
-    inflight: createInflight(redis, keyspace),
-    isExhausted: memory.isExhausted,
-  });
   startCompliance({
     mongo,
     redis,
@@ -198,54 +188,23 @@ export async function composeWorker(
     log,
   });
 
-  const reconciler = createReconciler({
-    books: createReconciliationRepository(mongo),
-    audit: createAccountAudit(redis, keyspace),
-    accounts: accountStore,
-    clock: systemClock,
+  const supervisor = createShardSupervisor({
+    ...settlement,
+    directory: createShardDirectory(mongo, config.queue.shards),
     log,
-  });
-  const batchConcurrency = createBatchConcurrency({ max: config.worker.batchConcurrency });
-  closer.defer('batch concurrency', () => {
-    batchConcurrency.stop();
-  });
-  const openQueueWorker = (shard: number, queueName: QueueName, concurrency: number) =>
-    PROCESSORS[queueName]({
-      client: redis,
+    listen: (shard) => cancelChannel.subscribe(shard),
+    openWorkers: createOpenQueueWorkers({
+      config,
+      redis,
       keyspace,
-      shard,
-      concurrency,
-      queueName,
-      queue: queues.queue(shard, queueName),
+      queues,
       runPipeline,
       claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
       workerId,
-      completedKept: config.queue.completedKept,
       onLockLost: checkNow,
+      closer,
       log,
-    });
-  const interactives: InferenceWorker[] = [];
-  const supervisor = createShardSupervisor({
-    directory: createShardDirectory(mongo, config.queue.shards),
-    settler,
-    sweep,
-    reconcile: createReconcileHourly({
-      ...{ reconciler, leases, outbox, log },
-      drift: createLastDrift(redis, keyspace),
-      events: telemetry,
     }),
-    log,
-    listen: (shard) => cancelChannel.subscribe(shard),
-    openWorkers: (shard) => {
-      const interactive = openQueueWorker(shard, 'interactive', config.worker.concurrency);
-      interactives.push(interactive);
-      // Shards are added while this runs; what the process runs at once is divided among all of them.
-      const places = Math.max(1, Math.floor(config.worker.concurrency / interactives.length));
-      for (const each of interactives) each.concurrency = places;
-      const batch = openQueueWorker(shard, 'batch', config.worker.batchConcurrency);
-      batchConcurrency.add({ interactive, batch });
-      return [interactive, batch];
-    },
     dispatcher: openDispatcher({
       mongo,
       redis,
@@ -271,9 +230,6 @@ export async function composeWorker(
       leases,
       publish: publishNotices,
     }),
-    measureOutbox: async (shard) => {
-      telemetry.emit('settlement.waiting', shard, await outbox.backlog(shard));
-    },
   });
   await supervisor.start();
   closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });

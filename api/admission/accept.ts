@@ -133,22 +133,30 @@ export function createAccept(deps: AcceptDeps) {
     return { head: answerHead(record), relay, replayed: true };
   }
 
-  /** Keeps the request in MongoDB. Only an asynchronous caller waits for that, before it is told 202. */
-  async function keep(
-    envelope: RequestEnvelope,
+  /**
+   * Brings an admitted request into line. MongoDB keeps it, too, if it has an intent; only an asynchronous caller waits for
+   * that, before it is told 202.
+   */
+  async function keepAndEnqueue(
+    { envelope, isQueued }: AdmissionOutcome & { kind: 'admitted' },
     principal: Principal,
-    hasIntent: boolean,
+    relay: Relay,
     async: boolean,
+    hasIntent: boolean,
   ): Promise<void> {
-    if (!async) {
-      if (hasIntent) keepIntent.besides(principal.shard, envelope);
-      return;
-    }
+    const { requestId } = envelope;
     try {
-      await keepIntent.beforeAnswer(principal.shard, envelope);
+      if (async) {
+        await keepIntent.beforeAnswer(principal.shard, envelope).catch((error: unknown) => {
+          // The job does not exist, so no worker has begun.
+          enqueue.takeBack(requestId, principal);
+          throw error;
+        });
+      } else if (hasIntent) keepIntent.besides(principal.shard, envelope);
+      if (!isQueued) await enqueue.enqueue(envelope, principal);
     } catch (error) {
-      // The job does not exist, so no worker has begun.
-      enqueue.takeBack(envelope.requestId, principal);
+      relay.close();
+      if (hasIntent) keepIntent.forget(requestId);
       throw error;
     }
   }
@@ -208,14 +216,7 @@ export function createAccept(deps: AcceptDeps) {
     // A client that left before the request existed could not be detached then.
     if (res.closed && !async) await records.detach(shard, requestId, hub.channelOf(shard)).catch(() => undefined);
     if (keepsNothing(principal)) hub.wipeAtEnd(requestId);
-    try {
-      await keep(admitted.envelope, principal, hasIntent, async);
-      if (!admitted.isQueued) await enqueue.enqueue(admitted.envelope, principal);
-    } catch (error) {
-      relay.close();
-      if (hasIntent) keepIntent.forget(requestId);
-      throw error;
-    }
+    await keepAndEnqueue(admitted, principal, relay, async, hasIntent);
     return { head: headOf(admitted.envelope), relay, replayed: false };
   }
 

@@ -1,9 +1,12 @@
-import { isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
+
+import ipaddr from 'ipaddr.js';
 
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { WindowFigures } from '../../shared/infra/redis/requests/admission-store.ts';
+import { putNewest } from './put-newest.ts';
 
 const MINUTE_MS = 60_000;
 /** Look-ups of unknown keys that an address has under way at a time, and that wait behind them. */
@@ -16,16 +19,11 @@ const ADDRESSES_MAX = 20_000;
 /** What failed authentications are counted by: an IPv4 address, or the /64 of an IPv6 address, which one customer has. */
 export function addressBlockOf(ip: string | undefined): string {
   if (ip === undefined) return 'unknown';
-  const plain = ip.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = (plain.split('%')[0] ?? '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const behind = tail === undefined || tail === '' ? [] : tail.split(':');
-  // A dotted end stands for two groups.
-  const written = groups.length + behind.length + (plain.includes('.') ? 1 : 0);
-  const zeros = tail === undefined ? [] : Array<string>(8 - written).fill('0');
-  const block = [...groups, ...zeros, ...behind].slice(0, 4);
-  return `${block.map((group) => parseInt(group, 16).toString(16)).join(':')}::/64`;
+  if (isIP(ip) === 0) return ip;
+  const address = ipaddr.process(ip.replace(/%.*$/, ''));
+  if (!(address instanceof ipaddr.IPv6)) return address.toString();
+  const groups = address.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${groups.join(':')}::/64`;
 }
 
 /** The figures of an address over its limit. */
@@ -72,9 +70,7 @@ export function createAddressGuard(clock: Clock): AddressGuard {
     const known = addresses.get(name);
     if (known !== undefined) return known;
     const fresh = { running: 0, waiting: [], failedAt: [], lastTryAt: -Infinity, heldUntil: 0, emptyAt: 0 };
-    addresses.set(name, fresh);
-    const oldest = addresses.keys().next();
-    if (addresses.size > ADDRESSES_MAX && oldest.done !== true) addresses.delete(oldest.value);
+    putNewest(addresses, name, fresh, ADDRESSES_MAX);
     return fresh;
   }
 

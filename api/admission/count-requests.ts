@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-import { toRefusal } from '../../shared/admission/refusals.ts';
+import { admissionUnanswered, toRefusal } from '../../shared/admission/refusals.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { LOOKUPS_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
@@ -27,14 +27,7 @@ function createCounter(count: Count, follow: FollowMove, overLimit: Refuse): Gua
   return async (_req, res) => {
     claimCount(res);
     const admission = await countThere(count, follow, res).catch((cause: unknown) => {
-      throw new ServiceError(
-        'model_unavailable',
-        'The service cannot take requests at the moment; try again shortly.',
-        {
-          cause,
-          retryAfterSeconds: 1,
-        },
-      );
+      throw admissionUnanswered(cause);
     });
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
@@ -104,6 +97,8 @@ export function createRefusalCounter(
     const principal = principalOf(res);
     setKeyHeaders(res, principal, admission);
     const { verdict } = admission;
+    // The scope comes before the tenant's status (docs/spec/contract.md section 3).
+    if (verdict === 'suspended' && error.code === 'endpoint_not_allowed') return error;
     return verdict === 'rpm' || verdict === 'revoked' || verdict === 'suspended'
       ? toRefusal({ ...admission, verdict }, principal, 'chat')
       : error;

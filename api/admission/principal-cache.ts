@@ -1,5 +1,6 @@
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
+import { putNewest } from './put-newest.ts';
 
 /** docs/architecture/facts.md section 6. */
 const FRESH_MS = 10_000;
@@ -31,13 +32,6 @@ export interface PrincipalCache {
   clear(): void;
 }
 
-/** Drops the oldest entry beyond `max`. */
-function put<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  map.set(key, value);
-  const oldest = map.keys().next();
-  if (map.size > max && oldest.done !== true) map.delete(oldest.value);
-}
-
 export function createPrincipalCache(repository: Pick<PrincipalRepository, 'findByHash'>): PrincipalCache {
   const entries = new Map<string, Entry>();
   /** Hashes of no key, by when that was learned. Apart from `entries`, so that made-up keys push out no real ones. */
@@ -53,8 +47,8 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     if (begunIn === generation) {
       entries.delete(hash);
       unknown.delete(hash);
-      if (principal === undefined) put(unknown, hash, now, UNKNOWN_MAX);
-      else put(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
+      if (principal === undefined) putNewest(unknown, hash, now, UNKNOWN_MAX);
+      else putNewest(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
     }
     return principal;
   }

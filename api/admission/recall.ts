@@ -101,7 +101,11 @@ export function openRecall(deps: OpenRecallDeps): { recall: Recall; keepIntent: 
   const intents = createRequestIntents(mongo);
   const recovery = openRecovery({ ...deps, limit: inTime });
   const recall = createRecall({
-    ...{ intents, recover: recovery.recover, retentionMs, clock, log },
+    intents,
+    recover: recovery.recover,
+    retentionMs,
+    clock,
+    log,
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),
   });

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 
-import { toRefusal } from '../../shared/admission/refusals.ts';
+import { admissionUnanswered, toRefusal } from '../../shared/admission/refusals.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Admission, AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
@@ -8,6 +8,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { contextOf, principalOf } from '../http/request-context.ts';
 import type { Guard } from '../http/request-context.ts';
 import { setKeyHeaders } from './limit-headers.ts';
+import { putNewest } from './put-newest.ts';
 
 /** Reading a smaller body costs less than asking Redis first. */
 const COSTLY_BYTES = 256 * 1024;
@@ -67,11 +68,7 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
     try {
       return await store.count(contextOf(res).requestId, principalOf(res), false);
     } catch (cause) {
-      throw new ServiceError(
-        'model_unavailable',
-        'The service cannot take requests at the moment; try again shortly.',
-        { cause, retryAfterSeconds: 1 },
-      );
+      throw admissionUnanswered(cause);
     }
   }
 
@@ -114,13 +111,14 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
       if (costlyBytes === undefined && heldOf(name, now)?.costlyBytes !== undefined) return;
       const waitMs = retryAfterSeconds * 1_000;
       held.delete(name);
-      held.set(name, {
-        ...{ code, message, costlyBytes },
+      const refusal = {
+        code,
+        message,
+        costlyBytes,
         until: now + Math.min(HELD_MS_MAX, waitMs),
         retryAt: now + waitMs,
-      });
-      const oldest = held.keys().next();
-      if (held.size > HELD_MAX && oldest.done !== true) held.delete(oldest.value);
+      };
+      putNewest(held, name, refusal, HELD_MAX);
     },
   };
 }

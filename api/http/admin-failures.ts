@@ -2,8 +2,8 @@ import type { Request, Response } from 'express';
 
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { AdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
-import { addressBlock } from '../../shared/infra/http/public-address.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { addressBlockOf } from '../admission/address-guard.ts';
 import { contextOf } from './request-context.ts';
 
 /** docs/spec/contract.md section 8: failed tokens of an address before it is kept out. */
@@ -33,7 +33,7 @@ const ADDRESSES_MAX = 10_000;
  */
 export function createAdminFailures({ store, clock, onKeptOut }: AdminFailuresDeps): AdminFailures {
   const keptOut = new Map<string, number>();
-  const addressOf = (req: Request) => addressBlock(req.ip ?? '');
+  const addressOf = (req: Request) => addressBlockOf(req.ip);
 
   function refusal(waitMs: number): ServiceError {
     return new ServiceError(

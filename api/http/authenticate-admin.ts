@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 
 import type { AdminToken } from '../../shared/config/secret-settings.ts';
-import { isSameSecret, readBearer } from '../../shared/domain/keys/bearer-token.ts';
+import { bearerTokenOf, isSameSecret } from '../../shared/domain/keys/bearer-token.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { AdminFailures } from './admin-failures.ts';
 import type { AdminSessions } from './admin-session.ts';
@@ -42,14 +42,14 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
 
   /** Throws `missing_api_key`, `invalid_api_key` or `rpm_exceeded`. */
   async function authenticate(req: Request, res: Response): Promise<AdminToken> {
-    const bearer = readBearer(req.headers.authorization);
-    if (bearer.kind === 'none') {
+    const given = bearerTokenOf(req.headers.authorization);
+    if (given === '') {
       throw new ServiceError(
         'missing_api_key',
         'No administrator token was sent; add the header `Authorization: Bearer <ADMIN_TOKEN>`.',
       );
     }
-    const token = await findToken(req, res, bearer.kind === 'token' ? bearer.token : '');
+    const token = await findToken(req, res, given ?? '');
     if (token === undefined) {
       throw new ServiceError(
         'invalid_api_key',

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { allowsScope, API_KEY_LENGTH_MAX, hashApiKey, isApiKey } from '../../shared/domain/keys/api-key.ts';
 import type { Scope } from '../../shared/domain/keys/api-key.ts';
+import { bearerTokenOf } from '../../shared/domain/keys/bearer-token.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { addressBlockOf } from '../admission/address-guard.ts';
@@ -21,12 +22,11 @@ export interface AuthenticateDeps {
 }
 
 /** The token of `Authorization: Bearer <API_KEY>`; throws `missing_api_key` where there is none. */
-function bearerToken(header: string | undefined): string {
-  const value = header?.trim() ?? '';
-  if (value === '' || /^bearer$/i.test(value)) {
+function tokenOf(header: string | undefined): string {
+  const token = bearerTokenOf(header);
+  if (token === '') {
     throw new ServiceError('missing_api_key', 'No API key was sent; add the header `Authorization: Bearer <API_KEY>`.');
   }
-  const token = /^bearer +(\S+)$/i.exec(value)?.[1];
   if (token === undefined) {
     throw new ServiceError(
       'invalid_api_key',
@@ -82,7 +82,7 @@ export function createAuthenticate({ principals, guard, keyPrefix, clock, onUse 
   }
 
   return (req, res) => {
-    const token = bearerToken(req.headers.authorization);
+    const token = tokenOf(req.headers.authorization);
     const now = clock.now();
     // The checksum spares MongoDB look-ups of arbitrary text. A key that was found seconds ago needs none.
     const isLikely = token.length <= API_KEY_LENGTH_MAX && token.startsWith(ownKeys);

@@ -1,13 +1,10 @@
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Transform } from 'node:stream';
 
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
-import { assertGrowth, encodingOf } from './inflate-body.ts';
+import { assertGrowth, DECODERS, encodingOf, unreadable } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
-
-const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 
 /** What a decoder holds: brotli's window is 16 MiB, that of the others 32 KiB. */
 const DECODER_BYTES = { gzip: 64 * 1024, deflate: 64 * 1024, br: 16 * 1024 * 1024 } as const;
@@ -59,8 +56,7 @@ export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerato
     }
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause;
-    const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
-    throw new ServiceError('invalid_request', sentence, { cause });
+    throw unreadable(cause);
   } finally {
     if (decoder !== undefined) {
       req.unpipe(decoder);

@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import { ERRORS } from '../../shared/errors/codes.ts';
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import { toErrorDetail, toErrorObject } from '../../shared/errors/error-body.ts';
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import { contextOf } from './request-context.ts';
@@ -94,10 +94,7 @@ function toServiceError(error: unknown, req: Request, res: Response, log: Logger
   if (error instanceof ServiceError) return error;
   if (isBadPath(error)) return new ServiceError('invalid_request', 'The path has a malformed percent escape.');
   log.error('A request failed unexpectedly.', { requestId: contextOf(res).requestId, path: patternOf(req), error });
-  return new ServiceError(
-    'internal_error',
-    'The service failed unexpectedly; try again, and name the request id if it stays.',
-  );
+  return unexpectedError();
 }
 
 /** Every 503 says when to try again (docs/spec/contract.md section 2). */

@@ -58,13 +58,13 @@ const SMALL_SENT_BYTES = 64 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const SMALL_CHUNK_BYTES = 32 * 1024;
 
-const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
+export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 
 function isTooLarge(fault: unknown): boolean {
   return fault instanceof Error && 'code' in fault && fault.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-function unreadable(cause: unknown): ServiceError {
+export function unreadable(cause: unknown): ServiceError {
   const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
   return new ServiceError('invalid_request', sentence, { cause });
 }

@@ -4,13 +4,13 @@ import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Book } from '../../shared/infra/mongo/accounts/account-repository.ts';
-import type { PurchaseRow } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
-import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
 import type {
+  PurchaseRow,
   PaidCheckout,
   PurchaseReference,
   PurchaseRepository,
 } from '../../shared/infra/mongo/accounts/purchase-repository.ts';
+import type { PaymentNotice } from '../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { TenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';

@@ -1,5 +1,5 @@
-import { firstSeqOf } from '../../shared/contracts/events.ts';
-import type { StreamEntry, Terminal, Usage } from '../../shared/contracts/events.ts';
+import { firstSeqOf, toWireUsage } from '../../shared/contracts/events.ts';
+import type { StreamEntry, Terminal } from '../../shared/contracts/events.ts';
 import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 
@@ -25,14 +25,6 @@ export function answerHead(request: {
   return metadataJson === undefined ? head : { ...head, metadataJson };
 }
 
-export function toUsage({ promptTokens, completionTokens }: Usage) {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
-}
-
 function headOf({ requestId, created, model }: AnswerHead, object: string): string {
   return `{"id":"${requestId}","object":"${object}","created":${created},"model":"${model}"`;
 }
@@ -56,7 +48,7 @@ export function createSseWriter(head: AnswerHead) {
 
   function finalChunk(seq: number, { finishReason, usage, error }: Terminal): string {
     const failure = error === undefined ? '' : `,"error":${JSON.stringify(toErrorObject(error, head.requestId))}`;
-    const end = `"usage":${JSON.stringify(toUsage(usage))}${metadataOf(head)}${failure}}`;
+    const end = `"usage":${JSON.stringify(toWireUsage(usage))}${metadataOf(head)}${failure}}`;
     return event(seq, `${start}},"finish_reason":"${finishReason}"}],${end}`);
   }
 
@@ -98,6 +90,6 @@ export function toWaitSeconds(waitMs: number): number {
 export function completeAnswer(head: AnswerHead, literals: readonly string[], terminal: Terminal): string {
   const content = literals.map((literal) => literal.slice(1, -1)).join('');
   const choice = `{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"${terminal.finishReason}"}`;
-  const usage = JSON.stringify(toUsage(terminal.usage));
+  const usage = JSON.stringify(toWireUsage(terminal.usage));
   return `${headOf(head, 'chat.completion')},"choices":[${choice}],"usage":${usage}${metadataOf(head)}}`;
 }

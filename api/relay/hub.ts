@@ -1,12 +1,13 @@
-import { LOST, decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
+import { decodeMessage, firstSeqOf } from '../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../shared/contracts/events.ts';
 import type { ChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
-import { isAnothers, isFound, isListening, isOpen, unseenOf } from './open-reader.ts';
-import type { OpenReader } from './open-reader.ts';
+import { createCatchUp } from './catch-up.ts';
+import { createHandOn } from './hand-on.ts';
+import type { OpenReader, ReaderGroup } from './open-reader.ts';
 
 export interface RelayEvents {
   /** A read of the stream has found text that no message brought. */
@@ -53,32 +54,30 @@ export interface Reader {
   resume(): void;
 }
 
-/** The readers of one request. A read of the stream serves all of them. */
-interface ReaderGroup {
-  shard: number;
-  requestId: string;
-  readers: Set<OpenReader>;
-  isFilling: boolean;
-}
-
 /** After this time without an entry a reader reads the stream. */
 const POLL_MS = 1_000;
-/** Entries in one read. A slow client takes a few of them, and the rest is read again. */
-const PORTION = 64;
 /** A third of a reader's lease, see READER_LEASE_MS in shared/infra/redis/requests/record-store.ts. */
 const RENEW_READERS_MS = 5_000;
 
+const ignore = () => undefined;
+
 export function createRelayHub(deps: {
   channel: ChunkChannel;
-  reader: StreamReader;
+  streams: StreamReader;
   records: Pick<RecordStore, 'renewReader' | 'detach' | 'wipe'>;
   log: Logger;
   now: () => number;
   events: Emitter<RelayEvents>;
 }): RelayHub {
-  const { channel, reader: streams, records, log, now, events } = deps;
+  const { channel, streams, records, log, now, events } = deps;
   const groups = new Map<string, ReaderGroup>();
-  const wiped = new Set<string>();
+  const wipedAtEnd = new Set<string>();
+  const handOn = createHandOn({ onEnded: wipe, now, log });
+  const { deliver, lose } = handOn;
+  const onGap = () => {
+    events.emit('relay.gap_filled');
+  };
+  const { catchUp, recover, recoverQuiet } = createCatchUp({ groups, streams, handOn, onGap, now, log });
 
   /** Takes a published entry: delivers it, unless an entry before it is missing. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
@@ -86,105 +85,36 @@ export function createRelayHub(deps: {
     else deliver(reader, entry);
   }
 
-  function deliver(reader: OpenReader, entry: StreamEntry): void {
-    if (!isListening(reader) || reader.ended) return;
-    if (isAnothers(reader, entry)) {
-      log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
-        requestId: reader.requestId,
-      });
-      lose(reader);
-      return;
-    }
-    if (entry.lastSeq < reader.nextSeq) return;
-    reader.writer ??= entry.writer;
-    handOn(reader, unseenOf(entry, reader.nextSeq));
-  }
-
-  function lose(reader: OpenReader): void {
-    if (isListening(reader)) handOn(reader, { lastSeq: reader.nextSeq, deltas: [], terminal: LOST });
-  }
-
-  function handOn(reader: OpenReader, entry: StreamEntry): void {
-    reader.nextSeq = entry.lastSeq + 1;
-    reader.quietSince = now();
-    reader.ended = entry.terminal !== undefined;
-    reader.onEntry(entry);
-    if (reader.ended) wipe(reader);
-  }
-
   /** An answer that is not wiped, because Redis is away or another ingress reads it, expires soon. */
   function wipe({ shard, requestId }: OpenReader): void {
-    if (!wiped.has(requestId)) return;
+    if (!wipedAtEnd.has(requestId)) return;
     if ([...(groups.get(requestId)?.readers ?? [])].every(({ ended }) => ended))
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
-  }
-
-  /** Reads what readers of a request have not seen: one read at a time, for all of them. */
-  async function fill(group: ReaderGroup): Promise<void> {
-    if (group.isFilling) return;
-    group.isFilling = true;
-    const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
-    try {
-      for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
-    } catch (error) {
-      // The next poll tries again.
-      log.debug('A stream could not be read.', { requestId: group.requestId, error });
-    } finally {
-      group.isFilling = false;
-    }
-  }
-
-  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
-    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, isMissing: reader.isMissing }));
-    for (const reader of behind) Object.assign(reader, { isBehind: false, isMissing: false, quietSince: now() });
-    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
-    const entries = await streams.readFrom(shard, requestId, least, PORTION);
-    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
-    if (starts.some((start) => isFound(start, lastSeq))) events.emit('relay.gap_filled');
-    for (const entry of entries) {
-      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
-    }
-    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
-  }
-
-  function catchUp(...behind: readonly OpenReader[]): void {
-    for (const reader of behind) reader.isBehind = true;
-    const group = groups.get(behind[0]?.requestId ?? '');
-    if (group !== undefined) void fill(group);
-  }
-
-  function recover(...missing: readonly OpenReader[]): void {
-    for (const reader of missing) reader.isMissing = true;
-    catchUp(...missing);
-  }
-
-  function fillAll(quietFor: number): void {
-    const limit = now() - quietFor;
-    for (const { readers } of groups.values()) {
-      // A read serves all readers, so all of them are recovered and become quiet together.
-      const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
-      if ([...readers].some(isQuiet)) recover(...readers);
-    }
   }
 
   channel.onEntry((requestId, head, payload) => {
     const group = groups.get(requestId);
     if (group === undefined) return;
-    const entry = decodeMessage(head, payload);
+    let entry: StreamEntry;
+    try {
+      entry = decodeMessage(head, payload);
+    } catch (error) {
+      log.error('A message cannot be read; its stream is read instead.', { requestId, error });
+      recover(...group.readers);
+      return;
+    }
     // A reader may close itself here and leave the set.
     for (const reader of group.readers) receive(reader, entry);
   });
   channel.onReady(() => {
-    fillAll(0);
+    recoverQuiet(0);
     renewAll();
   });
   const poll = setInterval(() => {
-    fillAll(POLL_MS);
+    recoverQuiet(POLL_MS);
   }, POLL_MS / 2);
   poll.unref();
 
-  /** A reader's lease that is not renewed ends, and the disconnect grace follows, so failures need no handling. */
-  const ignore = () => undefined;
   async function renew({ readers }: ReaderGroup): Promise<void> {
     const open = [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
     const [reader] = open;
@@ -197,6 +127,7 @@ export function createRelayHub(deps: {
     for (const lost of open) lose(lost);
   }
 
+  /** A reader's lease that is not renewed ends, and the disconnect grace follows, so failures need no handling. */
   function renewAll(): void {
     for (const group of groups.values()) renew(group).catch(ignore);
   }
@@ -212,7 +143,7 @@ export function createRelayHub(deps: {
     readers?.delete(reader);
     wipe(reader);
     if (readers?.size !== 0) return false;
-    wiped.delete(reader.requestId);
+    wipedAtEnd.delete(reader.requestId);
     return groups.delete(reader.requestId);
   }
 
@@ -226,7 +157,7 @@ export function createRelayHub(deps: {
     hasShard: (shard) => channel.isSubscribed(shard),
     ensureShard: (shard) => channel.subscribe(shard),
     wipeAtEnd(requestId) {
-      if (groups.has(requestId)) wiped.add(requestId);
+      if (groups.has(requestId)) wipedAtEnd.add(requestId);
     },
     size: () => groups.size,
     close() {

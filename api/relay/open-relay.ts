@@ -25,7 +25,7 @@ export function openRelay(deps: {
   const { subscriber, keyspace, streams, records, events, clock, closer, log } = deps;
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, keyspace, newId('ing')),
-    reader: streams,
+    streams,
     records,
     now: clock.now,
     events,

@@ -1,5 +1,4 @@
-import type { Client } from 'undici';
-import type { Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 
 import type { LoadSpec } from './load-spec.ts';
 

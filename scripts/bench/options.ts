@@ -155,7 +155,8 @@ function readTarget(text: string, env: NodeJS.ProcessEnv): Target {
     throw new Error(`--target takes name=URL or name=URL,model; not "${text}".`);
   const key = env[`TARGET_KEY_${name.toUpperCase().replaceAll('-', '_')}`];
   return {
-    ...{ name, url: url.replace(/\/+$/, '') },
+    name,
+    url: url.replace(/\/+$/, ''),
     ...(model === undefined ? {} : { model }),
     ...(key === undefined ? {} : { headers: { Authorization: `Bearer ${key}` } }),
   };

@@ -16,7 +16,7 @@ export interface Bench {
 
 /** Warm-up: opens connections, and lets the other system become quiet after its run. */
 const WARM_SECONDS = 0.5;
-const BYTES_PER_MB = 1024 * 1024;
+export const BYTES_PER_MB = 1024 * 1024;
 
 const PATHS: Record<Mode, string> = { complete: '/chat', stream: '/chat/stream' };
 const BODY = JSON.stringify({
@@ -30,12 +30,39 @@ export function specFor({ url, headers }: System, { mode, clients }: Case, until
   return { url: url + PATHS[mode], headers, bodies: [BODY], mode, clients, until };
 }
 
+/** Whoever answers the load, ours or not. */
+export interface Answerer {
+  name: string;
+  /** Its processes by name; empty where they are not ours to measure. */
+  pids: Record<string, number>;
+  settled(): Promise<void>;
+}
+
+/** Warms up, then measures a load until nothing of it is left to do. Throws where no request is answered. */
+export async function measureLoad(
+  { generator, providerPid }: Pick<Bench, 'generator' | 'providerPid'>,
+  answerer: Answerer,
+  load: (seconds: number) => Promise<LoadResult>,
+  { warmSeconds, seconds }: { warmSeconds: number; seconds: number },
+): Promise<UsageDuring<LoadResult>> {
+  const run = async (forSeconds: number) => {
+    const result = assertAnswered(answerer, await load(forSeconds));
+    await answerer.settled();
+    return result;
+  };
+  await run(warmSeconds);
+  const pids = { ...answerer.pids, generator: generator.pid, provider: providerPid };
+  return usageDuring(pids, () => run(seconds));
+}
+
+function assertAnswered({ name }: Pick<Answerer, 'name'>, result: LoadResult): LoadResult {
+  if (result.answered > 0) return result;
+  throw new Error(`${name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
+}
+
 async function runLoad(bench: Bench, system: System, kase: Case, until: LoadSpec['until']): Promise<LoadResult> {
   const result = await bench.generator.run(specFor(system, kase, until));
   bench.onLoad(system.name, result);
-  if (result.answered === 0) {
-    throw new Error(`${system.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
-  }
   return result;
 }
 
@@ -45,15 +72,8 @@ export async function runCase(
   system: System,
   { round, seconds, ...kase }: Case & { round: number; seconds: number },
 ): Promise<RunResult> {
-  const { generator, providerPid } = bench;
-  await runLoad(bench, system, kase, { seconds: WARM_SECONDS });
-  await system.settled();
-  const pids = { ...system.pids, generator: generator.pid, provider: providerPid };
-  const usage = await usageDuring(pids, async () => {
-    const load = await runLoad(bench, system, kase, { seconds });
-    await system.settled();
-    return load;
-  });
+  const load = (forSeconds: number) => runLoad(bench, system, kase, { seconds: forSeconds });
+  const usage = await measureLoad(bench, system, load, { warmSeconds: WARM_SECONDS, seconds });
   return { system: system.name, ...kase, round, ...figuresOf(usage, Object.keys(system.pids)) };
 }
 
@@ -104,10 +124,10 @@ export interface RedisCost {
 export async function measureRedis(bench: Bench, system: System, mode: Mode): Promise<RedisCost> {
   const kase = { mode, clients: MEMORY_CLIENTS };
   const until = { requests: MEMORY_REQUESTS };
-  await runLoad(bench, system, kase, until);
+  assertAnswered(system, await runLoad(bench, system, kase, until));
   await system.settled();
   const [memoryBefore, callsBefore] = [await usedMemory(system), await commandCalls(system)];
-  const { answered } = await runLoad(bench, system, kase, until);
+  const { answered } = assertAnswered(system, await runLoad(bench, system, kase, until));
   const [memoryAfter, callsAfter] = [await usedMemory(system), await commandCalls(system)];
   await system.settled();
   const calls = [...callsAfter]

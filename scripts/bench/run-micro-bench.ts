@@ -30,13 +30,25 @@ function callInput(url: string, model: string, stream: boolean, moderator: Retur
   const messages: ChatMessage[] = [{ role: 'user', content: SENTENCE }];
   const input: ProviderCallInput = {
     envelope: {
-      ...{ requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', mode: 'live', endpoint: 'chat', tier: 'mobius' },
-      ...{ stream, acceptedAt: 0, retentionMs: 900_000, tenant: {} },
+      requestId: 'req_1',
+      tenantId: 'ten_1',
+      keyId: 'key_1',
+      mode: 'live',
+      endpoint: 'chat',
+      tier: 'mobius',
+      stream,
+      acceptedAt: 0,
+      retentionMs: 900_000,
+      tenant: {},
       request: { messages, maxTokens: 1_000, jsonMode: false },
     },
     target: { provider: 'p', model, weight: 1, priority: 1, contextWindow: 100_000 },
     provider: {
-      ...{ name: 'p', kind: 'openai', baseUrl: `${url}/v1`, timeoutMs: 60_000, firstTokenTimeoutMs: 60_000 },
+      name: 'p',
+      kind: 'openai',
+      baseUrl: `${url}/v1`,
+      timeoutMs: 60_000,
+      firstTokenTimeoutMs: 60_000,
       maxRetries: 0,
     },
     messages,

@@ -33,9 +33,21 @@ interface Filled {
 
 function recordOf({ tenantId, keyId }: Filled, index: number, acceptedAt: number): SettlementRecord {
   return {
-    ...{ requestId: newId('req'), tenantId, keyId, acceptedAt, mode: 'live', tier: 'mobius', endpoint: 'chat' },
-    ...{ provider: 'simulated', model: 'sim', entityId: `entity-${index % ENTITIES}`, estimated: false },
-    ...{ promptTokens: 200, completionTokens: 500, costMicro: COST_MICRO, finishReason: 'stop' },
+    requestId: newId('req'),
+    tenantId,
+    keyId,
+    acceptedAt,
+    mode: 'live',
+    tier: 'mobius',
+    endpoint: 'chat',
+    provider: 'simulated',
+    model: 'sim',
+    entityId: `entity-${index % ENTITIES}`,
+    estimated: false,
+    promptTokens: 200,
+    completionTokens: 500,
+    costMicro: COST_MICRO,
+    finishReason: 'stop',
     finishedAt: acceptedAt + 1_000,
   };
 }
@@ -44,8 +56,12 @@ function toEntry(record: SettlementRecord, index: number) {
   const { requestId, costMicro, finishedAt, ...fields } = record;
   return {
     ...fields,
-    ...{ _id: ledgerIdOf(requestId), requestId, type: 'usage' as const, amountMicro: 0 - costMicro },
-    ...{ balanceAfterMicro: 0 - (index + 1) * costMicro, createdAt: finishedAt },
+    _id: ledgerIdOf(requestId),
+    requestId,
+    type: 'usage' as const,
+    amountMicro: 0 - costMicro,
+    balanceAfterMicro: 0 - (index + 1) * costMicro,
+    createdAt: finishedAt,
   };
 }
 
@@ -83,7 +99,10 @@ async function fill(models: Models, rows: number): Promise<Filled> {
     await models.usageRollUps.insertMany(usage.slice(from, from + INSERTED_AT_ONCE), { ordered: false, lean: true });
   await models.accounts.create({
     _id: tenantId,
-    ...{ balanceMicro: 0 - rows * COST_MICRO, version: rows, tokensByMonth, lastEntryAt },
+    balanceMicro: 0 - rows * COST_MICRO,
+    version: rows,
+    tokensByMonth,
+    lastEntryAt,
   });
   return filled;
 }

@@ -4,6 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { Agent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 
+import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
 import type { Message } from './read-conversations.ts';
 
 interface ChatCall {
@@ -170,6 +171,6 @@ function parseAnswer(json: string): WireAnswer | undefined {
 }
 
 function connectionFault(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  return `connection failed (${code})`;
+  const code = errorCodeOf(error);
+  return `connection failed (${code === '' ? String(error) : code})`;
 }

@@ -8,6 +8,7 @@ import { parseDriveArguments, USAGE } from './options.ts';
 import type { DriveArguments } from './options.ts';
 import { parseConversations } from './read-conversations.ts';
 import { createAdminApi } from '../harness/admin-api.ts';
+import { readArguments } from '../harness/read-arguments.ts';
 import { loadState } from '../start/state.ts';
 import type { StartState } from '../start/state.ts';
 
@@ -19,15 +20,6 @@ const print = (line: string) => {
 
 /** npm runs scripts in the project's folder; a path on the command line is meant from where the user is. */
 const fromUser = (path: string) => resolve(process.env['INIT_CWD'] ?? '.', path);
-
-function readArguments(): DriveArguments | undefined {
-  try {
-    return parseDriveArguments(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
-    return undefined;
-  }
-}
 
 async function readConversations(file: string, limit: number) {
   const text = await readFile(fromUser(file), 'utf8').catch((cause: unknown) => {
@@ -61,8 +53,9 @@ async function accountOf({ adminUrl, adminToken, tenant, key }: DriveArguments):
 }
 
 async function main(): Promise<number> {
-  const args = readArguments();
-  if (args === undefined) return 1;
+  const read = readArguments(USAGE, process.argv.slice(2), parseDriveArguments);
+  if ('exitCode' in read) return read.exitCode;
+  const { options: args } = read;
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {

@@ -37,9 +37,18 @@ export function parseDriveArguments(args: string[]): DriveArguments {
     args,
     allowPositionals: true,
     options: {
-      ...{ url: { ...text, default: URL_DEFAULT }, key: text, model: text, stream: flag, json: text },
-      ...{ concurrency: { ...text, default: '4' }, limit: text, verify: flag },
-      ...{ 'admin-url': text, 'admin-token': text, tenant: text, 'provider-stats': text },
+      url: { ...text, default: URL_DEFAULT },
+      key: text,
+      model: text,
+      stream: flag,
+      json: text,
+      concurrency: { ...text, default: '4' },
+      limit: text,
+      verify: flag,
+      'admin-url': text,
+      'admin-token': text,
+      tenant: text,
+      'provider-stats': text,
     },
   });
   const [file, ...more] = positionals;

@@ -1,7 +1,7 @@
 import type { AdminApi } from './admin-api.ts';
 
 /** The highest that the administration takes: nothing a load can reach. */
-const UNLIMITED = {
+export const UNLIMITED = {
   rpm: 1_000_000,
   tpm: 1_000_000_000,
   chat_rpm: 1_000_000,
@@ -9,12 +9,12 @@ const UNLIMITED = {
   tenant_rpm: null,
   tenant_tpm: null,
   max_in_flight: null,
-  credits: 1_000_000_000,
 } as const;
+const CREDITS = 1_000_000_000;
 
 /** A tenant that no limit stops, and a live key of it. */
 export async function openTenant(admin: AdminApi, name: string): Promise<{ tenantId: string; key: string }> {
-  const tenant = await admin.send('POST', '/admin/v1/tenants', { name, ...UNLIMITED });
+  const tenant = await admin.send('POST', '/admin/v1/tenants', { name, credits: CREDITS, ...UNLIMITED });
   const tenantId = String(tenant['id']);
   const key = await admin.send('POST', `/admin/v1/tenants/${tenantId}/keys`, { name, mode: 'live', scopes: ['*'] });
   return { tenantId, key: String(key['value']) };

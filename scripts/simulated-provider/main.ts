@@ -3,16 +3,31 @@
  * every call starts from as `--defaults 'first_token_ms=200&chunk_ms=20'` (scripts/simulated-provider/settings.ts).
  */
 import { parseArgs } from 'node:util';
+import { errorCodeOf } from '../../shared/infra/http/resolve-name.ts';
+import { readArguments } from '../harness/read-arguments.ts';
 import { parseSettingsQuery } from './settings.ts';
 import { createSimulatedProvider } from './simulated-provider.ts';
 
 const PORT_DEFAULT = 8090;
 
+const USAGE = `npm run provider:simulated [-- --defaults 'first_token_ms=200&chunk_ms=20']
+                settings from which every call starts; HOST and PROVIDER_PORT say where it listens`;
+
+/** Throws one sentence. */
+function readDefaults(args: string[]): ReturnType<typeof parseSettingsQuery> {
+  const { values } = parseArgs({ args, options: { defaults: { type: 'string', default: '' } } });
+  return parseSettingsQuery(values.defaults);
+}
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { defaults: { type: 'string', default: '' } } });
+  const read = readArguments(USAGE, process.argv.slice(2), readDefaults);
+  if ('exitCode' in read) {
+    process.exitCode = read.exitCode;
+    return;
+  }
   const host = process.env['HOST'] ?? '127.0.0.1';
   const port = readPort(process.env['PROVIDER_PORT']);
-  const provider = createSimulatedProvider({ defaults: parseSettingsQuery(values.defaults) });
+  const provider = createSimulatedProvider({ defaults: read.options });
   const { url } = await provider.listen(port, host).catch((error: unknown) => {
     throw new Error(explainListenError(error, host, port), { cause: error });
   });
@@ -34,11 +49,11 @@ function readPort(text: string | undefined): number {
 }
 
 function explainListenError(error: unknown, host: string, port: number): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = errorCodeOf(error);
   if (code === 'EADDRINUSE') {
     return `Port ${port} on ${host} is in use: stop the program that listens there or set PROVIDER_PORT to another port.`;
   }
-  return `The simulated provider cannot listen on ${host}:${port} (${code}): set HOST and PROVIDER_PORT to an address of this machine.`;
+  return `The simulated provider cannot listen on ${host}:${port} (${code === '' ? 'unknown error' : code}): set HOST and PROVIDER_PORT to an address of this machine.`;
 }
 
 main().catch((error: unknown) => {

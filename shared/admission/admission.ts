@@ -14,6 +14,7 @@ import type { Admission, AdmissionStore } from '../infra/redis/requests/admissio
 import type { AdmissionRequest, AdmissionTerms } from '../infra/redis/requests/admit-call.ts';
 import { isOutOfMemory } from '../infra/redis/memory-watch.ts';
 import type { Clock } from '../lifecycle/clock.ts';
+import { admissionUnanswered } from './refusals.ts';
 import type { Refusal } from './refusals.ts';
 
 export interface AdmissionDeps {
@@ -151,14 +152,7 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
       takeBack(requestId, principal, isRefused);
       if (isRefused) throw noRoom(cause);
       log.warn('An admission got no answer from Redis.', { requestId, error: cause });
-      throw new ServiceError(
-        'model_unavailable',
-        'The service cannot take requests at the moment; try again shortly.',
-        {
-          cause,
-          retryAfterSeconds: 1,
-        },
-      );
+      throw admissionUnanswered(cause);
     }
   }
 

@@ -7,6 +7,7 @@ import type { Principal } from '../domain/keys/principal.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { AdmissionStore } from '../infra/redis/requests/admission-store.ts';
+import type { RecentWrites } from '../infra/redis/recent-writes.ts';
 import type { LineStore } from '../infra/redis/requests/line-store.ts';
 import { inTime } from '../infra/redis/timing.ts';
 import type { Clock } from '../lifecycle/clock.ts';
@@ -18,6 +19,8 @@ export interface EnqueueDeps {
   log: Logger;
   /** After this long an admission is left to the sweep. */
   giveUpAfterMs: number;
+  /** Absent: what was taken back may run if Redis comes back without that. */
+  recentWrites?: Pick<RecentWrites, 'note'>;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -37,7 +40,14 @@ export interface Enqueue {
 
 const RETRY_MS = 250;
 
-export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }: EnqueueDeps): Enqueue {
+export function createEnqueue(deps: EnqueueDeps): Enqueue {
+  const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
+
+  /** Its caller was told 503. Redis may come back with the request, and without this. */
+  function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
+    if (state === 'accepted' || state === 'missing') recentWrites?.note(() => store.disown(requestId, principal, LOST));
+  }
+
   /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */
   async function untilConfirmed(takeBack: () => Promise<string>, requestId: string): Promise<string | undefined> {
     const until = clock.now() + giveUpAfterMs;
@@ -63,6 +73,7 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
         // The outcome is unknown: the job may exist. If a worker has it already, it goes on and its answer is relayed.
         const state = await untilConfirmed(() => store.void(requestId, principal, LOST), requestId);
         if (state === 'running' || state === 'done') return;
+        noteTaken(state, requestId, principal);
         log.warn('A request could not be enqueued and was taken back.', { requestId, error: cause });
         throw new ServiceError('model_unavailable', 'The queue does not answer at the moment; try again shortly.', {
           cause,
@@ -73,9 +84,10 @@ export function createEnqueue({ line, store, clock, log, giveUpAfterMs, refund }
 
     takeBack(requestId, principal, isRefused = false) {
       // LOST is for a call that has joined the request under its Idempotency-Key.
-      void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) =>
-        state === 'gone' ? refund?.(requestId, principal) : undefined,
-      );
+      void untilConfirmed(() => store.disown(requestId, principal, LOST, isRefused), requestId).then((state) => {
+        if (!isRefused) noteTaken(state, requestId, principal);
+        return state === 'gone' ? refund?.(requestId, principal) : undefined;
+      });
     },
   };
 }

@@ -43,7 +43,11 @@ export function openRecovery(deps: OpenRecoveryDeps): Recovery {
   const admit = createAdmission({ ...deps, accounts: createAccountRepository(mongo), takeBack: () => undefined });
   const replays = createReplayStore(redis, keyspace, deps);
   const recover = createRecoverRequest({
-    ...{ presence, admit, replays, clock, log },
+    presence,
+    admit,
+    replays,
+    clock,
+    log,
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     answers: createAnswerRepository(mongo),
     ledger: createLedgerRepository(mongo),

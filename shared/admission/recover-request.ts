@@ -62,18 +62,20 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
     const lastSeq = eventsOf(last);
     const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
     await answers.keep({
-      ...{ requestId, tenantId, mode },
+      requestId,
+      tenantId,
+      mode,
       ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
       fields: {
-        ...{
-          tenant: tenantId,
-          billed: mode === 'test' ? '0' : '1',
-          state: 'done',
-          status: 'failed',
-          tier,
-          metadata: request.metadataJson ?? '',
-        },
-        ...{ sent: String(lastSeq), acceptedAt: String(acceptedAt), finishedAt: String(clock.now()) },
+        tenant: tenantId,
+        billed: mode === 'test' ? '0' : '1',
+        state: 'done',
+        status: 'failed',
+        tier,
+        metadata: request.metadataJson ?? '',
+        sent: String(lastSeq),
+        acceptedAt: String(acceptedAt),
+        finishedAt: String(clock.now()),
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
       expiresAt: ownMs === undefined ? acceptedAt + KEPT_MS : clock.now() + ownMs,
@@ -93,7 +95,12 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   async function admitAgain(intent: RequestIntent, envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
     const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
     const outcome = await admit({
-      ...{ requestId, principal, endpoint, stream, retentionMs, acceptedAt },
+      requestId,
+      principal,
+      endpoint,
+      stream,
+      retentionMs,
+      acceptedAt,
       request: { ...envelope.request, model: tier },
       // The caller that waited has been told; the answer is looked up, or asked for under its key.
       channel: '',

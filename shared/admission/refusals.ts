@@ -124,6 +124,14 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
   },
 };
 
+/** Redis gave no answer, so nobody knows whether the limits allow the request. */
+export function admissionUnanswered(cause: unknown): ServiceError {
+  return new ServiceError('model_unavailable', 'The service cannot take requests at the moment; try again shortly.', {
+    cause,
+    retryAfterSeconds: 1,
+  });
+}
+
 /** The error for a refused admission, in words for the caller. */
 export function toRefusal(
   admission: Pick<Admission, 'retryAfterMs'> & { verdict: Refusal },

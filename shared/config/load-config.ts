@@ -1,5 +1,7 @@
 import Joi from 'joi';
 
+import { moderationOf } from './moderation-backend-settings.ts';
+import type { ModerationBackendSettings, ModerationConfig } from './moderation-backend-settings.ts';
 import {
   adminTokenList,
   adminTokensOf,
@@ -9,8 +11,19 @@ import {
   strongToken,
 } from './secret-settings.ts';
 import type { AdminToken } from './secret-settings.ts';
-import { baseUrl, isOrigin, isProxy, listOf, port, redisUrl, redisUrlOf } from './setting-rules.ts';
-import { RULE_MESSAGES, seconds, withRedisTls, withSentinel } from './setting-rules.ts';
+import {
+  baseUrl,
+  isOrigin,
+  isProxy,
+  listOf,
+  port,
+  redisUrl,
+  redisUrlOf,
+  RULE_MESSAGES,
+  seconds,
+  withRedisTls,
+  withSentinel,
+} from './setting-rules.ts';
 import type { RedisSettings } from './setting-rules.ts';
 import { sampler, tracingOf } from './tracing-settings.ts';
 import type { TracingConfig, TracingSettings } from './tracing-settings.ts';
@@ -60,10 +73,6 @@ export interface Config {
   /** Undefined: nothing is traced. */
   tracing?: TracingConfig;
 }
-
-/** Who reads what goes in and comes out: the word lists of this service, or an endpoint that speaks OpenAI's protocol. */
-export type ModerationConfig =
-  { backend: 'local' } | { backend: 'openai'; baseUrl: string; apiKey?: string; model?: string; timeoutMs: number };
 
 /** Which process asks: a worker needs no admin token, an ingress no worker port. */
 export type ProcessKind = 'api' | 'worker';
@@ -144,7 +153,7 @@ const schema = Joi.object({
   .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
 
 /** The checked environment: joi has filled in every default. */
-interface Settings extends TracingSettings, RedisSettings {
+interface Settings extends ModerationBackendSettings, RedisSettings, TracingSettings {
   HOST: string;
   PORT: number;
   ADMIN_HOST: string;
@@ -169,11 +178,6 @@ interface Settings extends TracingSettings, RedisSettings {
   DISCONNECT_GRACE_SECONDS: number;
   REQUEST_TIMEOUT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
-  MODERATION_BACKEND: 'local' | 'openai';
-  MODERATION_BASE_URL?: string;
-  MODERATION_API_KEY?: string;
-  MODERATION_MODEL?: string;
-  MODERATION_TIMEOUT_MS: number;
   PROVIDER_ALLOW_HTTP: boolean;
   PAYMENTS?: 'stripe' | 'test' | 'none';
   STRIPE_SECRET_KEY?: string;
@@ -224,18 +228,6 @@ function freezeDeeply<Value extends object>(value: Value): Readonly<Value> {
     if (typeof part === 'object' && part !== null && !Buffer.isBuffer(part)) freezeDeeply(part);
   }
   return Object.freeze(value);
-}
-
-function moderationOf(settings: Settings): ModerationConfig {
-  const { MODERATION_BASE_URL: url, MODERATION_API_KEY: apiKey, MODERATION_MODEL: model } = settings;
-  if (settings.MODERATION_BACKEND === 'local' || url === undefined) return { backend: 'local' };
-  return {
-    backend: 'openai',
-    baseUrl: url,
-    timeoutMs: settings.MODERATION_TIMEOUT_MS,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(model === undefined ? {} : { model }),
-  };
 }
 
 function nest(settings: Settings): Config {

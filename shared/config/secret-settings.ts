@@ -1,5 +1,7 @@
 import Joi from 'joi';
 
+import { partsOf } from './setting-rules.ts';
+
 /** What a holder of a token may do: `read` looks, `write` changes as well. */
 export type AdminRole = 'read' | 'write';
 
@@ -20,12 +22,6 @@ const DIFFERENT_CHARACTERS_MIN = 6;
 const CREDENTIALS_KEY_BYTES = 32;
 
 const TOKEN_ENTRY = /^([a-z0-9][a-z0-9_.-]{0,62}):(read|write):([\x21-\x2b\x2d-\x7e]+)$/;
-
-const partsOf = (list: string) =>
-  list
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 
 function isStrong(token: string): boolean {
   const isVisible = /^[\x21-\x7e]+$/.test(token);
@@ -65,7 +61,7 @@ export const base64Keys = Joi.string().custom((value: string, helpers) => {
 /** No sentence shows the value. */
 export const SECRET_MESSAGES = {
   'token.weak': `{{#label}} must have at least ${TOKEN_CHARACTERS_MIN} characters, ${DIFFERENT_CHARACTERS_MIN} of them different, without spaces; make a token with: openssl rand -hex 32`,
-  'token.entry': '{{#label}} must be a list of name:role:token, parted by commas, with the role read or write',
+  'token.entry': '{{#label}} must be a list of name:role:token, separated by commas, with the role read or write',
   'token.twice': '{{#label}} must not hold one token twice: nobody could tell who used it',
   'key.length': '{{#label}} must be 32 bytes in base64; make one with: openssl rand -base64 32',
 };

@@ -10,10 +10,17 @@ const OF_TLS = '{{#label}} is of TLS only: REDIS_URL must begin with rediss';
 
 const REDIS_SCHEMES = ['redis:', 'rediss:', 'redis+cluster:', 'redis+sentinel:', 'rediss+cluster:', 'rediss+sentinel:'];
 
+/** The addresses of its servers, each as a URL; `parseRedisUrl` takes the value apart in the same way. */
+function redisAddressesOf(value: string): string[] {
+  const hosts = /^rediss?\+\w+:\/\/(?:[^@]*@)?([^/]*)/.exec(value)?.[1];
+  return hosts === undefined ? [value] : hosts.split(',').map((host) => `redis://${host === '' ? ':' : host}`);
+}
+
 export const redisUrl = Joi.string().custom((value: string, helpers) => {
   if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
     return helpers.error('redis.url');
-  return /^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value) ? helpers.error('redis.master') : value;
+  if (/^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value)) return helpers.error('redis.master');
+  return redisAddressesOf(value).every((address) => URL.canParse(address)) ? value : helpers.error('redis.address');
 });
 
 /** A setting that only `redis+sentinel://` has. */
@@ -70,14 +77,18 @@ export const baseUrl = Joi.string().custom((value: string, helpers) => {
   return isPlain && ['http:', 'https:'].includes(url.protocol) ? value : helpers.error('base.url');
 });
 
+/** The parts of a list that is separated by commas. */
+export const partsOf = (list: string) =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 export function listOf(isValid: (part: string) => boolean, fault: string) {
   return Joi.string()
     .allow('')
     .custom((value: string, helpers) => {
-      const parts = value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
+      const parts = partsOf(value);
       return parts.every(isValid) ? parts : helpers.error(fault);
     });
 }
@@ -98,10 +109,12 @@ export function isOrigin(value: string): boolean {
 export const RULE_MESSAGES = {
   'redis.url':
     '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',
+  'redis.address':
+    '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
-    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, parted by commas',
-  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, parted by commas',
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+  'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
 };

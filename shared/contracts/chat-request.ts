@@ -52,8 +52,8 @@ export const CHAT_LIMITS = {
   bodyValuesMax: 100_000,
 } as const;
 
-/** Property names that reach an object's prototype when such an object is merged or assigned. */
-const POISONED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+/** Replaces an object's prototype where a reader of the answer assigns it. All other names are a caller's to use. */
+const POISONED_KEY = '__proto__';
 
 /** True when `text` has more than `max` code points. Counts only where UTF-16 length leaves room for doubt. */
 function exceedsCodePoints(text: string, max: number): boolean {
@@ -99,7 +99,7 @@ function faultOf(value: unknown, depth: number, room: { values: number }): Metad
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > CHAT_LIMITS.metadataDepthMax) return 'metadata.tooDeep';
   for (const [key, child] of Object.entries(value)) {
-    if (POISONED_KEYS.has(key)) return 'metadata.poisoned';
+    if (key === POISONED_KEY) return 'metadata.poisoned';
     const fault = faultOf(child, depth + 1, room);
     if (fault !== undefined) return fault;
   }
@@ -147,7 +147,7 @@ export const metadataSchema = Joi.object()
   .unknown(true)
   .custom(checkMetadata)
   .meta({
-    rule: `At most ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON and ${String(CHAT_LIMITS.metadataDepthMax)} levels deep, without the keys \`__proto__\`, \`constructor\` and \`prototype\`.`,
+    rule: `At most ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON and ${String(CHAT_LIMITS.metadataDepthMax)} levels deep, without the key \`${POISONED_KEY}\`.`,
   })
   .description("The caller's own data, returned as it was sent.");
 
@@ -186,6 +186,6 @@ export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'text.tooLong': '{{#label}} must not be longer than {{#limit}} characters (Unicode code points)',
   'text.malformed': '{{#label}} must not have half a surrogate pair',
   'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,
-  'metadata.poisoned': '{{#label}} must not contain the keys __proto__, constructor or prototype',
+  'metadata.poisoned': `{{#label}} must not contain the key ${POISONED_KEY}`,
   'metadata.tooLarge': `{{#label}} must not exceed ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON`,
 };

@@ -1,4 +1,6 @@
+import { toErrorDetail } from '../errors/error-body.ts';
 import type { ErrorDetail } from '../errors/error-body.ts';
+import { unexpectedError } from '../errors/service-error.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /** docs/spec/contract.md section 3. */
@@ -9,6 +11,15 @@ export interface Usage {
   completionTokens: number;
   /** Counted by our own tokenizer because the provider did not say. */
   estimated?: boolean;
+}
+
+/** As the wire has it. */
+export function toWireUsage({ promptTokens, completionTokens }: Usage) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  };
 }
 
 /** The one event that ends a request. An `error` without any text before it is an HTTP status at the ingress. */
@@ -29,6 +40,13 @@ export const LOST: Terminal = {
     message: 'The request was lost before its answer was complete; send it again.',
     retryAfterSeconds: 1,
   },
+};
+
+/** The end of an answer that the service itself cannot go on with. */
+export const FAULT: Terminal = {
+  finishReason: 'error',
+  usage: { promptTokens: 0, completionTokens: 0 },
+  error: toErrorDetail(unexpectedError()),
 };
 
 /**

@@ -28,6 +28,14 @@ export class ServiceError extends Error {
   }
 }
 
+/** What a caller is told of a bug; the operator's log says more. */
+export function unexpectedError(): ServiceError {
+  return new ServiceError(
+    'internal_error',
+    'The service failed unexpectedly; try again, and name the request id if it stays.',
+  );
+}
+
 /** A wait as `Retry-After` says it: whole seconds, at least one. */
 export function toRetrySeconds(waitMs: number): number {
   return Math.max(1, Math.ceil(waitMs / 1000));

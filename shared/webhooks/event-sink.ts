@@ -2,8 +2,11 @@ import type { WebhookEventData, WebhookEventType } from '../contracts/webhook-ev
 import type { SearchedSpace } from '../contracts/space.ts';
 import { spaceFields } from '../infra/mongo/spaces.ts';
 import type { Logger } from '../infra/logging/logger.ts';
-import type { WebhookDeliveryRepository } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookDeliveryRow, WebhookEventRow } from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
+import type {
+  WebhookDeliveryRepository,
+  WebhookDeliveryRow,
+  WebhookEventRow,
+} from '../infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { Subscriber, WebhookRow } from '../infra/mongo/webhooks/webhook-repository.ts';
 import type { WebhookQueue } from '../infra/queue/webhook-queue.ts';
 import { derivedId } from '../lifecycle/ids.ts';

@@ -152,6 +152,12 @@ describe('POST /batches', () => {
     expect(await storedOf(service, tenant)).toEqual([1, 451]);
   });
 
+  it('counts calls that are refused, too: their bodies were read', async () => {
+    for (let count = 0; count < 10; count += 1) expect((await postLines(service, tenant.key, [null])).status).toBe(400);
+
+    expect((await postLines(service, tenant.key, itemsOf(1))).status).toBe(429);
+  });
+
   it('takes ten batches a minute and key', async () => {
     const post = () => postLines(service, tenant.key, itemsOf(1));
     for (let count = 0; count < 10; count += 1) expect((await post()).status).toBe(202);

@@ -117,8 +117,17 @@ describe('a request after it was accepted', () => {
       expect(response.status).toBe(400);
       expect(errorOf(response)['code']).toBe('invalid_request');
     }
-    const both = await get(key, `/chat/stream/${id}?starting_after=1`).set('Last-Event-ID', '1');
-    expect(both.status).toBe(400);
+  });
+
+  it('goes on after Last-Event-ID where a client repeats the address from which it began', async () => {
+    const { key } = await service.startTenant();
+    const first = await postStream(service.app, key, chatOf('Hello'));
+    const text = String(first.body);
+    const id = String(parseSse(text)[0]?.chunk?.['id']);
+
+    const again = await get(key, `/chat/stream/${id}?starting_after=1`).set('Last-Event-ID', '3').buffer(true);
+
+    expect(again.text).toBe(text.slice(text.indexOf('id: 4\n')));
   });
 
   it('is refused behind an event that its ended stream does not have, and says how to read it', async () => {

@@ -114,6 +114,16 @@ describe('a key', () => {
     expect(refusalOf(await postChat(service.app, key, chatOf('Hi')))).toMatchObject({ code: 'invalid_api_key' });
   });
 
+  it('without the scope is told so, of a suspended tenant, too', async () => {
+    const { tenantId } = await service.startTenant();
+    const { body } = await service.admin('post', `/tenants/${tenantId}/keys`, { name: 'usage', scopes: ['usage'] });
+    await service.admin('patch', `/tenants/${tenantId}`, { status: 'suspended' });
+
+    const refused = await postChat(service.app, String(body.value), chatOf('Hi'));
+
+    expect(refusalOf(refused)).toMatchObject({ status: 403, code: 'endpoint_not_allowed' });
+  });
+
   it('of a suspended tenant is refused by the first request after it, and accepted after the end of it', async () => {
     const { key, tenantId } = await service.startTenant();
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);

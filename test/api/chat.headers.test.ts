@@ -84,6 +84,17 @@ describe('an unknown path', () => {
     },
   );
 
+  it('describes and counts a valid key where an id has a malformed escape', async () => {
+    const { key } = await startDefaultTenant();
+    const path = `${BASE}/entities/%E0%A4%A`;
+
+    const response = await send('get', path, key);
+
+    expect(refusalOf(response)).toMatchObject({ status: 400, code: 'invalid_request', limit: 60, remaining: 59 });
+    expect(response.headers).toHaveProperty('x-ratelimit-limit-tokens');
+    expect(refusalOf(await send('get', path, key)).remaining).toBe(58);
+  });
+
   it('describes and counts a valid key, and counts an invalid one against its address', async () => {
     const { key } = await startDefaultTenant();
 

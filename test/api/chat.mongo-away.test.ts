@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type request from 'supertest';
 
@@ -148,4 +150,25 @@ describe('with MongoDB away', () => {
     await ended;
     expect(read.finishReason).toBe('stop');
   });
+
+  it.each(['cut', 'stall'] as const)(
+    '(%s) the turn of an answer that comes meanwhile is stored once MongoDB is back',
+    async (how) => {
+      const { key, tenantId } = await service.startTenant();
+      service.provider.change({ first_token_ms: 300, text: 'Yes.' });
+      const before = service.provider.stats().calls;
+      const asked = postChat(service.app, key, chatOf('Hi', { entity_id: 'pupil' })).then((answer) => answer);
+      await waitFor(() => (service.provider.stats().calls > before ? true : undefined), 'the provider to be asked');
+      mongo[how]();
+      await pause(4_000);
+      mongo.restore();
+
+      expect((await asked).status).toBe(200);
+
+      service.provider.restore();
+      const row = await service.models.entities.findOne({ tenantId, entityId: 'pupil' }).lean();
+      expect(row?.messages.map(({ content }) => content)).toEqual(['Hi', 'Yes.']);
+    },
+    30_000,
+  );
 });

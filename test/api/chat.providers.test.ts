@@ -73,6 +73,20 @@ describe('a provider that fails before any text', () => {
       expect(performance.now() - startedAt).toBeGreaterThan(1_000);
     });
 
+    it.each([
+      [30, '30'],
+      [1, '5'],
+      [86_400, '3600'],
+    ])('not while it asks for %d s: the caller hears of that wait, within reason', async (asked, told) => {
+      const { key } = await service.startTenant();
+      service.provider.change({ fail: 'status', status: 429, retry_after: asked });
+
+      const response = await postChat(service.app, key, chatOf('Busy'));
+
+      expect(errorOf(response)).toMatchObject({ code: 'model_unavailable' });
+      expect(response.headers['retry-after']).toBe(told);
+    });
+
     it('as often as it is set to, then the caller hears of it and pays nothing', async () => {
       const { key, tenantId } = await service.startTenant({ credits: 10_000 });
       service.provider.change({ fail: 'status', status: 503 });
@@ -131,6 +145,20 @@ describe('a provider that fails before any text', () => {
       expect(String(response.body)).toContain('"finish_reason":"error"');
       expect(String(response.body)).not.toContain('backup');
       expect(backup.stats().calls).toBe(0);
+    });
+
+    it.each([
+      [{ retry_after: 60 }, { retry_after: 20 }, '20'],
+      [{ retry_after: 60 }, {}, '5'],
+      [{}, { retry_after: 60 }, '5'],
+    ])('and the caller hears of the shortest wait: %j, %j', async (first, second, told) => {
+      const { key } = await service.startTenant();
+      service.provider.change({ fail: 'status', status: 429, ...first });
+      backup.change({ fail: 'status', status: 429, ...second });
+
+      const response = await postChat(service.app, key, chatOf('Busy', { model: 'oloid' }));
+
+      expect(response.headers['retry-after']).toBe(told);
     });
 
     it('and when all have failed the caller gets one error', async () => {

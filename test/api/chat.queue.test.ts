@@ -10,7 +10,7 @@ import { useService } from '../support/use-service.ts';
 const ASYNC = ['Prefer', 'respond-async'] as const;
 
 describe('a request that waits', () => {
-  const service = useService({ workers: 0, relayTimes: { pingMs: 2_500 } });
+  const service = useService({ workers: 0, relayTimes: { pingMs: 2_000 } });
   const workers: RunningWorker[] = [];
   afterEach(async () => {
     await Promise.all(workers.splice(0).map((worker) => worker.close()));
@@ -50,11 +50,10 @@ describe('a request that waits', () => {
   it('says so in its stream within two seconds and with its pings, in comments that are no events', async () => {
     const tenant = await service.startTenant();
     await later(tenant);
-    const startedAt = performance.now();
     const stream = await openStream(service.url, tenant.key, chatOf('Tell me'));
     await stream.until(': queue position=2 wait=');
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(stream.status).toBe(200);
+    // Before the first ping, which comes after two seconds.
     expect(stream.text()).toMatch(/^: queue position=2 wait=\d+\n\n$/);
     await stream.until(': ping\n\n: queue position=2 wait=');
 

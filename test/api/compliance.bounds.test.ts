@@ -78,3 +78,20 @@ describe('deletions', () => {
     expect(most).toBe(1);
   }, 90_000);
 });
+
+describe('while no worker takes them, however many ask at once', () => {
+  const service = useService({ workers: 0 });
+
+  it.each([
+    ['deletions of entities', '/compliance/deletions', OPEN_MAX],
+    ['exports', '/compliance/exports', 5],
+  ])('%s are as many as may be open', async (_what, path, most) => {
+    const api = apiOf(service, (await service.startTenant()).key);
+    const ask = (_: unknown, index: number) => api('post', path, { scope: 'entity', entity_id: `pupil-${index}` });
+
+    const answers = await Promise.all(Array.from({ length: most + 10 }, ask));
+
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses).toEqual([...Array<number>(most).fill(202), ...Array<number>(10).fill(409)]);
+  });
+});

@@ -72,6 +72,14 @@ const CREATIONS: [string, Creation][] = [
     },
   ],
   [
+    'entity',
+    {
+      path: '/entities',
+      body: { entity_id: 'pupil-7', name: 'Mia' },
+      count: (service, tenantId) => service.models.entities.countDocuments({ tenantId }),
+    },
+  ],
+  [
     'webhook',
     {
       path: '/webhooks',
@@ -153,7 +161,7 @@ async function expectOne(what: string, { path, body, count }: Creation): Promise
   throw new Error(`More than ${ANSWERS_MAX} answers for a ${what}: the test does not see the end.`);
 }
 
-it('one checkout, key, webhook, batch, ping, export and deletion exist under one key, whichever answers of MongoDB are lost', async () => {
+it('one checkout, key, entity, webhook, batch, ping, export and deletion exist under one key, whichever answers of MongoDB are lost', async () => {
   // At the same time, as nearly all of it is waiting for the driver to try again.
   await Promise.all(CREATIONS.map(([what, creation]) => expectOne(what, creation)));
 }, 120_000);

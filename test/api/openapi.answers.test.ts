@@ -63,6 +63,18 @@ describe('the document tells truly of', () => {
         faults: [],
       });
     }
+    service.provider.change({ first_token_ms: 60_000 });
+    const cancelled = await postChat(service.app, tenant.key, chatOf('Later')).set('Prefer', 'respond-async');
+    await apiOf(service, tenant.key)('post', `/chat/${requestIdOf(cancelled)}/cancel`);
+    for (const [response, status] of [
+      [refused, 400],
+      [cancelled, 409],
+    ] as const) {
+      expect(await call('resumeChatStream', { request_id: requestIdOf(response) })).toMatchObject({
+        status,
+        faults: [],
+      });
+    }
     await ledgerOf(service, done);
     await expectFilled('listUsageRequests');
     await expectFilled('listTransactions');

@@ -99,6 +99,20 @@ describe('a delivery', () => {
     await receiver.next('ping', 3);
   });
 
+  it('that failed says nothing of another receiver: with a new URL the webhook is well', async () => {
+    const { id } = await subscribe(['ping']);
+    receiver.answerWith((res) => res.writeHead(500).end());
+    await api('post', `/webhooks/${id}/test`);
+    const failingSince = async () => (await api('get', `/webhooks/${id}`)).body.failing_since as number | null;
+    await waitFor(async () => (await failingSince()) ?? undefined, 'the webhook to fail');
+
+    await api('patch', `/webhooks/${id}`, { url: receiver.url });
+    expect(await failingSince()).toEqual(expect.any(Number));
+    const changed = await api('patch', `/webhooks/${id}`, { url: `${receiver.url}/new` });
+
+    expect(changed.body.failing_since).toBeNull();
+  });
+
   it('comes though Redis has forgotten that it is due', async () => {
     const idle = await startService({ workers: 0, env: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
     const { key } = await idle.startTenant();

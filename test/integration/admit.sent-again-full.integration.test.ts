@@ -98,7 +98,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
 
     const requestId = await askTwice();
 
-    await waitFor(async () => ((await fieldsOf(requestId))[0] === 'void' ? true : undefined), 'the end of it', 2_000);
+    await waitFor(async () => ((await fieldsOf(requestId))[0] === 'void' ? true : undefined), 'the end of it');
     expect(await key.figures()).toEqual(before);
     expect(await direct.exists(lab.keys.body(requestId), lab.keys.job('interactive', requestId))).toBe(0);
   });
@@ -109,7 +109,7 @@ describe('an admission that is sent again into a Redis that is full by then', ()
 
     const requestId = await askTwice((id) => requests.claim(shard, id, tenantId, 1));
 
-    await waitFor(async () => ((await fieldsOf(requestId))[2] === '1' ? true : undefined), 'the word to stop', 2_000);
+    await waitFor(async () => ((await fieldsOf(requestId))[2] === '1' ? true : undefined), 'the word to stop');
     expect(await fieldsOf(requestId)).toEqual(['running', '1', '1']);
   });
 

@@ -71,6 +71,17 @@ describe('the Messages API', () => {
     ['without event names', (START + textEvent('Hi') + finish('stop_sequence') + STOP).replaceAll(/event: .*\n/g, '')],
     ['with more after its end', START + textEvent('Hi') + finish('end_turn') + STOP + 'data: nonsense\n\n'],
     [
+      'with zeros in its last event for what its first one has counted',
+      START + textEvent('Hi') + finish('end_turn', { input_tokens: 0, output_tokens: 2 }) + STOP,
+    ],
+    [
+      'with its totals in its last event alone',
+      START.replace('"input_tokens":3', '"input_tokens":0') +
+        textEvent('Hi') +
+        finish('end_turn', { input_tokens: 3, output_tokens: 2 }) +
+        STOP,
+    ],
+    [
       'with totals in its last event',
       START + textEvent('Hi') + finish('end_turn', { input_tokens: 3, output_tokens: 2 }) + STOP,
     ],

@@ -12,11 +12,13 @@ let service: TestService;
 let lab: BatchLab;
 let leader: BatchLeader;
 let tenant: TestTenant;
+/** By how much the leader's clock is ahead of this test's. */
+let aheadMs = 0;
 const workers: RunningWorker[] = [];
 beforeAll(async () => {
   service = await startService({ workers: 0 });
   lab = createBatchLab(service);
-  leader = await openLeader(service);
+  leader = await openLeader(service, { now: () => Date.now() + aheadMs });
 });
 afterAll(async () => {
   await leader.close();
@@ -119,4 +121,22 @@ describe('a leader that hears nothing of an admission', () => {
     const fields = await redis.hmget(keyspace.shard(0).record(requestId), 'state', 'cancel', 'unheard');
     expect(fields).toEqual(['running', null, null]);
   });
+});
+
+describe('a leader whose clock is put back', () => {
+  afterEach(() => {
+    aheadMs = 0;
+  });
+
+  it('sends a batch that comes then', async () => {
+    aheadMs = 3_600_000;
+    await leader.takeLease();
+    const first = await lab.submit(tenant, contents(1));
+    await leader.loseAnswer();
+    aheadMs = 0;
+    await lab.cancel(first);
+    await lab.submit(tenant, contents(1));
+
+    expect(await leader.loseAnswer()).toMatch(/^req_/);
+  }, 20_000);
 });

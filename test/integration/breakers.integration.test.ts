@@ -34,6 +34,20 @@ function untilAll(those: readonly LabWorker[], provider: Parameters<LabWorker['i
 }
 
 describe('a breaker', () => {
+  it('of which Redis has no readable state keeps no other from being read, and is written anew', async () => {
+    const [broken, provider] = [providerOf(), providerOf({ openMs: 60_000, maxOpenMs: 60_000 })];
+    await call(first, provider, 10, failure);
+    await lab.until(provider, isOpen, 'the breaker to open');
+    await lab.redis.hset(lab.states, broken.name, '{"state":');
+    await lab.redis.publish(lab.channel, `${broken.name}\n{"state":`);
+
+    const late = await lab.startWorker({ isDeaf: true });
+
+    expect(late.isPassable(provider)).toBe(false);
+    await call(late, broken, 10, failure);
+    await lab.until(broken, isOpen, 'the other breaker to open');
+  });
+
   it('that one worker opens is honoured by all of them within a second', async () => {
     const provider = providerOf({ openMs: 60_000, maxOpenMs: 60_000 });
     const deaf = await lab.startWorker({ isDeaf: true });

@@ -75,14 +75,14 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['a claim that is sent again is the same claim', '(attempt) and known_owner ~= owner then', '(attempt) then'],
   [
     'only the attempt with the fence may append',
-    "or known_fence ~= fence then return 'superseded' end",
-    "then return 'superseded' end",
+    "if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end",
+    '',
   ],
   ['a batch that is sent again is not written again', 'if sent >= last_seq + 0 then', 'if false then'],
   [
     'only the attempt with the fence may renew',
-    "or fence ~= ARGV[2] then return { 'superseded', 0, 0 } end",
-    "then return { 'superseded', 0, 0 } end",
+    "if fence ~= ARGV[2] then return { fence + 0 < ARGV[2] + 0 and 'accepted' or 'superseded', 0, 0 } end",
+    '',
   ],
   [
     'a grant is no more than there is',
@@ -91,11 +91,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   ['what is asked ahead of need takes a small part of what is left', 'math.floor(left / SHARE)', 'left'],
   ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
-  [
-    'only the attempt with the fence may finish',
-    "if known_fence and known_fence ~= fence then return 'superseded' end",
-    '',
-  ],
+  ['only the attempt with the fence may finish', 'if known_fence and known_fence ~= fence then', 'if false then'],
   [
     'a request ends once',
     "if state == 'done' then return ended end\nif state ~= 'running' then return state or 'missing' end",

@@ -1,8 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { REPLAYED_MS } from '../../workers/pipeline/claim.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
@@ -53,6 +56,20 @@ it('ends the request again in a Redis that came back without its end', async () 
 
   expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'completed']);
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
+  expect(await settlements()).toEqual([request.requestId]);
+});
+
+it('ends the others again where something else stands in the place of one', async () => {
+  const broken = await lab.admit();
+  await lab.run(broken, 1);
+  await losing(async () => {
+    await endings.finish(broken.ref(1), 0, endingOf(broken, 'Hello', { prompt: 10, completion: 5 }));
+    await finish();
+  });
+  await lab.redis.set(lab.keys.record(broken.requestId), 'no hash');
+
+  await endings.replay();
+
   expect(await settlements()).toEqual([request.requestId]);
 });
 
@@ -155,4 +172,36 @@ it('keeps what ended before one master of a cluster went away, while requests en
   await endings.replay();
 
   expect((await settlements()).sort()).toEqual([lost, request.requestId].sort());
+});
+
+it('ends hundreds of requests again before anybody may take them over, and those although one cannot be', async () => {
+  const ids: string[] = [];
+  const slow = createFinishJournal({
+    requests: {
+      finish: () => Promise.resolve(true),
+      async replayFinish({ requestId }) {
+        // The way to Redis and back.
+        await pause(20);
+        if (requestId === request.requestId) throw new Error('Redis refuses it');
+        ids.push(requestId);
+        return 'replayed';
+      },
+    },
+    hasReconnectedRecently: () => false,
+    clock: { now: () => time },
+    log: createRecordingLog(),
+  });
+  const count = 500;
+  for (let index = 0; index < count; index += 1) {
+    const ref = { ...request.ref(1), requestId: index === count / 2 ? request.requestId : `req_${index}` };
+    await slow.finish(ref, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));
+  }
+
+  const startedAt = performance.now();
+  await slow.replay();
+
+  expect(performance.now() - startedAt).toBeLessThan(REPLAYED_MS);
+  expect(ids).toHaveLength(count - 1);
+  // What Redis has surely lost is what came last.
+  expect(ids[0]).toBe(`req_${count - 1}`);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
-import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { createOutbox, isReadable } from '../../shared/infra/redis/requests/outbox.ts';
 import type { Outbox } from '../../shared/infra/redis/requests/outbox.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { RequestStore } from '../../shared/infra/redis/requests/request-store.ts';
@@ -47,10 +47,7 @@ async function warmUp(): Promise<void> {
 async function settled({ principal, requestId }: LabRequest): Promise<void> {
   await accounts.publishBook(SHARD, principal.tenantId, book(2, 1_000), [requestId]);
   const entries = await outbox.read(SHARD, 'new', 10);
-  await outbox.acknowledge(
-    SHARD,
-    entries.map(({ id }) => id),
-  );
+  await outbox.acknowledge(SHARD, entries.filter(isReadable));
 }
 
 const book = (version: number, credits: number) => ({ version, balanceMicro: credits * RATE, tokensByMonth: {} });

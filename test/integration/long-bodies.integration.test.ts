@@ -63,6 +63,7 @@ describe('a long body', () => {
     expect(await enqueue(request, body)).toBe('accepted');
     const job = await take();
     expect(await enqueue(request, body)).toBe('running');
+    expect(await lab.redis.pttl(bodyKey(request))).toBeGreaterThan(REQUEST_TIMEOUT_MS);
     expect(await lab.take(1)).toEqual([]);
     expect(await claimOf(request, job)).toMatchObject({ kind: 'run' });
   });
@@ -72,6 +73,18 @@ describe('a long body', () => {
     await lab.admissions.void(request.requestId, request.principal);
     expect(await enqueue(request, body)).toBe('void');
     expect(await lab.redis.exists(bodyKey(request))).toBe(0);
+  });
+
+  it('goes with the time of its request where the script behind it does not run', async () => {
+    const { request, body } = await admitted();
+    const record = lab.keys.record(request.requestId);
+    await lab.admissions.void(request.requestId, request.principal);
+    // The script cannot read this.
+    await lab.redis.set(record, 'no hash');
+    await expect(enqueue(request, body)).rejects.toThrow('WRONGTYPE');
+    const leftMs = await lab.redis.pttl(bodyKey(request));
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(REQUEST_TIMEOUT_MS);
   });
 
   it('that did not arrive puts nothing into line', async () => {

@@ -96,6 +96,16 @@ describe('a moderation endpoint', () => {
     expect(server.requests).toHaveLength(calls);
   });
 
+  it.each(['60', '9000000000'])('that asks for a wait of %s s is not waited for', async (wait) => {
+    server.answer((res) => res.writeHead(429, { 'retry-after': wait }).end());
+    const startedAt = performance.now();
+
+    await expect(open().check('x')).rejects.toThrow('answered 429');
+
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(server.requests).toHaveLength(1);
+  });
+
   it('a moderation endpoint gives no verdict when it takes too long', async () => {
     server.answer(() => undefined);
 

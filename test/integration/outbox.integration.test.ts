@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 
-import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
+import { createOutbox, isReadable } from '../../shared/infra/redis/requests/outbox.ts';
 import { recordOf } from '../support/book-lab.ts';
-import { openRequestLab, SHARD } from '../support/request-lab.ts';
+import { endingOf, openRequestLab, SHARD } from '../support/request-lab.ts';
 import type { RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
@@ -45,8 +45,8 @@ it('gives each entry out once as new, in order and no more than asked for', asyn
 
 it('gives out again what was read and never acknowledged, to whoever leads next', async () => {
   const written = await put(3);
-  const [first] = await lab.outbox.read(SHARD, 'new', 100);
-  await lab.outbox.acknowledge(SHARD, [first?.id ?? '']);
+  const entries = await lab.outbox.read(SHARD, 'new', 100);
+  await lab.outbox.acknowledge(SHARD, entries.slice(0, 1).filter(isReadable));
 
   expect(await read('redelivered')).toEqual(written.slice(1));
   expect(await read('redelivered')).toEqual(written.slice(1));
@@ -66,8 +66,7 @@ it('leaves nothing for a worker of an earlier version that it has read in its gr
   await lab.redis.xgroup('CREATE', lab.keys.outbox, 'settlement', '0');
   await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '>');
 
-  const [entry] = await lab.outbox.read(SHARD, 'new', 100);
-  await lab.outbox.acknowledge(SHARD, [entry?.id ?? '']);
+  await lab.outbox.acknowledge(SHARD, (await lab.outbox.read(SHARD, 'new', 100)).filter(isReadable));
 
   expect(await lab.redis.xreadgroup('GROUP', 'settlement', 'leader', 'STREAMS', lab.keys.outbox, '0')).toEqual([
     [lab.keys.outbox, []],
@@ -76,10 +75,10 @@ it('leaves nothing for a worker of an earlier version that it has read in its gr
 
 it('keeps nothing of what was acknowledged, and takes a second acknowledgement', async () => {
   await put(2);
-  const ids = (await lab.outbox.read(SHARD, 'new', 100)).map(({ id }) => id);
+  const entries = (await lab.outbox.read(SHARD, 'new', 100)).filter(isReadable);
 
-  await lab.outbox.acknowledge(SHARD, ids);
-  await lab.outbox.acknowledge(SHARD, ids);
+  await lab.outbox.acknowledge(SHARD, entries);
+  await lab.outbox.acknowledge(SHARD, entries);
   await lab.outbox.acknowledge(SHARD, []);
 
   expect(await lab.outbox.length(SHARD)).toBe(0);
@@ -133,4 +132,30 @@ it('puts dead letters back in their order, those of many pages, and none that ha
 
   expect((await lab.outbox.read(SHARD, 'new', 2_000)).map(({ raw }) => raw)).toEqual(records);
   expect(await lab.outbox.backlog(SHARD)).toMatchObject({ outbox: 1_203, deadLetters: 0 });
+});
+
+it('keeps an entry whose charge is pending again, as Redis has come back without its book', async () => {
+  const request = await lab.admit();
+  await lab.run(request, 1);
+  await lab.requests.finish(request.ref(1), 0, endingOf(request, 'a', { prompt: 1, completion: 1 }));
+  const entries = (await lab.outbox.read(SHARD, 'new', 100)).filter(isReadable);
+
+  await lab.outbox.acknowledge(SHARD, entries);
+  expect(await lab.outbox.length(SHARD)).toBe(1);
+
+  const { tenantId } = request.principal;
+  const book = { version: 2, balanceMicro: 1, tokensByMonth: {} };
+  await lab.accounts.publishBook(SHARD, tenantId, book, [request.requestId]);
+  await lab.outbox.acknowledge(SHARD, entries);
+  expect(await lab.outbox.length(SHARD)).toBe(0);
+});
+
+it('gets a dead letter back once, however many ask for that at once', async () => {
+  await lab.redis.xadd(lab.keys.deadLetters, '*', 's', JSON.stringify(recordOf('ten_1')));
+
+  const done = await Promise.all([lab.outbox.requeue(SHARD), lab.outbox.requeue(SHARD)]);
+
+  expect(done.reduce((sum, { requeued }) => sum + requeued, 0)).toBe(1);
+  expect(await lab.outbox.length(SHARD)).toBe(1);
+  expect(await lab.redis.xlen(lab.keys.deadLetters)).toBe(0);
 });

@@ -5,8 +5,15 @@ import type { AdmissionRequest } from '../../shared/infra/redis/requests/admit-c
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import type { ReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
-import { endingOf, FAILED, needs, openRequestLab } from '../support/request-lab.ts';
-import { REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import {
+  endingOf,
+  FAILED,
+  needs,
+  openRequestLab,
+  REQUEST_TIMEOUT_MS,
+  RETENTION_MS,
+  SHARD,
+} from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 import { sweepOf } from '../support/sweep.ts';
 import { tokensBySecond, usedOf } from '../support/use-window.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';
 import { createRequestPresence } from '../../shared/infra/redis/requests/request-presence.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { unlimited } from '../../shared/infra/redis/timing.ts';
@@ -42,4 +43,13 @@ describe('a request whose tenant keeps answers for a moment only', () => {
 
     expect(await presence.look(SHARD, [requestId, 'req_unknown'])).toEqual(['ended', 'missing']);
   });
+});
+
+it('puts a request that is admitted again where it was in the order of acceptance', async () => {
+  const request = await lab.admit();
+  const acceptedAt = request.admission.now - 5_000;
+
+  await createRequestPresence(lab.redis, lab.keyspace, unlimited).setAcceptedAt(SHARD, request.requestId, acceptedAt);
+
+  expect(await lab.run(request, 1)).toMatchObject({ seq: seqAt(acceptedAt) });
 });

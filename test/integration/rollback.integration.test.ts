@@ -86,6 +86,28 @@ describe('a Redis that comes back without its last second', () => {
     expect(await textOf(request)).toBe(how === 'renew' ? '' : 'ab');
   });
 
+  it.each(['append', 'renew', 'finish', 'replayFinish'] as const)(
+    'is told of the claim of a later delivery that it has lost, by %s',
+    async (how) => {
+      const request = await lab.admit();
+      const first = await claim(request);
+      const before = await lab.snapshot();
+      const second = await claim(request, 2);
+      await lab.requests.append(second, 1, ['a']);
+      await rollBackTo(before);
+
+      const ending = { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] };
+      if (how === 'append') expect(await lab.requests.append(second, 2, ['b'], { earlier: ['a'] })).toBe('ok');
+      else if (how === 'renew') expect(await lab.requests.renew(second, needs(0))).toMatchObject({ outcome: 'ok' });
+      else if (how === 'finish') expect(await lab.requests.finish(second, 1, ending)).toBe(true);
+      else expect(await lab.requests.replayFinish(second, 1, ending)).toBe('replayed');
+
+      expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'fence', 'owner')).toEqual(['2', second.owner]);
+      expect(await textOf(request)).toBe(how === 'renew' ? '' : 'ab');
+      expect(await lab.requests.append(first, 1, ['c'])).toBe('superseded');
+    },
+  );
+
   it('lets only one of two attempts write that have the same number', async () => {
     const request = await lab.admit();
     const before = await lab.snapshot();

@@ -170,6 +170,26 @@ it('books once when the answer to any step of the transaction is lost', async ()
   expect(await deadLetters()).toEqual([]);
 });
 
+it('books the others where Redis has something else in the place of one tenant’s account', async () => {
+  const [tenantId, broken] = [await book.tenant(GRANT), await book.tenant(GRANT)];
+  await lab.redis.set(lab.keys.account(broken), 'no hash');
+  const poison = JSON.stringify(recordOf(broken));
+  await put(poison);
+  const settler = newSettler();
+  let others = 0;
+  for (; others < 30 && (await deadLetters()).length === 0; others += 1) {
+    await put(JSON.stringify(recordOf(tenantId)));
+    await settler.settleShard(SHARD).catch(() => undefined);
+    await settler.settleShard(SHARD).catch(() => undefined);
+    time += LOOK_BACK_MS;
+  }
+
+  expect(await book.usageOf(tenantId)).toHaveLength(others);
+  // Its charge is booked; what Redis has of it is for an operator.
+  expect(await book.usageOf(broken)).toHaveLength(1);
+  expect(await deadLetters()).toEqual([poison]);
+});
+
 /** What a MongoDB says that is there and cannot serve whoever asks. */
 const GLOBAL_FAULTS = [
   { code: 13, codeName: 'Unauthorized' },

@@ -117,6 +117,19 @@ describe('taking', () => {
     expect(await lab.recordOf(id)).toMatchObject({ state: 'accepted', fence: '0' });
   });
 
+  it('hands out the others, claimed, where a record has what no script can read', async () => {
+    const [first = '', broken = '', last = ''] = await lab.queueUpSome(3);
+    await lab.redis.hset(lab.keys.record(broken), 'fence', 'none');
+
+    const taken = await lab.take(8);
+
+    expect(taken.map(({ id, claim }) => [id, claim !== undefined])).toEqual([
+      [first, true],
+      [broken, false],
+      [last, true],
+    ]);
+  });
+
   it('claims nothing while Redis may have lost what other workers did', async () => {
     const [id = ''] = await lab.queueUpSome(1);
     lab.mayClaim = false;

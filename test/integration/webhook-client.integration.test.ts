@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
@@ -115,6 +116,22 @@ describe('a receiver', () => {
     expect((await client.send('http://127.0.0.1:1/', {}, BODY)).error).toBe(
       'The connection to the receiver failed (ECONNREFUSED).',
     );
+  });
+
+  it('a receiver that speaks another protocol is a sentence', async () => {
+    const server = createTcpServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .end('SSH-2.0-OpenSSH_9.9\r\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+
+    expect(await client.send(`http://127.0.0.1:${port}/`, {}, BODY)).toEqual({
+      error: 'The connection to the receiver failed.',
+    });
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('may answer without an end: its status counts, and no more than 64 KB of it are read', async () => {

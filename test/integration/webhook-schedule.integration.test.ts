@@ -9,8 +9,7 @@ import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createWebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
 import { createWebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type { WebhookRepository, WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createEventSink } from '../../shared/webhooks/event-sink.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
@@ -36,6 +35,7 @@ let deliverNext: DeliverNext;
 let now: number;
 let sent: number[];
 let reply: WebhookReply;
+let whileSending: () => unknown;
 let tenantId: string;
 
 beforeAll(async () => {
@@ -56,9 +56,10 @@ beforeAll(async () => {
     clock,
     log,
     client: {
-      send: () => {
+      send: async () => {
         sent.push(now);
-        return Promise.resolve(reply);
+        await whileSending();
+        return reply;
       },
     },
     announce: (id) => {
@@ -73,6 +74,7 @@ beforeEach(() => {
   now = START;
   sent = [];
   reply = { status: 500 };
+  whileSending = () => undefined;
   tenantId = newId('ten');
 });
 afterAll(async () => {
@@ -210,6 +212,35 @@ describe('a receiver', () => {
     }
 
     expect(await stateOf(webhook)).toBe('active');
+  });
+});
+
+describe('a webhook whose URL was changed', () => {
+  it('is not disabled by what its former receiver answers', async () => {
+    const webhook = await subscribe('key.revoked');
+    await revoke('key_1');
+    whileSending = () => webhooks.change(live(), webhook._id, { url: 'https://new.example.com/' });
+    reply = { status: 410 };
+
+    await deliverNext(tenantId, webhook._id);
+
+    expect(await stateOf(webhook)).toBe('active');
+    expect(await webhooks.find(live(), webhook._id)).not.toHaveProperty('failingSince');
+  });
+
+  it('goes on to its new receiver with what the former one would not take', async () => {
+    const webhook = await subscribe('key.revoked');
+    await revoke('key_1');
+    whileSending = () => webhooks.change(live(), webhook._id, { url: 'https://new.example.com/' });
+    reply = { status: 410 };
+    await deliverNext(tenantId, webhook._id);
+
+    whileSending = () => undefined;
+    reply = { status: 204 };
+    await runUntil(webhook);
+
+    const [delivery] = await deliveries.list(tenantId, webhook._id, { limit: 10, order: 'desc' });
+    expect(delivery).toMatchObject({ status: 'succeeded', attempts: [{ status: 410 }, { status: 204 }] });
   });
 });
 

@@ -13,6 +13,8 @@ interface Entry {
 interface Stored {
   state: 'accepted' | 'running' | 'done';
   owner: string;
+  /** The number of the delivery that has it. */
+  fence: number;
   sent: number;
   stream: readonly Entry[];
   charges: number;
@@ -20,7 +22,9 @@ interface Stored {
 
 interface Worker {
   name: string;
-  phase: 'idle' | 'writing' | 'ended' | 'over';
+  /** The number of its own delivery. */
+  fence: number;
+  phase: 'idle' | 'writing' | 'ended' | 'over' | 'dead';
   /** Events that Redis has acknowledged. */
   written: number;
   /** It has said again what it runs or has ended. */
@@ -46,6 +50,8 @@ export interface RollbackGuards {
   followsEvent: boolean;
   /** A worker claims again what is accepted once more. */
   claimsAgain: boolean;
+  /** So does one that had taken the request over, where the claim of the delivery before it has come back. */
+  claimsLater: boolean;
   /** Ends are repeated after a reconnect. */
   replaysEnds: boolean;
   /** A new delivery waits until the others have said what they run and what they ended. */
@@ -58,19 +64,23 @@ export const ROLLBACK_GUARDS: RollbackGuards = {
   comparesOwner: true,
   followsEvent: true,
   claimsAgain: true,
+  claimsLater: true,
   replaysEnds: true,
   waitsForOthers: true,
   comparesWriters: true,
 };
 
-/** `late`: the second worker takes a delivery while the first has not spoken for longer than anybody waits. */
-export const ROLLBACK_ACTORS = ['first', 'second', 'late', 'reader', 'rollback'] as const;
+/**
+ * `late`: the second worker takes a delivery while the first has not spoken for longer than anybody waits. `death`: the first
+ * worker dies before it has sent text, and the second one takes over.
+ */
+export const ROLLBACK_ACTORS = ['first', 'second', 'late', 'death', 'reader', 'rollback'] as const;
 export type RollbackActor = (typeof ROLLBACK_ACTORS)[number];
 
 export function createRollbackFleet(): RollbackFleet {
-  const worker = (name: string): Worker => ({ name, phase: 'idle', written: 0, hasSpoken: true });
+  const worker = (name: string): Worker => ({ name, fence: 1, phase: 'idle', written: 0, hasSpoken: true });
   return {
-    redis: { state: 'accepted', owner: '', sent: 0, stream: [], charges: 0 },
+    redis: { state: 'accepted', owner: '', fence: 0, sent: 0, stream: [], charges: 0 },
     history: [],
     workers: [worker('first'), worker('second')],
     generations: 0,
@@ -85,8 +95,10 @@ function owns({ redis }: RollbackFleet, { name }: Worker, guards: RollbackGuards
 
 /** Claims again where Redis has come back without the claim. False: the request is another worker's. */
 function mayWrite(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards): boolean {
-  if (fleet.redis.state === 'accepted' && guards.claimsAgain)
-    fleet.redis = { ...fleet.redis, state: 'running', owner: worker.name };
+  const { state, fence } = fleet.redis;
+  const isEarlier = state === 'running' && fence < worker.fence;
+  if ((state === 'accepted' && guards.claimsAgain) || (isEarlier && guards.claimsLater))
+    fleet.redis = { ...fleet.redis, state: 'running', owner: worker.name, fence: worker.fence };
   return owns(fleet, worker, guards);
 }
 
@@ -110,8 +122,10 @@ function stepWorker(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards
     case 'idle': {
       const { redis } = fleet;
       const isQuiet = fleet.workers.some((other) => !other.hasSpoken);
-      if (redis.state !== 'accepted' || (guards.waitsForOthers && isQuiet)) return;
-      fleet.redis = { ...redis, state: 'running', owner: worker.name };
+      const isLeft = redis.state === 'running' && fleet.workers.some(({ phase }) => phase === 'dead');
+      if ((redis.state !== 'accepted' && !isLeft) || (guards.waitsForOthers && isQuiet)) return;
+      worker.fence = redis.fence + 1;
+      fleet.redis = { ...redis, state: 'running', owner: worker.name, fence: worker.fence };
       fleet.generations += 1;
       worker.phase = 'writing';
       return;
@@ -130,7 +144,17 @@ function stepWorker(fleet: RollbackFleet, worker: Worker, guards: RollbackGuards
       if (guards.replaysEnds && fleet.redis.state !== 'done') end(fleet, worker, guards);
       return;
     case 'over':
+    case 'dead':
   }
+}
+
+/** Its generation is lost with it. */
+function die(fleet: RollbackFleet): void {
+  const [first, second] = fleet.workers;
+  if (first.phase !== 'writing' || first.written > 0 || second.phase !== 'idle') return;
+  first.phase = 'dead';
+  first.hasSpoken = true;
+  fleet.generations -= 1;
 }
 
 function stepReader({ reader, redis }: RollbackFleet, guards: RollbackGuards): void {
@@ -169,6 +193,9 @@ export function stepRollback(fleet: RollbackFleet, actor: RollbackActor, back: n
       stepWorker(fleet, second, { ...guards, waitsForOthers: false });
       fleet.isLate ||= generations > 0 && fleet.generations > generations;
       return;
+    case 'death':
+      die(fleet);
+      return;
     case 'reader':
       stepReader(fleet, guards);
       return;
@@ -177,7 +204,7 @@ export function stepRollback(fleet: RollbackFleet, actor: RollbackActor, back: n
       if (earlier === undefined) return;
       fleet.redis = earlier;
       fleet.history = fleet.history.slice(0, fleet.history.indexOf(earlier));
-      for (const worker of fleet.workers) worker.hasSpoken = worker.phase === 'idle' || worker.phase === 'over';
+      for (const worker of fleet.workers) worker.hasSpoken = worker.phase !== 'writing' && worker.phase !== 'ended';
     }
   }
 }

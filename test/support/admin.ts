@@ -20,7 +20,7 @@ import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { createPriceRepository } from '../../shared/infra/mongo/accounts/price-repository.ts';
 import { createProviderRepository } from '../../shared/infra/mongo/routing/provider-repository.ts';
 import { createIdempotencyRepository } from '../../shared/infra/mongo/requests/idempotency-repository.ts';
-import { createTenantRepository } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
+import { createTenantRepository, createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createTierRepository } from '../../shared/infra/mongo/routing/tier-repository.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
@@ -30,7 +30,6 @@ import { createAccessFlags } from '../../shared/infra/redis/tenants/access-flags
 import { createBreakerStore } from '../../shared/infra/redis/routing/breaker-store.ts';
 import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
 import { createOutbox } from '../../shared/infra/redis/requests/outbox.ts';
-import { createShardDirectory } from '../../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../../shared/infra/redis/keyspace.ts';

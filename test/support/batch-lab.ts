@@ -44,8 +44,18 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
       const removeAt = new Date(now + BATCH_LIMITS.keptMs);
       await batches.insert({
         _id: batchId,
-        ...{ tenantId, keyId, shard: 0, mode: key?.mode ?? 'live', status: 'validating', waitingFor: null },
-        ...{ total: 0, completed: 0, failed: 0, createdAt: now, expiresAt: now + BATCH_LIMITS.lifeMs, removeAt },
+        tenantId,
+        keyId,
+        shard: 0,
+        mode: key?.mode ?? 'live',
+        status: 'validating',
+        waitingFor: null,
+        total: 0,
+        completed: 0,
+        failed: 0,
+        createdAt: now,
+        expiresAt: now + BATCH_LIMITS.lifeMs,
+        removeAt,
       });
       const lines = contents.map((content, index): BatchLineRow => {
         const request: ChatRequest = {
@@ -57,7 +67,11 @@ export function createBatchLab({ models, mongo }: TestService): BatchLab {
         return {
           _id: batchLineId(batchId, index),
           ...spaceFields({ tenantId, mode: key?.mode ?? 'live' }),
-          ...{ batchId, index, customId: `line-${index}`, requestId: newId('req'), state: 'waiting' },
+          batchId,
+          index,
+          customId: `line-${index}`,
+          requestId: newId('req'),
+          state: 'waiting',
           ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
           requestJson: JSON.stringify(request),
           removeAt,

@@ -4,12 +4,12 @@ import { createPseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
-import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
+import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import { openDispatcher } from '../../workers/batches/open-dispatcher.ts';
 import type { WorkerEvents } from '../../workers/worker-events.ts';
@@ -32,10 +32,12 @@ export interface BatchLeader {
   close(): Promise<void>;
 }
 
-export async function openLeader({ mongo, redis, keyspace, log }: TestService): Promise<BatchLeader> {
+export async function openLeader(
+  { mongo, redis, keyspace, log }: TestService,
+  clock: Clock = systemClock,
+): Promise<BatchLeader> {
   const key = Buffer.alloc(32, 7);
   const routing = await createRoutingCache(createRoutingRepository(mongo, createCredentialCipher(key)), log);
-  const queues = createChatQueues(redis, keyspace, () => undefined);
   const leases = createLeaderLease(redis, keyspace, LEADER_ID);
   const store = createAdmissionStore(redis, keyspace, LIMITS);
   let gate: Promise<void> | undefined;
@@ -44,7 +46,12 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
   let lost: string | undefined;
   let loses = false;
   const dispatcher = openDispatcher({
-    ...{ mongo, redis, keyspace, queues, routing, leases, log },
+    mongo,
+    redis,
+    keyspace,
+    routing,
+    leases,
+    log,
     admissions: {
       ...store,
       async admit(...call) {
@@ -71,7 +78,7 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
     hasReconnectedRecently: () => false,
     requestTimeoutMs: LIMITS.requestTimeoutMs,
     retentionMs: LIMITS.retentionMs,
-    clock: systemClock,
+    clock,
   });
 
   return {
@@ -96,19 +103,23 @@ export async function openLeader({ mongo, redis, keyspace, log }: TestService): 
       loses = true;
       for (;;) {
         await dispatcher.dispatchShard(0);
-        if (lost !== undefined) break;
-        await delay(LOOK_MS);
+        const requestId = lost;
+        if (requestId === undefined) {
+          await delay(LOOK_MS);
+          continue;
+        }
+        loses = false;
+        lost = undefined;
+        return requestId;
       }
-      loses = false;
-      return lost;
     },
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
     },
     stop: () => dispatcher.release(0),
-    async close() {
+    close() {
       routing.stop();
-      await queues.close();
+      return Promise.resolve();
     },
   };
 }

@@ -35,6 +35,8 @@ export interface BreakerLab {
   redis: RedisClient;
   store: BreakerStore;
   channel: string;
+  /** The key of what the fleet shares. */
+  states: string;
   /** Every change, in whichever worker it was made. */
   changes: BreakerChange[];
   startWorker(options?: WorkerOptions): Promise<LabWorker>;
@@ -97,6 +99,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
     redis,
     store,
     channel: keyspace.breakers.channel,
+    states: keyspace.breakers.states,
     changes,
     shared,
     until: (provider, holds, what) =>

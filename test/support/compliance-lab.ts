@@ -52,9 +52,22 @@ export function useDeletionService(options: ServiceOptions = {}): TestService {
 /** What a request owes that was accepted at a time. */
 export function settlementOf({ tenantId, keyId }: TestTenant, entityId: string, acceptedAt: number): SettlementRecord {
   return {
-    ...{ requestId: newId('req'), tenantId, keyId, entityId, acceptedAt, finishedAt: acceptedAt },
-    ...{ mode: 'live', tier: 'mobius', endpoint: 'chat', provider: 'simulated', model: 'sim', finishReason: 'stop' },
-    ...{ promptTokens: 1, completionTokens: 1, estimated: false, costMicro: 2 },
+    requestId: newId('req'),
+    tenantId,
+    keyId,
+    entityId,
+    acceptedAt,
+    finishedAt: acceptedAt,
+    mode: 'live',
+    tier: 'mobius',
+    endpoint: 'chat',
+    provider: 'simulated',
+    model: 'sim',
+    finishReason: 'stop',
+    promptTokens: 1,
+    completionTokens: 1,
+    estimated: false,
+    costMicro: 2,
   };
 }
 
@@ -102,7 +115,14 @@ export async function openDeletionCase(service: TestService, given?: TestTenant)
   }
 
   return {
-    ...{ tenant, api, entity, word, receiver, said, subscribe, beginEndless },
+    tenant,
+    api,
+    entity,
+    word,
+    receiver,
+    said,
+    subscribe,
+    beginEndless,
     pseudonym: createPseudonyms(Buffer.alloc(32, 7)).of(tenant.tenantId, entity),
 
     async leaveTraces() {

@@ -34,7 +34,8 @@ export async function openJobLab(): Promise<JobLab> {
   const principal = await lab.tenant();
   const jobsOver = (client: RedisClient) =>
     createJobStore(client, keyspace, {
-      ...{ shard: SHARD, queue: 'interactive' },
+      shard: SHARD,
+      queue: 'interactive',
       claims: { leaseMs: LEASE_MS, areAllowed: () => jobLab.mayClaim },
     });
 

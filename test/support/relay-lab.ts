@@ -45,16 +45,17 @@ export interface RelayLab {
   close(): Promise<void>;
 }
 
-export async function openRelayLab(): Promise<RelayLab> {
+/** `polls` false: time stands still for the hub, so it reads no stream for having heard nothing for a while. */
+export async function openRelayLab({ polls = true } = {}): Promise<RelayLab> {
   const lab = await openRequestLab();
   const subscriber = await openTestRedis('subscriber');
   subscriber.on('error', () => undefined);
   const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   const hub = createRelayHub({
     channel: createChunkChannel(subscriber, lab.keyspace, newId('ing')),
-    reader: createStreamReader(lab.redis, lab.keyspace),
+    streams: createStreamReader(lab.redis, lab.keyspace),
     records,
-    now: Date.now,
+    now: polls ? Date.now : () => 0,
     events: createEventBus(() => undefined),
     log: createRecordingLog(),
   });

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 
+import { readArguments } from '../../scripts/harness/read-arguments.ts';
 import { runSupervised } from '../../scripts/harness/run-supervised.ts';
 import type { Experiment } from '../fault/experiment.ts';
 import { runSuite } from '../fault/run-suite.ts';
@@ -42,18 +43,32 @@ function experimentsFrom(earlier: string): Experiment[] {
   ];
 }
 
-async function main(): Promise<number> {
+const USAGE = `npm run test:upgrade -- [--from COMMIT] [U1 U2 …]
+                the experiments of docs/guide/operating.md, all where none is named; COMMIT is HEAD~1`;
+const NAMES = experimentsFrom('').map(({ name }) => name);
+
+/** Throws one sentence. */
+function parseOptions(args: string[]): { from: string; names: string[] } {
   const { values, positionals } = parseArgs({
+    args,
     allowPositionals: true,
     // The first parent: what the branch was before its last change landed.
     options: { from: { type: 'string', default: 'HEAD~1' } },
   });
   const names = positionals.map((name) => name.toUpperCase());
+  const strange = names.find((name) => !NAMES.includes(name));
+  if (strange !== undefined) throw new Error(`There is no experiment "${strange}"; there are ${NAMES.join(', ')}.`);
+  return { from: values.from, names };
+}
+
+async function main(): Promise<number> {
+  const read = readArguments(USAGE, process.argv.slice(2), parseOptions);
+  if ('exitCode' in read) return read.exitCode;
+  const { from, names } = read.options;
   return runSupervised('upgrade', print, async (task) => {
-    const { root, commit } = await openEarlierVersion(values.from, { log: print, signal: task.supervisor.signal });
+    const { root, commit } = await openEarlierVersion(from, { log: print, signal: task.supervisor.signal });
     print(`The earlier version is ${commit}.`);
     const experiments = experimentsFrom(root).filter(({ name }) => names.length === 0 || names.includes(name));
-    if (experiments.length === 0) throw new Error(`There is no experiment ${names.join(', ')}; there are U1 to U5.`);
     return runSuite(task, { experiments, rounds: 1, durations: { minutes: 0, outageSeconds: 0 }, print });
   });
 }

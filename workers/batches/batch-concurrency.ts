@@ -2,19 +2,19 @@ import { performance } from 'node:perf_hooks';
 
 import type { InferenceWorker } from '../processors/inference.ts';
 
-/** The queues of batches and the one it yields to. */
-interface PacedQueues {
+/** A shard's queue of batches, and the queue that it yields to. */
+interface YieldingQueues {
   batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
 export interface BatchConcurrency {
-  add(queues: PacedQueues): void;
+  add(queues: YieldingQueues): void;
   stop(): void;
 }
 
 export interface BatchConcurrencyOptions {
-  /** Places over all paced. */
+  /** Places of all shards' queues of batches together. */
   max: number;
   /** How busy the process was since the last call, from 0 to 1. */
   busy?: () => number;
@@ -30,7 +30,7 @@ const GONE_MS = 2_000;
 /** What batches are never kept from, however busy the machine is: some 10 % of a core. */
 const LINES_PER_SECOND_MIN = 20;
 
-export interface PaceLook {
+export interface ProcessLoad {
   /** How busy the process is, from 0 to 1. */
   busy: number;
   /** Requests that somebody waits for run beside. */
@@ -43,7 +43,7 @@ export interface PaceLook {
  * How many lines of batches a worker runs at once: as many as it is allowed to while its event loop has time to spare,
  * fewer while other requests need it, and never so few that lines would come to an end slower than 20 a second.
  */
-export function nextPlaces(places: number, { busy, isShared, meanMs }: PaceLook, max: number): number {
+export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLoad, max: number): number {
   const { busyMin, busyMax, more, less } = isShared ? SHARED : ALONE;
   // Little's law: how many run is how many come a second times how long each takes.
   const least = Math.min(max, Math.max(1, Math.ceil((LINES_PER_SECOND_MIN * meanMs) / 1_000)));
@@ -61,24 +61,24 @@ function createMeter(): () => number {
   };
 }
 
-/** Sets the places of batch paced by how busy this process is, and who else needs it. */
+/** Sets the places of all queues of batches by how busy this process is, and who else needs it. */
 export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcurrencyOptions): BatchConcurrency {
-  const paced: PacedQueues[] = [];
+  const shards: YieldingQueues[] = [];
   // So the first lines wait for nothing.
   let places = max;
 
   function look(): void {
-    const isShared = paced.some(({ interactive }) => interactive.idleMs() < GONE_MS);
-    const meanMs = Math.max(0, ...paced.map(({ batch }) => batch.meanMs()));
+    const isShared = shards.some(({ interactive }) => interactive.idleMs() < GONE_MS);
+    const meanMs = Math.max(0, ...shards.map(({ batch }) => batch.meanMs()));
     places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
-    for (const { batch } of paced) batch.concurrency = Math.max(1, Math.floor(places / paced.length));
+    for (const { batch } of shards) batch.concurrency = Math.max(1, Math.floor(places / shards.length));
   }
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
 
   return {
     add: (queues) => {
-      paced.push(queues);
+      shards.push(queues);
     },
     stop: () => {
       clearInterval(timer);

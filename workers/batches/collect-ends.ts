@@ -1,3 +1,4 @@
+import { encodeEntry, eventsOf, FAULT } from '../../shared/contracts/events.ts';
 import type { Terminal } from '../../shared/contracts/events.ts';
 import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -5,6 +6,7 @@ import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.t
 import type { LineRetry } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository, LineEnd } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import { endOf, outageOf } from '../../shared/domain/requests/outage.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { answeredAt, nextRetry } from './line-retry.ts';
@@ -22,6 +24,7 @@ export interface CollectEndsDeps {
   retentionMs: number;
   clock: Clock;
   random: () => number;
+  log: Pick<Logger, 'error'>;
 }
 
 /** Answers may be large: so many are in memory at once. */
@@ -38,18 +41,28 @@ interface EndedTry {
   end: ReturnType<typeof endOf>;
 }
 
+/** In the place of an answer that nobody can read: the results of a batch are read all together. */
+const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload: encodeEntry([], FAULT) }];
+
 /**
  * Brings the answers of ended lines from Redis into the batch's results. A line that failed without text for a passing
  * reason goes back to those that wait, as a request of its own (docs/spec/contract.md section 8, Batches).
  */
 export function createCollectEnds(deps: CollectEndsDeps) {
-  const { work, queue, answers, lines, watch, retentionMs, clock, random } = deps;
+  const { work, queue, answers, lines, watch, retentionMs, clock, random, log } = deps;
 
   async function read(shard: number, line: SentLine): Promise<EndedTry | undefined> {
     const ended = await answers.read(shard, line.requestId);
     if (ended === undefined) return undefined;
     const { fields, entries } = ended;
-    return { line, answer: { fields, entries }, end: endOf(ended) };
+    try {
+      return { line, answer: { fields, entries }, end: endOf(ended) };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      log.error('The answer of a line cannot be read; the line fails.', { requestId: line.requestId, error });
+      const answer = { fields: { ...fields, status: 'failed' }, entries: UNREADABLE };
+      return { line, answer, end: endOf(answer) };
+    }
   }
 
   function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
@@ -95,8 +108,10 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   async function take(batch: OpenBatch, group: readonly SentLine[]): Promise<void> {
     const { shard } = batch.row;
     const tries = (await Promise.all(group.map((line) => read(shard, line)))).filter((one) => one !== undefined);
-    for (const { answer, end } of tries) {
-      if (end.terminal === undefined) continue;
+    for (const { line, answer, end } of tries) {
+      if (end.terminal === undefined || line.isNoted === true) continue;
+      // A few ends that cannot be stored are read again and again, and would pass for many.
+      line.isNoted = true;
       watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
     }
     const ends: LineEnd[] = [];
@@ -113,7 +128,7 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       if (end.terminal !== undefined && end.hasText && line.promptTokens !== undefined)
         batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     // They have left room in the windows of tokens, mostly.
-    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, clock.now() + SOON_MS);
+    if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
     await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
   }
 

@@ -3,6 +3,8 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { BATCH_LEASE } from '../../shared/infra/redis/requests/admit-call.ts';
 import type { BatchRow } from '../../shared/infra/mongo/batches/batch-repository.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import { isBadDocument } from '../../shared/infra/mongo/mongo-faults.ts';
+import { isBadKey } from '../../shared/infra/redis/scripts.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
@@ -41,13 +43,26 @@ const BUSY_MS = 100;
 const IDLE_MS = 1_000;
 /** How old what is known of the shard's batches may be: a cancel is heard within that time. */
 const ROWS_MS = 500;
+/** The pause after a fault of one batch. */
+const REST_MS = 5_000;
 /** An upload that takes longer has lost its ingress: a request has five minutes to arrive. */
 const UPLOAD_MAX_MS = 600_000;
 
+/** Something that the batch has in a store is at fault, and no store. */
+function isOwnFault(error: unknown): boolean {
+  const isUnreadable = error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
+  return isUnreadable || isBadKey(error) || isBadDocument(error);
+}
+
 interface ShardBatches {
   open: Map<string, OpenBatch>;
+  /** Batches that have failed, and until when they rest; as `readAt` by `performance.now`, which nobody can put back. */
+  resting: Map<string, number>;
   readAt: number;
 }
+
+/** Not yet, or once more. */
+const NEVER = -Infinity;
 
 /**
  * Runs the batches of a shard: sends their lines, brings the answers into their results, ends them. One process of the
@@ -67,19 +82,36 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
+  const rests = ({ resting }: ShardBatches, batchId: string) => (resting.get(batchId) ?? NEVER) > performance.now();
+
+  /** Does something for one batch, unless it rests. What is at fault in one keeps no other waiting. */
+  async function doFor(state: ShardBatches, batchId: string, act: () => Promise<void>): Promise<void> {
+    if (rests(state, batchId)) return;
+    try {
+      await act();
+    } catch (error) {
+      if (!isOwnFault(error)) throw error;
+      log.error('A batch cannot go on; it is tried again shortly.', { batchId, error });
+      state.resting.set(batchId, performance.now() + REST_MS);
+      const batch = state.open.get(batchId);
+      if (batch !== undefined) rewind(batch);
+    }
+  }
+
   /** Looks for work: new batches, cancelled ones, ended ones whose event was not published. */
   async function refresh(shard: number, state: ShardBatches): Promise<void> {
-    if (clock.now() - state.readAt < ROWS_MS) return;
+    if (performance.now() - state.readAt < ROWS_MS) return;
     const rows = await work.open(shard);
-    state.readAt = clock.now();
+    state.readAt = performance.now();
     const ids = new Set(rows.map(({ _id }) => _id));
-    for (const batchId of state.open.keys()) if (!ids.has(batchId)) state.open.delete(batchId);
+    for (const known of [state.open, state.resting])
+      for (const batchId of known.keys()) if (!ids.has(batchId)) known.delete(batchId);
     for (const row of rows) {
       if (row.status === 'validating') {
         if (clock.now() - row.createdAt > UPLOAD_MAX_MS) await work.abandon(row.tenantId, row._id, clock.now());
       } else if (isEndedBatch(row.status)) {
-        await closeBatch.publish({ row });
         state.open.delete(row._id);
+        await doFor(state, row._id, () => closeBatch.publish({ row }));
       } else await take(state, row);
     }
   }
@@ -107,16 +139,16 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
     };
     await refresh(shard, state);
-    for (const [batchId, batch] of state.open) {
-      await keepLead();
-      await collectEnds(batch);
-      if (await closeBatch.closeIfDue(batch, keepLead)) {
+    for (const [batchId, batch] of state.open)
+      await doFor(state, batchId, async () => {
+        await keepLead();
+        await collectEnds(batch);
+        if (!(await closeBatch.closeIfDue(batch, keepLead))) return;
         state.open.delete(batchId);
         // The event of its end is published at once.
-        state.readAt = 0;
-      }
-    }
-    const batches = [...state.open.values()];
+        state.readAt = NEVER;
+      });
+    const batches = [...state.open.values()].filter(({ row }) => !rests(state, row._id));
     await fillQueue(shard, batches, keepLead);
     for (const batch of batches) await note(batch);
   }
@@ -127,7 +159,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (known !== undefined && (await leases.renew(shard, BATCH_LEASE))) return known;
     shards.delete(shard);
     if (!(await leases.hold(shard, BATCH_LEASE))) return undefined;
-    const state = { open: new Map<string, OpenBatch>(), readAt: 0 };
+    const state = { open: new Map<string, OpenBatch>(), resting: new Map<string, number>(), readAt: NEVER };
     shards.set(shard, state);
     return state;
   }
@@ -148,7 +180,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         for (const batch of state.open.values()) rewind(batch);
         throw error;
       }
-      return state.open.size > 0 || state.readAt === 0 ? BUSY_MS : IDLE_MS;
+      return state.open.size > 0 || state.readAt === NEVER ? BUSY_MS : IDLE_MS;
     },
     release: (shard) => leases.release(shard, BATCH_LEASE),
   };

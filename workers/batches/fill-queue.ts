@@ -9,6 +9,7 @@ import type {
 import type { PrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
+import { isDue } from './line-retry.ts';
 import type { OpenBatch, OpenLine } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
 import type { ReadLines } from './read-lines.ts';
@@ -33,6 +34,9 @@ const WAITING_MAX = 128;
 const SENDER_MS = 2_000;
 /** Lines of one tenant that are sent at once before it is the next one's turn. */
 const SLICE = 8;
+
+/** A line that has waited so long for its key's tokens has them kept (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md). */
+const OVERDUE_MS = 180_000;
 
 const REVOKED: ErrorDetail = { code: 'invalid_api_key', message: 'The API key of this batch has been revoked.' };
 const NOT_ALLOWED: ErrorDetail = {
@@ -65,24 +69,26 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
 
   async function senderOf(batch: OpenBatch): Promise<Sender> {
     const known = senders.get(batch);
-    if (known !== undefined && known.until > clock.now()) return known.sender;
+    if (known !== undefined && known.until > performance.now()) return known.sender;
     const sender = await lookUp(batch);
-    senders.set(batch, { sender, until: clock.now() + SENDER_MS });
+    senders.set(batch, { sender, until: performance.now() + SENDER_MS });
     return sender;
   }
 
-  async function send(batch: OpenBatch, line: ReadLine, sender: Sender): Promise<LineEnd[]> {
-    const { index, requestId, tier, retry } = line;
+  /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
+  async function send(batch: OpenBatch, line: ReadLine, sender: Sender, isFirst: boolean): Promise<LineEnd[]> {
+    const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
     const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
     // The tenant has just been moved: whoever leads on its shard goes on with the batch.
     if (sender.principal.shard !== batch.row.shard) {
       batch.ready.push(open);
-      batch.notBefore = clock.now() + SENDER_MS;
+      batch.notBefore = performance.now() + SENDER_MS;
       return [];
     }
-    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens });
+    const isOverdue = isFirst && performance.now() - waitsSince >= OVERDUE_MS;
+    const sent = await sendLine(line, sender.principal, { batchId: batch.row._id, tokens: batch.tokens, isOverdue });
     if (sent.kind === 'refused') return failed(sent.error);
     if (sent.kind === 'sent') {
       batch.inFlight.set(line.index, {
@@ -95,9 +101,9 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       batch.later.push({ ...open, tier: sent.tier });
       return [];
     }
-    batch.ready.push(open);
+    batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
     batch.waitingFor = sent.waitFor;
-    batch.notBefore = Math.max(batch.notBefore, clock.now() + sent.ms);
+    batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
   }
 
@@ -116,7 +122,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       read.map(({ index }) => index),
     );
     batch.waitingFor = null;
-    const sending = slice.map((line) => send(batch, { ...known.get(line.index), ...line }, sender));
+    const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
     await work.end(tenantId, batchId, ends);
@@ -129,7 +135,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const later: OpenLine[] = [];
     for (const line of batch.later) {
       const { tier, retry } = line;
-      if (retry !== undefined && retry.dueAt > now) later.push(line);
+      if (retry !== undefined && !isDue(retry, now)) later.push(line);
       else if (tier === undefined || !watch.isDown(tier)) batch.ready.push(line);
       else if (watch.takeProbe(tier)) batch.ready.push({ ...line, isProbe: true });
       else later.push(line);
@@ -141,7 +147,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   /** The first batch of a tenant that may send something. */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches) {
-      if (batch.isClosed || batch.notBefore > clock.now()) continue;
+      if (batch.isClosed || batch.notBefore > performance.now()) continue;
       wake(batch);
       await lines.more(batch);
       if (batch.ready.length > 0) return batch;

@@ -11,12 +11,16 @@ export interface OpenLine extends WaitingLine {
   tier?: Tier;
   /** It finds out whether its tier answers again. */
   isProbe?: boolean;
+  /** Since when it has waited for tokens of its key; by `performance.now`. */
+  waitsSince?: number;
 }
 
 /** A line whose request runs or waits in the queue. */
 export interface SentLine extends WaitingLine {
   /** As estimated when it was sent; unknown where an earlier leader has sent it. */
   promptTokens?: number;
+  /** Its end has been noted of its provider. */
+  isNoted?: boolean;
 }
 
 /** What the leader knows of a batch that has not ended. All of it is read again when another process leads. */
@@ -37,7 +41,7 @@ export interface OpenBatch {
   /** What MongoDB was told last, as JSON. */
   noted: string;
   waitingFor: BatchWait | null;
-  /** Nothing is sent before; milliseconds since the epoch. */
+  /** Nothing is sent before; by `performance.now`. */
   notBefore: number;
   /** The lines that wait have been ended. */
   isClosed: boolean;

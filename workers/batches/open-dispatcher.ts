@@ -56,7 +56,12 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
   const lines = createReadLines({ work, queue });
-  const watch = createProviderWatch({ routing: deps.routing, breakers: deps.breakers, clock, log });
+  const watch = createProviderWatch({
+    routing: deps.routing,
+    breakers: deps.breakers,
+    now: () => performance.now(),
+    log,
+  });
   // What anybody's request finds out about a provider counts for lines, too.
   deps.telemetry.on('request.finished', ({ envelope, answer }) => {
     watch.noteEnd(envelope.tier, answer.trace, false);
@@ -103,6 +108,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       retentionMs,
       clock,
       random: Math.random,
+      log,
     }),
     closeBatch: createCloseBatch({ work, admissions, queue, lines, events, clock }),
     watch,

@@ -2,7 +2,6 @@ import type { Tier } from '../../shared/contracts/chat-request.ts';
 import type { RequestTrace } from '../../shared/contracts/request-trace.ts';
 import type { RoutingTable } from '../../shared/domain/routing/routing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Breakers } from '../pipeline/breakers/breakers.ts';
 import { answeredAt } from './line-retry.ts';
 
@@ -21,7 +20,8 @@ export interface ProviderWatch {
 export interface ProviderWatchDeps {
   routing: { current(): RoutingTable };
   breakers: Pick<Breakers, 'isClosed' | 'isPassable'>;
-  clock: Clock;
+  /** Milliseconds, by a clock that is never set. */
+  now: () => number;
   log: Logger;
 }
 
@@ -39,13 +39,13 @@ interface TierHealth {
   isDown: boolean;
 }
 
-export function createProviderWatch({ routing, breakers, clock, log }: ProviderWatchDeps): ProviderWatch {
+export function createProviderWatch({ routing, breakers, now, log }: ProviderWatchDeps): ProviderWatch {
   const tiers = new Map<string, TierHealth>();
 
   function healthOf(tier: string): TierHealth {
     let health = tiers.get(tier);
     if (health === undefined) {
-      health = { failures: 0, answeredAt: 0, probedAt: 0, isDown: false };
+      health = { failures: 0, answeredAt: 0, probedAt: -Infinity, isDown: false };
       tiers.set(tier, health);
     }
     return health;
@@ -81,10 +81,10 @@ export function createProviderWatch({ routing, breakers, clock, log }: ProviderW
 
     takeProbe(tier) {
       const health = healthOf(tier);
-      if (clock.now() - health.probedAt < PROBE_MS) return false;
+      if (now() - health.probedAt < PROBE_MS) return false;
       // An open breaker would answer for the provider until its own pause is over.
       if (!providersOf(tier).some(breakers.isPassable)) return false;
-      health.probedAt = clock.now();
+      health.probedAt = now();
       return true;
     },
   };

@@ -58,9 +58,13 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
 const WAIT_MIN_MS = 250;
 const WAIT_MAX_MS = 2_000;
 
-/** Two lines of which nothing is known fit into what lines may take of the limits. */
-function roomOf({ limits, ceilings }: Principal): number {
-  return (Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare) / 2;
+/**
+ * How much is counted of what is not known of a line. Two lines of which nothing is known fit into what lines may take of the
+ * limits. Where the prompt takes more than a third of that, it is a quarter of the rest, and only one such line fits.
+ */
+function roomOf({ limits, ceilings }: Principal, promptTokens: number): number {
+  const share = Math.min(limits.tpm, ceilings.tpm ?? Infinity) * BATCH_LIMITS.tpmShare;
+  return Math.max(share / 2 - promptTokens, (share - promptTokens) / 4);
 }
 
 /** Lets a line in as the request it is, and puts it into its queue. Safe to repeat: its request id is its own. */
@@ -68,7 +72,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
   return async (
     line: SendableLine & Pick<OpenLine, 'isProbe'>,
     principal: Principal,
-    { batchId, tokens }: { batchId: string; tokens: Pick<LineTokens, 'next'> },
+    { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
   ): Promise<Sent> => {
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
@@ -76,7 +80,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       if (line.isProbe !== true && watch.isDown(tier) && !watch.takeProbe(tier)) return { kind: 'held', tier };
       const promptTokens = estimatePromptTokens(request);
       const most = promptTokensAbove(request) + request.maxTokens;
-      const counted = tokens.next(most, roomOf(principal) - promptTokens, request.entityId !== undefined);
+      const counted = tokens.next(most, roomOf(principal, promptTokens), request.entityId !== undefined);
       const outcome = await admit({
         requestId: line.requestId,
         principal,
@@ -87,6 +91,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
+        isOverdue,
         onDisconnect: 'finish',
         kept: undefined,
         isEnqueuedAtOnce: true,

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { ComplianceSubject, KnownRequest } from '../../shared/contracts/compliance.ts';
-import type { KeyMode } from '../../shared/contracts/space.ts';
-import type { SearchedSpace } from '../../shared/contracts/space.ts';
+import type { KeyMode, SearchedSpace } from '../../shared/contracts/space.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { seqAt } from '../../shared/domain/requests/acceptance-order.ts';

@@ -4,8 +4,10 @@ import type { DeletionReport } from '../../shared/contracts/compliance.ts';
 import { overseenBy } from '../../shared/contracts/space.ts';
 import { hideName } from '../../shared/domain/compliance/pseudonyms.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
-import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type {
+  ComplianceJobRepository,
+  ComplianceJobRow,
+} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ConversationEraser } from '../../shared/infra/mongo/compliance/conversation-eraser.ts';
 import type { CopyEraser } from '../../shared/infra/mongo/compliance/copy-eraser.ts';
 import type { ErasureRepository } from '../../shared/infra/mongo/compliance/erasure-repository.ts';

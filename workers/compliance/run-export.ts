@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 
 import type { ExportManifest } from '../../shared/contracts/compliance.ts';
-import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type {
+  ComplianceJobRepository,
+  ComplianceJobRow,
+} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { ARCHIVE_KEPT_MS, CHUNK_BYTES } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportArchiveRepository } from '../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import type { ExportRows, ExportSubject } from '../../shared/infra/mongo/compliance/export-rows.ts';

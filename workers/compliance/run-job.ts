@@ -1,7 +1,9 @@
 import type { ComplianceJob } from '../../shared/contracts/jobs.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { ComplianceJobRepository } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
-import type { ComplianceJobRow } from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import type {
+  ComplianceJobRepository,
+  ComplianceJobRow,
+} from '../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { ComplianceQueue } from '../../shared/infra/queue/compliance-queue.ts';
 import { repeat } from '../../shared/lifecycle/repeat.ts';

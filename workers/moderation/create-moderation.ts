@@ -1,4 +1,4 @@
-import type { ModerationConfig } from '../../shared/config/load-config.ts';
+import type { ModerationConfig } from '../../shared/config/moderation-backend-settings.ts';
 import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
 import { createHeldWindow } from './held-window.ts';

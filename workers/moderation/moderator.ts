@@ -56,7 +56,7 @@ export interface Moderator {
   check(texts: string | readonly string[], options?: CheckOptions): Promise<ModerationVerdict>;
 }
 
-const DEFAULT_THRESHOLD = 0.5;
+export const DEFAULT_THRESHOLD = 0.5;
 
 export const DEFAULT_MODERATION_POLICY: ModerationPolicy = { disabled: [], thresholds: {} };
 

@@ -3,7 +3,7 @@ import type { HttpClient } from '../../shared/infra/http/http-client.ts';
 import { withRetries } from '../../shared/infra/http/retry.ts';
 import { endpointUrl, postToProvider } from '../providers/http/call-provider.ts';
 import { ProviderError } from '../providers/provider.ts';
-import { DEFAULT_MODERATION_POLICY, judge } from './moderator.ts';
+import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator.ts';
 import type { Moderator } from './moderator.ts';
 import { isRecord, parseObject } from '../providers/http/parse-json.ts';
 
@@ -63,7 +63,7 @@ export interface ModerationReport {
   flagged: Set<string>;
 }
 
-/** Stands for a server that flags a text and says no more. */
+/** Stands for what a server flags by a measure that it does not name. */
 const UNNAMED = 'unspecified';
 
 function readResult(result: unknown, report: ModerationReport): void {
@@ -76,7 +76,8 @@ function readResult(result: unknown, report: ModerationReport): void {
   };
   for (const [category, score] of Object.entries(scores)) if (typeof score === 'number') raise(category, score);
   const flagged = Object.keys(categories).filter((category) => categories[category] === true);
-  if (result['flagged'] && flagged.length === 0 && Object.keys(scores).length === 0) flagged.push(UNNAMED);
+  const isExplained = flagged.length > 0 || Object.values(scores).some((score) => Number(score) >= DEFAULT_THRESHOLD);
+  if (result['flagged'] && !isExplained) flagged.push(UNNAMED);
   for (const category of flagged) {
     report.flagged.add(category);
     // Some servers name categories without scores.
@@ -134,7 +135,9 @@ export function createOpenAiModerator(http: HttpClient, options: OpenAiModerator
     try {
       return await withRetries(() => ask(inputs, controller.signal), {
         retries: RETRIES,
-        mayRetry: (error) => error instanceof ProviderError && error.fault === 'transient',
+        // A wait beyond the time for a verdict would only make its caller wait for the refusal.
+        mayRetry: (error) =>
+          error instanceof ProviderError && error.fault === 'transient' && error.retryAfterMs < timeoutMs,
         askedWaitMs: (error) => (error instanceof ProviderError ? error.retryAfterMs : 0),
         signal: controller.signal,
       });

@@ -1,9 +1,9 @@
-import { ServiceError } from '../../shared/errors/service-error.ts';
+import { ServiceError, unexpectedError } from '../../shared/errors/service-error.ts';
 import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
-import { estimateUsage } from './prompt/fit-window.ts';
+import { estimateUsage } from './prompt/answer-usage.ts';
 import { Interrupted, Stopped } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
 
@@ -44,7 +44,8 @@ function stopError({ reason, bound }: Stopped, run: Claimed): ServiceError | und
 async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   const { text, asked, promptTokens } = answer;
   if (text === '') return NO_USAGE;
-  const usage = await estimateUsage(asked ?? envelope.request.messages, text);
+  const { messages, maxTokens } = envelope.request;
+  const usage = await estimateUsage(asked ?? messages, text, maxTokens);
   // Another attempt asked. Only its own count, which came with its first text, has history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
@@ -65,10 +66,7 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
     return error;
   }
   log.error('A request failed unexpectedly.', { requestId: run.ref.requestId, error });
-  return new ServiceError(
-    'internal_error',
-    'The service failed unexpectedly; try again, and name the request id if it stays.',
-  );
+  return unexpectedError();
 }
 
 /**
@@ -77,11 +75,11 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
   /** A failed request leaves no turn, nor does an earlier delivery that died before it could finish. */
-  async function deleteEarlierTurn({ envelope, ref }: Claimed): Promise<void> {
+  async function deleteEarlierTurn({ envelope, ref, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined || ref.fence === 1) return;
     try {
-      await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
+      await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
     } catch (error) {
       log.error('What an interrupted request had stored could not be taken out of its entity.', {
         requestId,

@@ -56,7 +56,16 @@ function noticeOf(
   const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
   const side = verdict === 'flagged_input' ? 'input' : 'output';
   return {
-    ...{ requestId, tenantId, keyId, mode, tier, endpoint, seq, finishReason, usage, finishedAt },
+    requestId,
+    tenantId,
+    keyId,
+    mode,
+    tier,
+    endpoint,
+    seq,
+    finishReason,
+    usage,
+    finishedAt,
     ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
     errorCode: error?.code ?? null,
     ...(isFlagged ? { flagged: { side, categories } } : {}),

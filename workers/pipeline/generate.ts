@@ -1,8 +1,10 @@
 import type { ChatMessage } from '../../shared/contracts/chat-request.ts';
+import type { Usage } from '../../shared/contracts/events.ts';
 import { NotJsonError, isJsonObject, noJson, toCallerError } from './provider-call/caller-error.ts';
 import { amountWith, estimatePrompt, estimateTokens } from './lease/estimate-tokens.ts';
 import { openReleaseGate } from './lease/release-gate.ts';
-import { TooLongError, estimateUsage, promptFor } from './prompt/fit-window.ts';
+import { believedUsage, estimateUsage } from './prompt/answer-usage.ts';
+import { TooLongError, promptFor } from './prompt/fit-window.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { ProviderKind } from '../../shared/domain/routing/routing.ts';
@@ -127,12 +129,28 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
       noteVerdict(run.answer.trace, 'flagged_output', result.flagged.categories);
       events.emit('moderation.flagged', run, 'output', result.flagged.categories);
     }
-    const usage = result.usage ?? (await estimateUsage(prompt.messages, run.answer.text));
+    const usage = await usageOf(run, route, prompt, result.usage);
     if (run.envelope.request.jsonMode && result.finishReason === 'stop' && !isJsonObject(run.answer.text)) {
       run.answer.rejected = 'not_json';
       throw new NotJsonError(usage);
     }
     return { finishReason: result.finishReason, usage };
+  }
+
+  /** What is charged and counted: the provider's count where it can be true, else our own. */
+  async function usageOf(run: Routed, { provider, target }: Route, { messages }: Prompt, said: Usage | undefined) {
+    const { requestId, request } = run.envelope;
+    const believed = said && believedUsage(said, messages, request.maxTokens);
+    if (said !== undefined && believed === undefined) {
+      log.warn('A provider reported a number of tokens that cannot be true; the service counts itself.', {
+        requestId,
+        provider: provider.name,
+        model: target.model,
+        promptTokens: said.promptTokens,
+        completionTokens: said.completionTokens,
+      });
+    }
+    return believed ?? estimateUsage(messages, run.answer.text, request.maxTokens);
   }
 
   function isReplaceable(run: Routed, writer: ChunkWriter | undefined): boolean {
@@ -182,6 +200,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     let tooLong: TooLongError | undefined;
     let open: BreakerOpenError | undefined;
     let windowTokensMin = 0;
+    let waitMs = Infinity;
     for (const route of run.targets) {
       if (route.target.contextWindow < windowTokensMin) continue;
       try {
@@ -196,10 +215,12 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
           const skipped = { provider: provider.name, model: target.model };
           traceSkipped(run.answer.trace, skipped, 'breaker_open', clock.now());
           if (open === undefined || error.retryInMs < open.retryInMs) open = error;
+          waitMs = Math.min(waitMs, error.retryInMs);
           continue;
         }
         last = error;
         if (!(error instanceof ProviderError)) break;
+        waitMs = Math.min(waitMs, error.retryAfterMs);
         log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
         if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
         // Models count tokens differently, so a target with a window of the same size is worth a try.
@@ -209,7 +230,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     // The caller has seen the whole answer, and its usage is known: it ends with the error and is charged.
     if (last instanceof NotJsonError && !isReplaceable(run, writer))
       return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
-    throw toCallerError(last ?? open ?? tooLong);
+    throw toCallerError(last ?? open ?? tooLong, waitMs);
   }
 
   return async (run) => {

@@ -1,3 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -9,28 +12,43 @@ export interface SaveTurnDeps {
   log: Logger;
 }
 
+/** Longer than a replica set takes to choose another primary. */
+const AWAY_MS = 20_000;
+const AGAIN_MS = 500;
+
 /**
  * Stores the turn before the terminal event, so that the caller's next request finds it. Only whole answers are stored
  * (docs/spec/contract.md section 4).
  */
 export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Stage<Generated, Generated> {
+  /** Tries again while MongoDB is away: stored after the end of the answer, a turn would be missing in the next one. */
+  async function patiently(store: () => Promise<void>, { signal }: Claimed['lease']): Promise<void> {
+    const until = clock.now() + AWAY_MS;
+    for (;;) {
+      try {
+        await store();
+        return;
+      } catch (error) {
+        if (!isMongoAway(error) || signal.aborted || clock.now() > until) throw error;
+        await pause(AGAIN_MS);
+      }
+    }
+  }
+
   return async (run) => {
-    const { envelope, entity, outcome, answer, ref, seq } = run;
+    const { envelope, entity, outcome, answer, seq, claimedAt } = run;
     const { entityId } = envelope.request;
     // A tenant that keeps nothing stores no turn either.
     if (envelope.retentionMs === 0) return run;
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
-    const turn = { requestId: envelope.requestId, seq, attempt: ref.fence, messages };
+    const turn = { requestId: envelope.requestId, seq, attempt: claimedAt, messages };
     answer.isTurnSaved = true;
     try {
       const { rowId } = entity;
-      await conversations.remember(envelope, entityId, turn, {
-        create: rowId === undefined,
-        now: clock.now(),
-        rowId,
-      });
+      const options = { create: rowId === undefined, now: clock.now(), rowId };
+      await patiently(() => conversations.remember(envelope, entityId, turn, options), run.lease);
     } catch (error) {
       // The answer exists and is charged: the caller gets it, and the operator hears that the turn is missing.
       log.error('A turn could not be stored in its entity.', {
@@ -45,9 +63,9 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
 
 /** Deletes the turn of a run whose end was refused: the delivery that owns the request stores its own. */
 export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'forget'> }) {
-  return async ({ envelope, ref, answer }: Claimed): Promise<void> => {
+  return async ({ envelope, claimedAt, answer }: Claimed): Promise<void> => {
     const { requestId, request } = envelope;
     if (request.entityId === undefined || answer.isTurnSaved !== true) return;
-    await conversations.forget(envelope, request.entityId, { requestId, attempt: ref.fence });
+    await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
   };
 }

@@ -51,6 +51,8 @@ export interface Claimed {
   envelope: RequestEnvelope;
   /** Place in the order of acceptance. */
   seq: number;
+  /** When it was claimed, by Redis's clock. A later attempt has a later time, also where a rollback gave it the same number. */
+  claimedAt: number;
   rates: Rates;
   lease: Lease;
   answer: AnswerSoFar;

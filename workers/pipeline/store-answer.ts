@@ -1,4 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -14,6 +17,10 @@ export interface StoreAnswerDeps {
   log: Logger;
 }
 
+/** A Redis that came back without the end of a request is told again within this time. */
+const TRIES_MAX = 5;
+const AGAIN_MS = 500;
+
 type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['answer'], 'text'> };
 
 /**
@@ -22,6 +29,14 @@ type EndedRequest = Pick<Claimed, 'ref' | 'envelope'> & { answer: Pick<Claimed['
  * it for that time. Safe to run twice.
  */
 export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: StoreAnswerDeps) {
+  async function readEnd({ shard, requestId }: EndedRequest['ref']): Promise<EndedAnswer | undefined> {
+    for (let tries = 1; ; tries += 1) {
+      const ended = await cache.read(shard, requestId);
+      if (ended !== undefined || tries === TRIES_MAX) return ended;
+      await pause(AGAIN_MS);
+    }
+  }
+
   return async ({ ref, envelope, answer }: EndedRequest): Promise<void> => {
     const { shard, requestId } = ref;
     const { kept, acceptedAt, request } = envelope;
@@ -32,7 +47,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
         await cache.markEnded(shard, requestId, KEPT_MS);
         return;
       }
-      const ended = await cache.read(shard, requestId);
+      const ended = await readEnd(ref);
       if (ended === undefined) return;
       // Like finish.lua: a request that ended without an answer frees its key, so that a retry runs.
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';

@@ -14,8 +14,10 @@ import type { ClaimSettings } from '../../shared/infra/redis/requests/job-store.
 import { openQueueConnection } from '../../shared/infra/redis/slot-client.ts';
 import type { RunPipeline } from '../pipeline/run-pipeline.ts';
 import type { Delivery } from '../pipeline/stage.ts';
+import { CANARY, startCanary } from './canary.ts';
 import { createJobHistory, RequestFailed } from './job-history.ts';
 import { restWhenFull } from './rest-when-full.ts';
+import { createWorkMeter } from './work-meter.ts';
 
 export interface InferenceDeps {
   /** Ready, with `maxRetriesPerRequest: null`; BullMQ opens a blocking connection beside it. */
@@ -61,18 +63,27 @@ export interface InferenceWorker {
 }
 
 /** docs/architecture/facts.md section 5: a killed worker's jobs start again within about 13 s. */
-const TIMINGS: InferenceTimings = {
-  lockMs: 10_000,
-  stallCheckMs: 3_000,
-  /** `isRunning()` is true even on a wedged worker, so each worker regularly sends a job through its queue. */
-  canaryMs: 10_000,
-};
-const CANARY = 'canary';
-/** How much the latest request weighs in the mean. */
-const MEAN_WEIGHT = 0.05;
+const TIMINGS: InferenceTimings = { lockMs: 10_000, stallCheckMs: 3_000, canaryMs: 10_000 };
 /** A job that was being fetched when the worker began to stop has started by then. */
 const IDLE_MS = 1_000;
 const IDLE_CHECK_MS = 50;
+
+/** Resolves once nothing has run for a while. */
+async function untilIdle(running: () => number): Promise<void> {
+  let since = performance.now();
+  while (performance.now() - since < IDLE_MS) {
+    await pause(IDLE_CHECK_MS);
+    if (running() > 0) since = performance.now();
+  }
+}
+
+/** With all places taken BullMQ looks for jobs again when one ends, which may be in minutes, or when it is resumed. */
+async function lookAgain(worker: Worker): Promise<void> {
+  if (worker.isPaused()) return;
+  await worker.pause(true);
+  // It reports what fails as an error of the worker.
+  if (worker.closing === undefined) await worker.resume();
+}
 
 /**
  * Runs one queue of a shard. The processor returns a value only for jobs that are kept, because BullMQ stores and publishes
@@ -81,13 +92,7 @@ const IDLE_CHECK_MS = 50;
 export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const { client, keyspace, shard, queueName, queue, runPipeline, workerId, onLockLost, log, timings = TIMINGS } = deps;
   const history = createJobHistory(deps.completedKept);
-  let lastWorkAt = performance.now();
-  let running = 0;
-  let lastRequestAt = -Infinity;
-  let meanMs = 0;
-  /** When those that run began, added up. */
-  let beginnings = 0;
-  let canaries = 0;
+  const meter = createWorkMeter();
   const connection = openQueueConnection(client, keyspace.shard(shard).tag);
 
   const backend = createChatBackend({
@@ -103,9 +108,12 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   });
 
   /** Runs the request of a job. Returns what BullMQ is to store of it, if anything. */
-  async function run(job: Job<ChatJob>, delivery: Omit<Delivery, 'job'>): Promise<JobFacts | undefined> {
+  async function run(
+    job: Job<ChatJob>,
+    delivery: Omit<Delivery, 'job'>,
+    startedAt: number,
+  ): Promise<JobFacts | undefined> {
     const handed = backend.handed(job.token ?? '');
-    const startedAt = performance.now();
     let endsWithRequest = false;
     const ended = await runPipeline({
       ...delivery,
@@ -127,21 +135,15 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   const worker: Worker<ChatJob> = new Worker<ChatJob, unknown, string>(
     queueName,
     async (job) => {
-      lastWorkAt = performance.now();
+      meter.note();
       if (job.name === CANARY || job.id === undefined) return undefined;
       // A payload that cannot be read fails its job. The sweep then finds the request overdue and runs it from its record.
       const { tenantId } = parseJob(queueName, job.data);
-      const startedAt = performance.now();
-      running += 1;
-      beginnings += startedAt;
+      const startedAt = meter.begin();
       try {
-        return await run(job, { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted });
+        return await run(job, { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted }, startedAt);
       } finally {
-        running -= 1;
-        beginnings -= startedAt;
-        lastRequestAt = lastWorkAt = performance.now();
-        const tookMs = lastRequestAt - startedAt;
-        meanMs = meanMs === 0 ? tookMs : meanMs + (tookMs - meanMs) * MEAN_WEIGHT;
+        meter.end(startedAt);
       }
     },
     {
@@ -170,40 +172,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
   worker.on('lockRenewalFailed', (jobIds) => {
     for (const jobId of jobIds) onLockLost(jobId);
   });
-
-  /** With all places taken BullMQ looks for jobs again when one ends, which may be in minutes, or when it is resumed. */
-  async function lookAgain(): Promise<void> {
-    if (worker.isPaused()) return;
-    await worker.pause(true);
-    // It reports what fails as an error of the worker.
-    if (worker.closing === undefined) await worker.resume();
-  }
-
-  async function sendCanary(): Promise<void> {
-    // Nothing passes while an operator has paused the queue, and nobody is stuck.
-    if (await queue.isPaused()) {
-      lastWorkAt = performance.now();
-      return;
-    }
-    canaries += 1;
-    await queue.add(
-      CANARY,
-      { tenantId: '' },
-      { jobId: `canary-${workerId}-${canaries}`, removeOnComplete: true, removeOnFail: true },
-    );
-  }
-  const canary = setInterval(() => {
-    sendCanary().catch(() => undefined);
-  }, timings.canaryMs);
-  canary.unref();
-
-  async function idle(): Promise<void> {
-    let since = performance.now();
-    while (performance.now() - since < IDLE_MS) {
-      await pause(IDLE_CHECK_MS);
-      if (running > 0) since = performance.now();
-    }
-  }
+  const stopCanary = startCanary({ queue, workerId, everyMs: timings.canaryMs, onPaused: meter.note });
 
   return {
     get concurrency() {
@@ -213,20 +182,20 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       const before = worker.concurrency;
       if (places === before) return;
       worker.concurrency = places;
-      if (places > before && running >= before) void lookAgain();
+      if (places > before && meter.running() >= before) void lookAgain(worker);
     },
-    quietMs: () => (running >= worker.concurrency ? 0 : performance.now() - lastWorkAt),
-    idleMs: () => (running > 0 ? 0 : performance.now() - lastRequestAt),
-    meanMs: () => Math.max(meanMs, running === 0 ? 0 : performance.now() - beginnings / running),
+    quietMs: () => meter.quietMs(worker.concurrency),
+    idleMs: meter.idleMs,
+    meanMs: meter.meanMs,
     async drain() {
-      clearInterval(canary);
+      stopCanary();
       backend.stop().catch(() => undefined);
       // BullMQ's own `close` hangs while Redis is away (docs/architecture/facts.md section 5): what counts is that
       // nothing runs.
-      await Promise.race([worker.close(), idle()]);
+      await Promise.race([worker.close(), untilIdle(meter.running)]);
     },
     async close() {
-      clearInterval(canary);
+      stopCanary();
       await backend.stop();
       await worker.close();
       connection.close();

@@ -66,12 +66,13 @@ export function perProvider<T>(make: (provider: Provider) => T): (provider: Prov
 /**
  * `transient`: the same target may be tried again (network, 408, 409, 429, 5xx). `silent`: the same, but not while
  * another target may answer: nothing came within the time limit. `refused`: it will not serve us at the moment (401,
- * 402, 403, and what else speaks of a wrong set-up), take the next. `too_long`: the prompt exceeds this model's window,
+ * 402, 403, and what else speaks of a wrong set-up), take the next. `blocked`: the same, but by a firewall in front of it,
+ * which may mean this prompt alone. `too_long`: the prompt exceeds this model's window,
  * another target's may be larger. `filtered`: the provider's content filter refuses the prompt. `caller`: our request is
  * at fault (400, 413, 422). After the last two nobody else is asked, and none of the last three counts against the
  * provider. Source: docs/spec/contract.md section 8, Routing.
  */
-export type ProviderFault = 'transient' | 'silent' | 'refused' | 'too_long' | 'filtered' | 'caller';
+export type ProviderFault = 'transient' | 'silent' | 'refused' | 'blocked' | 'too_long' | 'filtered' | 'caller';
 
 /** What went wrong with one call; for the operator, never shown to a caller. */
 export class ProviderError extends Error {

@@ -23,12 +23,25 @@ const KEPT_MS = 10_000;
 const KEPT_MAX = 5_000;
 
 /**
+ * One after the other would take a way to Redis and back each, and thousands of those take longer than the others wait
+ * before they run anything again (REPLAYED_MS in pipeline/claim.ts).
+ */
+const REPLAYED_AT_ONCE = 100;
+
+interface Kept {
+  at: number;
+  ref: AttemptRef;
+  sentSeq: number;
+  ending: Ending;
+}
+
+/**
  * Keeps the ends of the last seconds in memory. Redis may come back without them (docs/architecture/facts.md section 3): then
  * a request would run again, or its charge would be lost.
  */
 export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
   const { requests, hasReconnectedRecently, clock, log } = deps;
-  let kept: { at: number; ref: AttemptRef; sentSeq: number; ending: Ending }[] = [];
+  let kept: Kept[] = [];
   let first = 0;
 
   /**
@@ -43,6 +56,16 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
     first = 0;
   }
 
+  async function replayOne({ ref, sentSeq, ending }: Kept): Promise<void> {
+    const { requestId, tenantId } = ref;
+    try {
+      if ((await requests.replayFinish(ref, sentSeq, ending)) === 'replayed')
+        log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
+    } catch (error) {
+      log.error('The end of a request cannot be replayed.', { requestId, tenantId, error });
+    }
+  }
+
   return {
     async finish(ref, sentSeq, ending) {
       const finished = await requests.finish(ref, sentSeq, ending);
@@ -54,11 +77,9 @@ export function createFinishJournal(deps: FinishJournalDeps): FinishJournal {
     },
 
     async replay() {
-      for (const { ref, sentSeq, ending } of kept.slice(first)) {
-        if ((await requests.replayFinish(ref, sentSeq, ending)) !== 'replayed') continue;
-        const { requestId, tenantId } = ref;
-        log.warn('Redis had lost that a request was finished; its end was replayed.', { requestId, tenantId });
-      }
+      const newestFirst = kept.slice(first).reverse();
+      for (let at = 0; at < newestFirst.length; at += REPLAYED_AT_ONCE)
+        await Promise.all(newestFirst.slice(at, at + REPLAYED_AT_ONCE).map(replayOne));
     },
   };
 }

@@ -103,7 +103,9 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
       );
       for (const requestId of lost)
         log.error('The settlement of a finished request is lost; its charge is dropped.', {
-          ...{ shard, tenantId, requestId },
+          shard,
+          tenantId,
+          requestId,
         });
       lostRequests += lost.length;
       const settled = [...known, ...booked, ...(repair ? lost : [])];

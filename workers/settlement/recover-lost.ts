@@ -101,7 +101,8 @@ export function openRecoverLost(deps: Omit<OpenRecoveryDeps, 'limit'>): RecoverL
   const recovery = openRecovery({ ...deps, limit: unlimited });
   const intents = createRequestIntents(mongo);
   const conclude = createConcludeIntent({
-    ...{ intents, clock },
+    intents,
+    clock,
     failed: createFailedIntents(mongo),
     answers: createAnswerRepository(mongo),
     cache: createAnswerCache(redis, keyspace),

@@ -3,7 +3,9 @@ import { RefusedError, UnbookableError } from '../../shared/infra/mongo/accounts
 import type { SettlementRepository } from '../../shared/infra/mongo/accounts/settlement-repository.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
-import type { Outbox, OutboxEntry } from '../../shared/infra/redis/requests/outbox.ts';
+import { isReadable } from '../../shared/infra/redis/requests/outbox.ts';
+import type { Outbox, OutboxEntry, ReadableEntry } from '../../shared/infra/redis/requests/outbox.ts';
+import { isBadKey } from '../../shared/infra/redis/scripts.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
@@ -38,12 +40,6 @@ const ALARM_MS = 30_000;
 /** How often entries are read again that were read and not acknowledged, as after a lost answer. */
 const LOOK_BACK_MS = 5_000;
 
-type Readable = OutboxEntry & { record: SettlementRecord };
-
-function isReadable(entry: OutboxEntry): entry is Readable {
-  return entry.record !== undefined;
-}
-
 export interface Settler {
   /** Books what waits on one shard, if this process leads there. Returns the number of entries it read. */
   settleShard(shard: number): Promise<number>;
@@ -68,20 +64,20 @@ export function createSettler({
   /** Shards with a booked record since their last look back. */
   const booking = new Set<number>();
 
-  async function book(shard: number, entries: readonly Readable[]): Promise<void> {
+  async function book(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
     const books = await ledger.settle(
       entries.map(({ record }) => record),
       clock.now(),
     );
     for (const [tenantId, account] of books) {
       const settled = entries.flatMap(({ record }) => (record.tenantId === tenantId ? [record.requestId] : []));
-      await accounts.publishBook(shard, tenantId, account, settled);
+      await accounts.publishBook(shard, tenantId, account, settled).catch((cause: unknown) => {
+        // What stands in Redis for one tenant keeps nobody else's records waiting.
+        throw isBadKey(cause) ? new RefusedError('Redis refused the book of a tenant', { cause }) : cause;
+      });
     }
     await publishBooked(entries.map(({ record }) => record));
-    await outbox.acknowledge(
-      shard,
-      entries.map(({ id }) => id),
-    );
+    await outbox.acknowledge(shard, entries);
     booking.add(shard);
     events.emit('settlement.booked', entries.length);
   }
@@ -95,7 +91,7 @@ export function createSettler({
   }
 
   /** Counts a refusal of a record alone; the last one makes it a dead letter. */
-  async function refuse(shard: number, entry: Readable, error: unknown): Promise<void> {
+  async function refuse(shard: number, entry: ReadableEntry, error: unknown): Promise<void> {
     const { requestId, tenantId } = entry.record;
     // It is tried again after a while, so that it does not block new records.
     lookedBackAt.set(shard, clock.now());
@@ -111,8 +107,8 @@ export function createSettler({
    * Books a batch record by record, so that one bad record does not hold up the rest. A refusal of unknown cause counts
    * against a record only if another one is booked meanwhile: otherwise MongoDB refuses everything.
    */
-  async function bookOneByOne(shard: number, entries: readonly Readable[], wasBooking: boolean): Promise<void> {
-    const refused: { entry: Readable; error: RefusedError }[] = [];
+  async function bookOneByOne(shard: number, entries: readonly ReadableEntry[], wasBooking: boolean): Promise<void> {
+    const refused: { entry: ReadableEntry; error: RefusedError }[] = [];
     let isBooking = wasBooking;
     for (const entry of entries) {
       try {

@@ -1,7 +1,6 @@
 import type { RaisedEvent, EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { ExpiringKeys } from '../../shared/infra/mongo/tenants/key-repository.ts';
+import type { ExpiringKeys, KeyRow } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import type { WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
-import type { KeyRow } from '../../shared/infra/mongo/tenants/key-repository.ts';
 import { overseersOf } from '../../shared/contracts/space.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';

@@ -1,7 +1,7 @@
 import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
-import type { Usage } from '../../shared/contracts/events.ts';
+import { toWireUsage } from '../../shared/contracts/events.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -28,14 +28,6 @@ export interface ChatEvents {
   publishNotices(notices: readonly FinishedNotice[]): Promise<void>;
 }
 
-function toUsage({ promptTokens, completionTokens }: Usage) {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
-}
-
 type Described = Pick<SettlementRecord, 'requestId' | 'keyId' | 'mode' | 'tier' | 'endpoint' | 'entityId'>;
 
 function describe({ requestId, keyId, mode, tier, endpoint, entityId }: Described) {
@@ -49,7 +41,7 @@ function toBookedEvent(record: SettlementRecord, now: number): RaisedEvent[] {
   const data = {
     ...describe(record),
     finish_reason: finishReason,
-    usage: toUsage(record),
+    usage: toWireUsage(record),
     credits: toCredits(costMicro),
   };
   return [{ tenantId, mode, type: 'chat.completed', cause, data, now }];
@@ -60,7 +52,7 @@ function toNoticedEvents(notice: FinishedNotice): RaisedEvent[] {
   const about = describe(notice);
   const found: RaisedEvent[] = [];
   if (finishReason === 'error') {
-    const data = { ...about, finish_reason: finishReason, usage: toUsage(usage), error_code: errorCode };
+    const data = { ...about, finish_reason: finishReason, usage: toWireUsage(usage), error_code: errorCode };
     found.push({ tenantId, mode, type: 'chat.failed', cause, data, now });
   }
   if (flagged !== undefined) {
@@ -84,22 +76,29 @@ export function createChatEvents({ events, watchAccount, gate, clock, log }: Cha
     return entityId === undefined ? notice : { ...notice, entityId: await gate.nameOf(notice, entityId, seq) };
   }
 
-  /** Nothing that waits behind an event may wait for one that can never be published. */
-  async function unlessImpossible(count: number, publish: () => Promise<void>): Promise<void> {
+  async function raiseNotices(notices: readonly FinishedNotice[]): Promise<void> {
+    const named = await Promise.all(notices.map(pseudonymize));
+    await events.publish(named.flatMap(toNoticedEvents));
+  }
+
+  /** Neither what is published together with an event nor what waits behind it is lost with one that can never be published. */
+  async function unlessImpossible<T extends { requestId: string }>(
+    ended: readonly T[],
+    publish: (some: readonly T[]) => Promise<void>,
+  ): Promise<void> {
     try {
-      await publish();
+      await publish(ended);
     } catch (error) {
       if (isMongoAway(error)) throw error;
-      log.error('Webhook events of ended requests are lost.', { count, error });
+      const [only, ...more] = ended;
+      if (only === undefined) return;
+      if (more.length > 0) for (const one of ended) await unlessImpossible([one], publish);
+      else log.error('The webhook events of an ended request are lost.', { requestId: only.requestId, error });
     }
   }
 
   return {
-    publishBooked: (records) => unlessImpossible(records.length, () => raiseBooked(records)),
-    publishNotices: (notices) =>
-      unlessImpossible(notices.length, async () => {
-        const named = await Promise.all(notices.map(pseudonymize));
-        await events.publish(named.flatMap(toNoticedEvents));
-      }),
+    publishBooked: (records) => unlessImpossible(records, raiseBooked),
+    publishNotices: (notices) => unlessImpossible(notices, raiseNotices),
   };
 }

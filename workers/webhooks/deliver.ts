@@ -2,13 +2,16 @@ import { ATTEMPTS_MAX, isGivenUp, nextAttemptAt } from './retry-schedule.ts';
 import type { WebhookClient, WebhookReply } from '../../shared/infra/http/webhook-client.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { CredentialCipher } from '../../shared/infra/mongo/credentials.ts';
-import type { WebhookDeliveryRepository } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookChanges, WebhookRepository } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type {
+  WebhookDeliveryRepository,
   DeliveryAttempt,
   WebhookDeliveryRow,
 } from '../../shared/infra/mongo/webhooks/webhook-delivery-repository.ts';
-import type { WebhookRow } from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
+import type {
+  WebhookChanges,
+  WebhookRepository,
+  WebhookRow,
+} from '../../shared/infra/mongo/webhooks/webhook-repository.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../worker-events.ts';
@@ -113,6 +116,12 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
   }
 
+  /** Whether the tenant has given it another receiver meanwhile, of which the failure of this one says nothing. */
+  async function hasOtherUrl({ _id, tenantId, mode = 'live', url }: WebhookRow): Promise<boolean> {
+    const latest = await webhooks.find({ tenantId, mode }, _id);
+    return latest !== undefined && latest.url !== url;
+  }
+
   async function attemptDelivery(
     webhook: WebhookRow,
     delivery: WebhookDeliveryRow,
@@ -122,13 +131,15 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const now = clock.now();
     const { ok, ...attempt } = toAttempt(reply, at, now);
     telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
-    const next = ok || attempt.status === GONE ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
+    const isFormer = !ok && (await hasOtherUrl(webhook));
+    const isFinal = ok || (attempt.status === GONE && !isFormer);
+    const next = isFinal ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
     await deliveries.settle(delivery, {
       attempt,
       status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
       ...(next === undefined ? {} : { nextAttemptAt: next }),
     });
-    await noteHealth(webhook, { ok, ...attempt }, now);
+    if (!isFormer) await noteHealth(webhook, { ok, ...attempt }, now);
     if (ok) return attempt.durationMs > SLOW_MS ? 'slow' : 'done';
     const { tenantId, webhookId } = delivery;
     log.debug(`An attempt for webhook ${webhookId} failed (${delivery.failed + 1} of ${ATTEMPTS_MAX}).`, { tenantId });

@@ -11,7 +11,7 @@ import type { BullQueue } from './queues-endpoints.ts';
 
 export interface BoardQueues {
   /** Of chat requests: each shard's, of those that were added since the start, too. */
-  lanes: () => Promise<readonly BullQueue[]>;
+  chat: () => Promise<readonly BullQueue[]>;
   /** Webhooks, exports and deletions: the installation's. */
   background: BullQueue[];
 }
@@ -45,24 +45,24 @@ export function openBoardQueues(deps: BoardQueuesDeps): BoardQueues {
   closer.defer('background queues', async () => {
     await Promise.all(background.map((queue) => queue.close()));
   });
-  let lanes: readonly BullQueue[] = [];
+  let queues: readonly BullQueue[] = [];
   let readAt = -Infinity;
 
   async function read(): Promise<readonly BullQueue[]> {
     const now = clock.now();
-    if (now - readAt < SHARDS_FRESH_MS) return lanes;
+    if (now - readAt < SHARDS_FRESH_MS) return queues;
     readAt = now;
     try {
       const shards = await shardDirectory.list();
-      lanes = shards.flatMap((shard) => QUEUE_NAMES.map((name) => chat.queue(shard, name)));
+      queues = shards.flatMap((shard) => QUEUE_NAMES.map((name) => chat.queue(shard, name)));
     } catch (error) {
       log.warn('The list of shards could not be read; the known ones are shown.', { error });
     }
-    return lanes;
+    return queues;
   }
 
   return {
-    lanes: read,
+    chat: read,
     background: background.map(({ queue }) => queue),
   };
 }

@@ -56,9 +56,9 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 interface Board {
   app: Express;
   /** The queues of chat requests by name, with their shards. */
-  laneShards: Map<string, number>;
+  shards: Map<string, number>;
   /** Shows the queues of shards that were added. */
-  show(lanes: readonly BullQueue[]): void;
+  show(queues: readonly BullQueue[]): void;
 }
 
 /** The page for one role: whoever may only read sees no buttons. */
@@ -85,17 +85,18 @@ function createBoard(background: readonly BullQueue[], watch: QueueWatch, role: 
   const app = serverAdapter.getRouter() as Express;
   app.disable('x-powered-by');
   const shown = new Map<BullQueue, RedactedQueue>();
-  const laneShards = new Map<string, number>();
+  const shards = new Map<string, number>();
   return {
     app,
-    laneShards,
-    show(lanes) {
-      if (lanes.every((queue) => shown.has(queue))) return;
-      for (const queue of lanes) {
-        const lane = shown.get(queue) ?? new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false });
-        shown.set(queue, lane);
-        laneShards.set(lane.getName(), shardOfQueue(queue) ?? 0);
-        places.set(lane.getName(), lane.place);
+    shards,
+    show(queues) {
+      if (queues.every((queue) => shown.has(queue))) return;
+      for (const queue of queues) {
+        const redacted =
+          shown.get(queue) ?? new RedactedQueue(queue, watch, { ...rights, allowCompletedRetries: false });
+        shown.set(queue, redacted);
+        shards.set(redacted.getName(), shardOfQueue(queue) ?? 0);
+        places.set(redacted.getName(), redacted.place);
       }
       // In this order, which adding to what is there would not give.
       board.replaceQueues([]);
@@ -115,9 +116,9 @@ export function createQueuesBoard(
 ): Router {
   const reading = createBoard(queues.background, watch, 'read');
   const writing = createBoard(queues.background, watch, 'write');
-  const showLanes: RequestHandler = async (_req, _res, next) => {
-    const lanes = await queues.lanes();
-    for (const board of [reading, writing]) board.show(lanes);
+  const showChatQueues: RequestHandler = async (_req, _res, next) => {
+    const chat = await queues.chat();
+    for (const board of [reading, writing]) board.show(chat);
     next();
   };
   const serve: RequestHandler = (req, res, next) => {
@@ -128,8 +129,8 @@ export function createQueuesBoard(
   router.use(
     setPolicy,
     checkQuery,
-    showLanes,
-    guardBoard({ audit, replayFailed, shardOf: (name) => writing.laneShards.get(name) }),
+    showChatQueues,
+    guardBoard({ audit, replayFailed, shardOf: (name) => writing.shards.get(name) }),
     serve,
   );
   return router;

@@ -43,7 +43,14 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
   const lines = createFailedLines(mongo);
   const principals = createPrincipalRepository(mongo);
   const replay = createReplayRequest({
-    ...{ failed, answers, cache, records, principals, pseudonyms, clock, log },
+    failed,
+    answers,
+    cache,
+    records,
+    principals,
+    pseudonyms,
+    clock,
+    log,
     admit: recovery.admit,
     replays: recovery.replays,
     ledger: createLedgerRepository(mongo),
@@ -51,7 +58,10 @@ export function openReplay(deps: OpenReplayDeps): ReplayFailed {
     erasures: createErasureRepository(mongo),
   });
   return createReplayFailed({
-    ...{ failed, lines, replay, clock },
+    failed,
+    lines,
+    replay,
+    clock,
     countReplay: (outcome) => {
       metrics.replays.inc({ outcome });
     },

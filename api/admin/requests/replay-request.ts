@@ -139,7 +139,12 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   function admitAgain(envelope: RequestEnvelope, principal: Principal) {
     const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
     return admit({
-      ...{ requestId, endpoint, stream, retentionMs, acceptedAt, kept: {} },
+      requestId,
+      endpoint,
+      stream,
+      retentionMs,
+      acceptedAt,
+      kept: {},
       principal: withoutRequestLimits(principal),
       request: { ...envelope.request, model: tier },
       // Whoever waited has been told; the answer is looked up, or asked for under its key.

@@ -1,6 +1,5 @@
-import { KEY_MODES } from '../../../shared/contracts/space.ts';
+import { KEY_MODES, overseenBy } from '../../../shared/contracts/space.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import { overseenBy } from '../../../shared/contracts/space.ts';
 import type { AuditRepository, AuditRow } from '../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { constant, named, object, oneOf, pageSchema, text, time, toSeconds } from '../../contract/json-schema.ts';

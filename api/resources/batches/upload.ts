@@ -40,7 +40,10 @@ export interface UploadDeps {
 function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): BatchRow {
   return {
     _id: newId('batch'),
-    ...{ tenantId, shard, keyId, mode },
+    tenantId,
+    shard,
+    keyId,
+    mode,
     status: 'validating',
     total: 0,
     completed: 0,
@@ -55,7 +58,10 @@ function newBatch({ tenantId, shard, keyId, mode }: Principal, now: number): Bat
 function toRow(batch: BatchRow, index: number, line: BatchLine): BatchLineRow {
   const { _id: batchId, removeAt } = batch;
   return {
-    ...{ _id: batchLineId(batchId, index), ...spaceFields(batch), batchId, index },
+    _id: batchLineId(batchId, index),
+    ...spaceFields(batch),
+    batchId,
+    index,
     requestId: newId('req'),
     state: 'error' in line ? 'failed' : 'waiting',
     ...line,
@@ -132,7 +138,9 @@ export function openUpload(principal: Principal, { batches, clock, log }: Upload
       }
       // Where this fails it may have started all the same: then it runs, and else it is removed like one that broke off.
       const row = await batches.start(tenantId, batchId, {
-        ...{ total, failed, bytes: totalBytes },
+        total,
+        failed,
+        bytes: totalBytes,
         ...(metadataJson === undefined ? {} : { metadataJson }),
         ...(startedUnder === undefined ? {} : { startedUnder }),
       });

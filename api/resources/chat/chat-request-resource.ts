@@ -1,4 +1,5 @@
 import type { RequestTrace } from '../../../shared/contracts/request-trace.ts';
+import { toWireUsage } from '../../../shared/contracts/events.ts';
 import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import type { QueuePlace, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import { errorObjectSchema } from '../../contract/error-schemas.ts';
@@ -17,7 +18,7 @@ import {
   toSeconds,
 } from '../../contract/json-schema.ts';
 import { PATH_PARAMETERS } from '../../contract/path-parameters.ts';
-import { answerHead, toUsage, toWaitSeconds } from '../../relay/answer.ts';
+import { answerHead, toWaitSeconds } from '../../relay/answer.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import { completionSchema, usageSchema } from './completion-schemas.ts';
 
@@ -124,7 +125,7 @@ export function toRequestResource(
     timeline: timelineOf(record, terminal?.trace, settledAt),
     response: outcome !== undefined && 'responseJson' in outcome ? (JSON.parse(outcome.responseJson) as object) : null,
     error: outcome !== undefined && 'error' in outcome ? outcome.error : null,
-    usage: terminal === undefined ? null : toUsage(terminal.usage),
+    usage: terminal === undefined ? null : toWireUsage(terminal.usage),
   };
 }
 

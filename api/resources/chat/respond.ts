@@ -73,7 +73,11 @@ export function createRespond(deps: RespondDeps) {
       const route = { endpoint: 'chat.stream', stream: true, idempotencyKey: idempotencyKeyOf(req) } as const;
       const { head, relay, replayed } = await accept(res, route, body, (shard, requestId, existing) =>
         openForwarder(hub, res, {
-          ...{ shard, requestId, existing, timeoutMs, ...relayTimes },
+          shard,
+          requestId,
+          existing,
+          timeoutMs,
+          ...relayTimes,
           place: () => records.place(principalOf(res), requestId),
         }),
       );

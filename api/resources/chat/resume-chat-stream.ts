@@ -28,7 +28,9 @@ const position = Joi.string()
   .messages({ 'string.base': POSITION_RULE, 'string.empty': POSITION_RULE, 'string.pattern.base': POSITION_RULE });
 
 const resumeQuerySchema = Joi.object<{ starting_after?: string }, true>({
-  starting_after: position.description('The number of the last event that the client has; or send `Last-Event-ID`.'),
+  starting_after: position.description(
+    'The number of the last event that the client has; `Last-Event-ID` wins over it.',
+  ),
 }).unknown();
 
 const resumeQuery: QueryRule<{ starting_after?: string }> = {
@@ -42,13 +44,11 @@ const resumeQuery: QueryRule<{ starting_after?: string }> = {
 /** The other way to name it. */
 const headerSchema = Joi.object<{ 'Last-Event-ID': string }, true>({ 'Last-Event-ID': position });
 
-/** The number of the last event that the client has; 0 where it names none. Throws `invalid_request`. */
+/**
+ * The number of the last event that the client has; 0 where it names none. Throws `invalid_request`. A client of
+ * Server-Sent Events that was cut off calls the same address again with the header: the header is the newer one.
+ */
 function positionOf({ starting_after: given }: { starting_after?: string }, header: string | undefined): number {
-  if (header !== undefined && given !== undefined) {
-    throw new ServiceError('invalid_request', 'Send either the header Last-Event-ID or starting_after, not both.', {
-      param: 'starting_after',
-    });
-  }
   if (header !== undefined) checkAgainst(headerSchema, { 'Last-Event-ID': header });
   return Number(header ?? given ?? 0);
 }
@@ -121,6 +121,16 @@ async function read(
   await forwarder.forward(answerHead(record));
 }
 
+/** How a request ends that has no stream: with the answer of `POST /chat/stream` to it. */
+const ENDS_WITHOUT_TEXT = [
+  'content_policy_violation',
+  'insufficient_credits',
+  'budget_exceeded',
+  'tpm_exceeded',
+  'conflict',
+  'timeout',
+] as const;
+
 /** The same bytes again, from any event, on any ingress (docs/spec/contract.md section 3). */
 export const resumeChatStream = defineEndpoint({
   method: 'GET',
@@ -139,7 +149,7 @@ export const resumeChatStream = defineEndpoint({
     },
     204: { description: 'The client has received the whole stream.' },
   },
-  errors: ['gone'],
+  errors: [...ENDS_WITHOUT_TEXT, 'gone'],
   examples: {
     whole: { summary: 'From the start', status: 200, answer: STREAM_EXAMPLE },
     rest: {

@@ -22,7 +22,10 @@ import type { Actor, TenantEvents } from '../../tenant-events.ts';
 import { createPseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import type { MongoConnection } from '../../../shared/infra/mongo/connection.ts';
-import { createComplianceJobRepository } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import {
+  createComplianceJobRepository,
+  OPEN_MAX,
+} from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { createExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { createComplianceQueue } from '../../../shared/infra/queue/compliance-queue.ts';
 import type { RedisClient } from '../../../shared/infra/redis/connection.ts';
@@ -110,6 +113,16 @@ async function wholeTenantConflict({ jobs }: ComplianceParts, space: Space): Pro
   return new ServiceError('conflict', `${which} is not complete; wait for it, then ask again if you still need to.`);
 }
 
+/** Each takes a worker's time, and an export room in the database for a week. */
+function tooMany(kind: ComplianceKind): ServiceError {
+  const what = kind === 'export' ? 'exports' : 'deletions of entities';
+  return new ServiceError(
+    'conflict',
+    `The tenant has ${OPEN_MAX[kind]} ${what} that are not complete; wait for one of them.`,
+    { retryAfterSeconds: 10 },
+  );
+}
+
 /** Stores a job, unless an earlier run did, and queues it. Throws `conflict`. */
 export async function startJob(
   { compliance, events }: ComplianceDeps,
@@ -118,8 +131,11 @@ export async function startJob(
   actor: Actor,
 ): Promise<void> {
   const { _id: jobId, tenantId, mode = 'live', kind, scope, entityId, entityHash } = job;
-  if (before === undefined && !(await compliance.jobs.insert(job)))
-    throw await wholeTenantConflict(compliance, { tenantId, mode });
+  if (before === undefined && !(await compliance.jobs.insert(job))) {
+    throw kind === 'deletion' && scope === 'tenant'
+      ? await wholeTenantConflict(compliance, { tenantId, mode })
+      : tooMany(kind);
+  }
   // Without a queued job the sweep finds it.
   await compliance.queue.add({ tenantId, jobId }).catch(() => undefined);
   // The audit entry of a deletion must not keep the id of the entity that it deletes.

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import type { Space } from '../../../shared/contracts/space.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import type { ComplianceJobRow } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
@@ -18,12 +18,10 @@ import {
 } from './compliance-resource.ts';
 
 const REASON_CHARACTERS_MAX = 500;
-/** docs/spec/contract.md section 8, Deletions. */
-const OPEN_DELETIONS_MAX = 20;
 
 /**
  * An open deletion of the same entity that has not begun: it will read what is there when it does, so it stands for a
- * second one, too. One that has begun does not. Throws `conflict` where there are too many.
+ * second one, too. One that has begun does not.
  */
 async function sameQueued(
   { compliance }: ComplianceDeps,
@@ -31,14 +29,8 @@ async function sameQueued(
   { scope, entityId }: ComplianceJobRow,
 ): Promise<ComplianceJobRow | undefined> {
   if (scope !== 'entity') return undefined;
-  const all = await compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
-  const open = all.filter((row) => row.scope === 'entity');
-  const same = open.find((row) => row.status === 'queued' && row.entityId === entityId);
-  if (same !== undefined || open.length < OPEN_DELETIONS_MAX) return same;
-  throw new ServiceError(
-    'conflict',
-    `The tenant has ${OPEN_DELETIONS_MAX} deletions of entities that are not complete; wait for one of them.`,
-  );
+  const open = await compliance.jobs.listOpen(space, 'deletion', OPEN_LISTED_MAX);
+  return open.find((row) => row.scope === 'entity' && row.status === 'queued' && row.entityId === entityId);
 }
 
 const newDeletionSchema = Joi.object<SubjectBody & { reason?: string }, true>({
@@ -55,7 +47,7 @@ const createDeletion = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create a deletion of data',
-  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_DELETIONS_MAX} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
+  description: `Of one entity, or of all entities; keys and settings stay, as does the ledger, without the ids of entities. A live key deletes live and test data, a test key test data alone. A tenant has at most one deletion of all entities and ${OPEN_MAX.deletion} of single ones in progress (409), and as many of test keys. A deletion of the same entity that has not begun is answered again.`,
   body: jsonBody('NewComplianceDeletion', newDeletionSchema),
   answers: { 202: json('The deletion; its state is at `Location`.', deletionSchema, ['Location']) },
   examples: {

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import { toListPage } from '../../../shared/contracts/list-page.ts';
-import { ServiceError } from '../../../shared/errors/service-error.ts';
+import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
@@ -15,9 +15,6 @@ import {
 } from './compliance-resource.ts';
 import { downloadExport } from './download-export.ts';
 
-/** Each takes a worker's time and, for a week, room in the database. */
-const OPEN_EXPORTS_MAX = 5;
-
 const newExportSchema = Joi.object<SubjectBody, true>(subjectFields).required();
 
 const createExport = defineEndpoint({
@@ -26,7 +23,7 @@ const createExport = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create an export of data',
-  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_EXPORTS_MAX} of each are in progress (409).`,
+  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_MAX.export} of each are in progress (409).`,
   body: jsonBody('NewComplianceExport', newExportSchema),
   answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
   examples: {
@@ -46,13 +43,6 @@ const createExport = defineEndpoint({
   async handle({ res, principal, body, actor }, deps: ComplianceDeps) {
     const job = newJob('export', body, { res, principal }, deps.clock.now());
     const before = await startedBefore(deps, { res, principal }, job);
-    if (before === undefined && (await deps.compliance.jobs.countOpen(principal, 'export')) >= OPEN_EXPORTS_MAX) {
-      throw new ServiceError(
-        'conflict',
-        `The tenant has ${OPEN_EXPORTS_MAX} exports that are not complete; wait for one of them.`,
-        { retryAfterSeconds: 10 },
-      );
-    }
     await startJob(deps, job, before, actor);
     return accepted(toExportResource(before ?? job), `/platform/v1/compliance/exports/${job._id}`);
   },

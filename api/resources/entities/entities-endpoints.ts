@@ -8,6 +8,7 @@ import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { created, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { found } from '../../contract/path-parameters.ts';
+import { contextOf, createdBefore } from '../../http/request-context.ts';
 import type { TenantEvents } from '../../tenant-events.ts';
 import {
   deletedEntitySchema,
@@ -74,11 +75,14 @@ const createEntity = defineEndpoint({
       },
     },
   },
-  async handle({ principal, body }, { entities, clock }: EntitiesDeps) {
+  async handle({ res, principal, body }, { entities, clock }: EntitiesDeps) {
     const { entity_id: entityId } = body;
     const fields = toEntityFields(body);
     const now = clock.now();
-    if (!(await entities.insert(principal, entityId, fields, now))) {
+    const run = contextOf(res).run?.name;
+    const before = await createdBefore(res, () => entities.findCreated(principal, entityId, run ?? ''));
+    if (before !== undefined) return created(toEntityResource(before));
+    if (!(await entities.insert(principal, entityId, fields, now, run))) {
       throw new ServiceError('conflict', 'There is an entity with this entity_id; change it with PUT or PATCH.', {
         param: 'entity_id',
       });

@@ -34,12 +34,19 @@ function settingsOf({ url, events, description }: WebhookChangesBody, allowPriva
   };
 }
 
-/** The fields that follow from a change of status. Enabling a webhook clears its failures. */
+/** Nothing is known of its receiver. */
+const WELL = { failingSince: null, failures: null, slow: null } as const;
+
+/** The fields that follow from a change of status. */
 function statusOf({ status }: WebhookChangesBody, before: WebhookRow): WebhookChanges {
   if (status === undefined || status === before.status) return {};
-  return status === 'disabled'
-    ? { status, disabledReason: 'request' }
-    : { status, disabledReason: null, failingSince: null, failures: null, slow: null };
+  return status === 'disabled' ? { status, disabledReason: 'request' } : { status, disabledReason: null, ...WELL };
+}
+
+/** The changes to a webhook's row. Enabling it, or giving it another URL, clears its failures. */
+function changesOf(body: WebhookChangesBody, before: WebhookRow, allowPrivate: boolean): WebhookChanges {
+  const isMoved = body.url !== undefined && body.url !== before.url;
+  return { ...settingsOf(body, allowPrivate), ...(isMoved ? WELL : {}), ...statusOf(body, before) };
 }
 
 const createWebhook = defineEndpoint({
@@ -143,10 +150,10 @@ const updateWebhook = defineEndpoint({
   },
   async handle({ principal, params, body, actor }, deps: WebhooksDeps) {
     const { webhooks, accessFlags, events, clock } = deps;
-    const settings = settingsOf(body, webhooks.allowPrivate);
     const before = await findWebhook(deps, principal, params.webhookId);
     const { tenantId, _id } = before;
-    const changed = await webhooks.repository.change(principal, _id, { ...settings, ...statusOf(body, before) });
+    const changes = changesOf(body, before, webhooks.allowPrivate);
+    const changed = await webhooks.repository.change(principal, _id, changes);
     const row = found(changed, 'webhookId');
     await accessFlags.announce(tenantId);
     if (body.status === 'disabled') await webhooks.deliveries.giveUp(tenantId, _id);

@@ -41,7 +41,10 @@ function render({ title, subtitle, height, option }: Chart): string {
     backgroundColor: '#ffffff',
     textStyle: { fontFamily: FONT, color: TEXT },
     title: {
-      ...{ text: title, subtext: subtitle, left: 16, top: 12 },
+      text: title,
+      subtext: subtitle,
+      left: 16,
+      top: 12,
       textStyle: { fontSize: 16, color: TEXT },
       subtextStyle: { fontSize: 12, color: FAINT },
     },
@@ -76,7 +79,9 @@ const FOOTER_HEIGHT = 30;
 export function drawBars({ title, subtitle, categories, series, isLogarithmic = false }: Bars): string {
   const height = HEADER_HEIGHT + FOOTER_HEIGHT + categories.length * (series.length + 1) * BAR_HEIGHT;
   return render({
-    ...{ title, subtitle, height },
+    title,
+    subtitle,
+    height,
     option: {
       legend: { top: 62, left: 16, itemWidth: 14, itemHeight: 10, itemGap: 24, data: series.map(({ name }) => name) },
       grid: { left: 250, right: 70, top: HEADER_HEIGHT, bottom: FOOTER_HEIGHT },
@@ -85,12 +90,20 @@ export function drawBars({ title, subtitle, categories, series, isLogarithmic = 
         splitLine: { lineStyle: { color: '#e7eaee' } },
       },
       yAxis: {
-        ...{ type: 'category', inverse: true, data: [...categories], axisTick: { show: false } },
+        type: 'category',
+        inverse: true,
+        data: [...categories],
+        axisTick: { show: false },
         axisLabel: { width: 195, overflow: 'break', color: TEXT },
       },
       series: series.map(({ name, values }, index) => ({
-        ...{ type: 'bar', name, data: [...values], barGap: '10%', barCategoryGap: '30%' },
-        ...{ itemStyle: { color: colourOf(name, index) }, silent: true },
+        type: 'bar',
+        name,
+        data: [...values],
+        barGap: '10%',
+        barCategoryGap: '30%',
+        itemStyle: { color: colourOf(name, index) },
+        silent: true,
         label: { show: true, position: 'right', color: FAINT, fontSize: 11 },
       })),
     },
@@ -114,7 +127,9 @@ export function drawGrid({ title, subtitle, columns, rows, colours }: Grid): str
   const words = Object.keys(colours);
   const cells = rows.flatMap(({ cells: words_ }, y) => words_.map((word, x) => [x, y, word] as const));
   return render({
-    ...{ title, subtitle, height: GRID_HEADER + rows.length * ROW_HEIGHT + 16 },
+    title,
+    subtitle,
+    height: GRID_HEADER + rows.length * ROW_HEIGHT + 16,
     option: {
       grid: { left: 330, right: 16, top: GRID_HEADER, bottom: 16 },
       xAxis: {
@@ -125,13 +140,17 @@ export function drawGrid({ title, subtitle, columns, rows, colours }: Grid): str
         axisLine: { show: false },
       },
       yAxis: {
-        ...{ type: 'category', inverse: true, data: rows.map(({ name }) => name), axisTick: { show: false } },
+        type: 'category',
+        inverse: true,
+        data: rows.map(({ name }) => name),
+        axisTick: { show: false },
         axisLine: { show: false },
         axisLabel: { width: 265, overflow: 'break', color: TEXT },
       },
       series: [
         {
-          ...{ type: 'heatmap', silent: true },
+          type: 'heatmap',
+          silent: true,
           data: cells.map(([x, y, word]) => ({
             value: [x, y, words.indexOf(word)],
             itemStyle: { color: colours[word] ?? '#ffffff', borderColor: '#ffffff', borderWidth: 2 },

@@ -24,12 +24,16 @@ const CHARTS: readonly ChartOf[] = [
   },
   { file: 'cpu', title: 'CPU time of an answer', figure: 'cpuMs', unit: 'Milliseconds, all processes; less is better' },
   {
-    ...{ file: 'first-text', title: 'Time added to the first text, p50', figure: 'firstTextAddedP50Ms' },
-    ...{ unit: 'Milliseconds; less is better' },
+    file: 'first-text',
+    title: 'Time added to the first text, p50',
+    figure: 'firstTextAddedP50Ms',
+    unit: 'Milliseconds; less is better',
   },
   {
-    ...{ file: 'first-text-p99', title: 'Time added to the first text, p99', figure: 'firstTextAddedP99Ms' },
-    ...{ unit: 'Milliseconds; less is better' },
+    file: 'first-text-p99',
+    title: 'Time added to the first text, p99',
+    figure: 'firstTextAddedP99Ms',
+    unit: 'Milliseconds; less is better',
   },
   { file: 'memory', title: 'Memory', figure: 'memoryMb', unit: 'MB, all processes, stores included; less is better' },
 ];
@@ -47,7 +51,9 @@ export function rivalsCharts({ cases, summaries, rounds, seconds, machine }: Kep
       return found === undefined ? null : rounded(found.median);
     };
     const svg = drawBars({
-      ...{ title, isLogarithmic, categories: shown.map(({ title: name }) => name) },
+      title,
+      isLogarithmic,
+      categories: shown.map(({ title: name }) => name),
       subtitle: `${unit}. Medians of ${rounds} rounds of ${seconds} s, ${machine}.`,
       series: contenders.map((name) => ({ name, values: shown.map((kase) => valueOf(name, kase.name)) })),
     });

@@ -86,7 +86,8 @@ async function startPortkey({ supervisor, dataDir, providerUrl, log }: SystemOpt
     ready: () => callJson('GET', url),
   });
   const headers = {
-    ...{ Authorization: 'Bearer sk-simulated', 'x-portkey-provider': 'openai' },
+    Authorization: 'Bearer sk-simulated',
+    'x-portkey-provider': 'openai',
     'x-portkey-custom-host': `${providerUrl}/v1`,
   };
   return openAiContender({ name: 'portkey', url: `${url}/v1`, headers }, { process: pid });
@@ -96,14 +97,18 @@ async function startPortkey({ supervisor, dataDir, providerUrl, log }: SystemOpt
 function contenderOf(name: string, system: System, parley?: Parley): Contender {
   const { url, headers, pids, settled } = system;
   return {
-    ...{ name, pids, settled, ...(parley === undefined ? {} : { parley }) },
+    name,
+    pids,
+    settled,
+    ...(parley === undefined ? {} : { parley }),
     async prepare(kase) {
       const messages = promptOf(kase);
       const path = kase.mode === 'stream' ? '/chat/stream' : '/chat';
       const entities = kase.history === undefined ? [] : await fillMemory(system, kase);
       const bodies = entities.map((entity) => JSON.stringify({ model: 'mobius', messages, entity_id: entity }));
       return {
-        ...{ url: url + path, headers },
+        url: url + path,
+        headers,
         bodies: bodies.length > 0 ? bodies : [JSON.stringify({ model: 'mobius', messages })],
         prepared: (entities.length * (kase.history ?? 0)) / 2,
         ...(kase.isResumed === true
@@ -137,7 +142,9 @@ async function fillMemory(system: System, { history = 0, clients }: RivalCase): 
     const body = { model: 'mobius', messages: [{ role: 'user', content: SENTENCE }], entity_id: entity };
     for (let turn = 0; turn < history / 2; turn += 1) {
       const response = await fetch(`${system.url}/chat`, {
-        ...{ method: 'POST', headers: system.headers, body: JSON.stringify(body) },
+        method: 'POST',
+        headers: system.headers,
+        body: JSON.stringify(body),
       });
       const text = await response.text();
       if (response.status !== 200) throw new Error(`${system.name} answered ${response.status}: ${text}`);

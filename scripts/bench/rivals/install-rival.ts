@@ -14,7 +14,9 @@ export interface RivalPackage {
 }
 
 export const PORTKEY: RivalPackage = {
-  ...{ name: 'portkey', packageName: '@portkey-ai/gateway', version: '1.15.2' },
+  name: 'portkey',
+  packageName: '@portkey-ai/gateway',
+  version: '1.15.2',
   // The version it asks for does not run on Node.js 24.
   overrides: { '@hono/node-server': '1.14.1' },
 };

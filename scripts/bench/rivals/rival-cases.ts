@@ -37,23 +37,28 @@ export const RIVAL_CASES: readonly RivalCase[] = [
   { name: 'prompt-10k', title: 'Prompts of 10 KB, 8 clients', mode: 'complete', clients: 8, promptLength: 10_000 },
   { name: 'prompt-200k', title: 'Prompts of 200 KB, 4 clients', mode: 'complete', clients: 4, promptLength: 200_000 },
   {
-    ...{
-      name: 'history-50',
-      title: 'After 50 messages of history, 8 clients',
-      mode: 'complete',
-      clients: 8,
-      history: 50,
-    },
+    name: 'history-50',
+    title: 'After 50 messages of history, 8 clients',
+    mode: 'complete',
+    clients: 8,
+    history: 50,
     // It has no memory.
     without: ['floor'],
   },
   {
-    ...{ name: 'resumed-100', title: '100 live streams, each left at its 5th event and read on' },
-    ...{ ...LIVE, clients: 100, isResumed: true, only: ['parley'] },
+    name: 'resumed-100',
+    title: '100 live streams, each left at its 5th event and read on',
+    ...LIVE,
+    clients: 100,
+    isResumed: true,
+    only: ['parley'],
   },
   {
-    ...{ name: 'workers-2', title: 'Complete answers, 32 clients, 1 and 2 workers' },
-    ...{ mode: 'complete', clients: 32, only: ['parley', TWO_WORKERS] },
+    name: 'workers-2',
+    title: 'Complete answers, 32 clients, 1 and 2 workers',
+    mode: 'complete',
+    clients: 32,
+    only: ['parley', TWO_WORKERS],
   },
 ];
 

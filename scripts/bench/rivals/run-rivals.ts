@@ -11,8 +11,8 @@ import type { LoadResult, LoadSpec } from '../load-spec.ts';
 import type { BenchOptions } from '../options.ts';
 import { nodeArgsFor } from '../run-bench.ts';
 import type { ProfileFile } from '../run-bench.ts';
-import { usageDuring } from '../process-usage.ts';
 import type { UsageDuring } from '../process-usage.ts';
+import { BYTES_PER_MB, measureLoad } from '../run-case.ts';
 import { startContenders } from './contenders.ts';
 import type { Ask, Contender } from './contenders.ts';
 import { takesPart } from './rival-cases.ts';
@@ -28,7 +28,6 @@ import type { RivalRun } from './summary.ts';
  * needs about 8 s of load for what all cases have in common.
  */
 const WARM_SECONDS = { firstCase: 8, firstRound: 1.5, later: 0.5 };
-const BYTES_PER_MB = 1024 * 1024;
 
 interface Lab {
   generator: LoadGenerator;
@@ -128,21 +127,13 @@ async function runCase(
   const { generator, provider, print } = lab;
   const ask = await contender.prepare(kase, ANSWER);
   note(lab, contender, ask.prepared ?? 0);
-  const load = async (until: LoadSpec['until']): Promise<LoadResult> => {
-    const result = await generator.run(specOf(ask, kase, until));
+  const load = async (forSeconds: number): Promise<LoadResult> => {
+    const result = await generator.run(specOf(ask, kase, { seconds: forSeconds }));
     note(lab, contender, result.answered);
-    if (result.answered === 0)
-      throw new Error(`${contender.name} answered no request: ${Object.keys(result.errors).join(', ')}.`);
     return result;
   };
-  await load({ seconds: warmSeconds });
-  await contender.settled();
-  const pids = { ...contender.pids, generator: generator.pid, provider: provider.pid };
-  const usage = await usageDuring(pids, async () => {
-    const loaded = await load({ seconds });
-    await contender.settled();
-    return loaded;
-  });
+  const bench = { generator, providerPid: provider.pid };
+  const usage = await measureLoad(bench, contender, load, { warmSeconds, seconds });
   const { answered, errors } = usage.result;
   const run: RivalRun = {
     kase: kase.name,
@@ -175,7 +166,9 @@ function usageFigures(
       ? Math.max(0, machineCpuMs - cpuMsOf(Object.keys(byProcess))) / (elapsedMs * availableParallelism())
       : 0,
     figures: {
-      ...{ perSecond: requestsPerSecond, p50Ms: latencyMs.p50, p99Ms: latencyMs.p99 },
+      perSecond: requestsPerSecond,
+      p50Ms: latencyMs.p50,
+      p99Ms: latencyMs.p99,
       ...(firstChunkMs === undefined
         ? {}
         : {

@@ -120,7 +120,10 @@ export async function readAdapter(path: string): Promise<StatefulSystem> {
 function systemOf(file: AdapterFile): StatefulSystem {
   const { hooks, resume } = file;
   return {
-    ...{ name: file.name, version: file.version, notes: file.notes, missing: missingOf(file) },
+    name: file.name,
+    version: file.version,
+    notes: file.notes,
+    missing: missingOf(file),
     urls: file.urls.map((url) => url.replace(/\/+$/, '')),
     requestIdHeader: file.request_id_header,
     bookSeconds: file.book_seconds,

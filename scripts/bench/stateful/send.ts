@@ -45,13 +45,24 @@ const dispatcher = new Agent({ connections: null, pipelining: 0, headersTimeout:
 export async function send(baseUrl: string, ask: HttpAsk, options: SendOptions): Promise<Reply> {
   const now = performance.now();
   const reply: Reply = {
-    ...{ status: 0, requestId: '', text: '', isWhole: false, lastEventId: '' },
-    ...{ retryAfterSeconds: undefined, tokens: undefined },
-    ...{ sentAt: now, headAt: now, firstTextAt: undefined, endedAt: now },
+    status: 0,
+    requestId: '',
+    text: '',
+    isWhole: false,
+    lastEventId: '',
+    retryAfterSeconds: undefined,
+    tokens: undefined,
+    sentAt: now,
+    headAt: now,
+    firstTextAt: undefined,
+    endedAt: now,
   };
   try {
     const response = await request(`${baseUrl}${ask.path}`, {
-      ...{ dispatcher, reset: true, method: ask.body === undefined ? 'GET' : 'POST', headers: ask.headers },
+      dispatcher,
+      reset: true,
+      method: ask.body === undefined ? 'GET' : 'POST',
+      headers: ask.headers,
       ...(ask.body === undefined ? {} : { body: ask.body }),
       signal: AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS),
     });

@@ -12,8 +12,15 @@ export interface MergedConversation {
   unseen: ChatMessage[];
 }
 
-function same(a: ChatMessage | undefined, b: ChatMessage | undefined): boolean {
-  return a !== undefined && b !== undefined && a.role === b.role && a.content === b.content;
+/** MongoDB keeps UTF-8: half a surrogate pair comes back from it as a replacement character. */
+function isStoredAs(stored: string, sent: string): boolean {
+  return stored === sent || (stored.length === sent.length && stored === sent.toWellFormed());
+}
+
+function same(stored: ChatMessage | undefined, sent: ChatMessage | undefined): boolean {
+  return (
+    stored !== undefined && sent !== undefined && stored.role === sent.role && isStoredAs(stored.content, sent.content)
+  );
 }
 
 function matches(

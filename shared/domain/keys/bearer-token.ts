@@ -6,12 +6,9 @@ export function isSameSecret(given: string, secret: string): boolean {
   return timingSafeEqual(digest(given), digest(secret));
 }
 
-/** What an `Authorization` header says: nothing, one bearer token, or something else. */
-export type BearerHeader = { kind: 'none' } | { kind: 'token'; token: string } | { kind: 'other' };
-
-export function readBearer(header: string | undefined): BearerHeader {
+/** The bearer token of an `Authorization` header. Empty: none was sent; undefined: the header says something else. */
+export function bearerTokenOf(header: string | undefined): string | undefined {
   const value = header?.trim() ?? '';
-  if (value === '' || /^bearer$/i.test(value)) return { kind: 'none' };
-  const token = /^bearer +(\S+)$/i.exec(value)?.[1];
-  return token === undefined ? { kind: 'other' } : { kind: 'token', token };
+  if (value === '' || /^bearer$/i.test(value)) return '';
+  return /^bearer +(\S+)$/i.exec(value)?.[1];
 }

@@ -24,17 +24,6 @@ export function isPublicAddress(text: string): boolean {
   return address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !isIsatap(address.toByteArray()));
 }
 
-/**
- * What one caller can choose its addresses from: an IPv4 address, or an IPv6 network of 64 bits. Any other text stands
- * for itself.
- */
-export function addressBlock(text: string): string {
-  if (isIP(text) === 0) return text;
-  const address = ipaddr.process(text.replace(/%.*$/, ''));
-  if (address.kind() === 'ipv4') return address.toString();
-  return `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;
-}
-
 /** Endings of names that only a network of one's own knows (RFC 6761, 6762, 8375, 9476; Kubernetes). */
 const PRIVATE_NAME = /\.(?:local|localhost|internal|lan|home\.arpa|test|svc)\.?$/i;
 

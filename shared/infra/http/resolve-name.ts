@@ -56,10 +56,17 @@ export function createTenantResolver(options: TenantResolverOptions): ResolveNam
   };
 }
 
-/** The code of a network fault, of the first one where there are several; empty where it has none. */
-export function errorCodeOf(error: unknown): string {
+const CAUSES_MAX = 4;
+
+/**
+ * The code of a network fault, of the first one where there are several, else of what caused it; empty where none has one.
+ * Libraries give their errors the field without a value, or a number that means something else.
+ */
+export function errorCodeOf(error: unknown, depth = 0): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  return typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : '';
+  if (typeof inner !== 'object' || inner === null || depth > CAUSES_MAX) return '';
+  if ('code' in inner && typeof inner.code === 'string') return inner.code;
+  return 'cause' in inner ? errorCodeOf(inner.cause, depth + 1) : '';
 }
 
 const FRESH_MS = 30_000;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 
-import { isSameSecret, readBearer } from '../../domain/keys/bearer-token.ts';
+import { bearerTokenOf, isSameSecret } from '../../domain/keys/bearer-token.ts';
 
 export interface MetricsAccess {
   /** `METRICS_PUBLIC`. */
@@ -23,6 +23,5 @@ function isFromHere({ socket, headers }: IncomingMessage): boolean {
 /** Whether somebody may read metrics and deep health without a token of the administration. */
 export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: MetricsAccess): boolean {
   if (isPublic || isFromHere(req)) return true;
-  const bearer = readBearer(req.headers.authorization);
-  return token !== undefined && bearer.kind === 'token' && isSameSecret(bearer.token, token);
+  return token !== undefined && isSameSecret(bearerTokenOf(req.headers.authorization) ?? '', token);
 }

@@ -37,15 +37,15 @@ function isAwayByName({ name, message }: Error): boolean {
  */
 const UNABLE_CODES: ReadonlySet<number> = new Set([
   // Unreachable, or no right: 6, 7; 11 user not found, 13 unauthorized, 18 authentication failed, 391.
-  ...[6, 7, 11, 13, 18, 391],
+  6, 7, 11, 13, 18, 391,
   // No time, no lock, no memory: 50 MaxTimeMSExpired, 262 ExceededTimeLimit, 290 TransactionExceededLifetimeLimit.
-  ...[24, 46, 50, 89, 112, 133, 134, 146, 202, 262, 290, 292],
+  24, 46, 50, 89, 112, 133, 134, 146, 202, 262, 290, 292,
   // Not durable: 64 write concern timed out, 79 unknown and 100 unsatisfiable write concern.
-  ...[64, 79, 100],
+  64, 79, 100,
   // Another primary, or none: 63, 91, 136, 189, 211, 251, 10058, 10107, 13435, 13436.
-  ...[63, 91, 136, 189, 211, 251, 10_058, 10_107, 13_435, 13_436],
+  63, 91, 136, 189, 211, 251, 10_058, 10_107, 13_435, 13_436,
   // Interrupted, cut off or full: 11601 Interrupted, 12501 quota exceeded, 14031 OutOfDiskSpace.
-  ...[43, 237, 279, 317, 384, 8_000, 9_001, 11_600, 11_601, 11_602, 12_501, 14_031],
+  43, 237, 279, 317, 384, 8_000, 9_001, 11_600, 11_601, 11_602, 12_501, 14_031,
 ]);
 
 /** Codes that say of a document that it can never be stored: it fails validation, or is too large. */

@@ -1,5 +1,4 @@
-import type { KeyMode } from '../../contracts/space.ts';
-import type { SearchedSpace, Space } from '../../contracts/space.ts';
+import type { KeyMode, SearchedSpace, Space } from '../../contracts/space.ts';
 
 /**
  * The mode of a row that belongs to one space. Only test rows have it in collections that are older than spaces: what

@@ -1,6 +1,8 @@
 /** A definition of a shared part, function or value, from its comment to its last line. */
 const DEFINITION = /^((?:--.*\n)*)local (?:function (\w+)\(.*\n(?:.*\n)*?end$|(\w+) = (?:\{\n(?:.*\n)*?\}$|.*$))/gm;
-const SELDOM_FUNCTION = /^(-- Seldom\b.*\n(?:--.*\n)*local function \w+\(.*\n(?:.*\n)*?end\n)/m;
+/** A comment that begins with this line marks a function that few calls of a script need. */
+const SELDOM = '-- @seldom\n';
+const SELDOM_FUNCTION = /^(-- @seldom\n(?:--.*\n)*local function \w+\(.*\n(?:.*\n)*?end\n)/m;
 
 interface Piece {
   text: string;
@@ -10,13 +12,13 @@ interface Piece {
 /** Without comments, whose words are not names. */
 const toPiece = (text: string): Piece => ({
   text: text.replaceAll(/^ *--.*\n/gm, ''),
-  isSeldom: text.startsWith('-- Seldom'),
+  isSeldom: text.startsWith(SELDOM),
 });
 
 /**
- * Puts before a script what it uses of the shared parts. Each call of a script creates all its functions anew. So the word
- * `Seldom` at the beginning of a function's comment is an instruction: what only that function uses is defined inside of it,
- * and created only if it is called (docs/decisions/0071-what-a-request-costs-redis.md).
+ * Puts before a script what it uses of the shared parts. Each call of a script creates all its functions anew. So what only
+ * a function marked `@seldom` uses is defined inside of it, and created only if it is called
+ * (docs/decisions/0071-what-a-request-costs-redis.md).
  */
 export function linkParts(parts: readonly string[], body: string): string {
   const kept = body.split(SELDOM_FUNCTION).map(toPiece);

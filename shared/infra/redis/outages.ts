@@ -11,6 +11,9 @@ import { inTime } from './timing.ts';
 const BACK_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 1_000;
+/** A single server is asked so often, and is away when so many times in a row it has not answered yet. */
+const ASK_EVERY_MS = 1_000;
+const UNANSWERED_MAX = 3;
 
 /** Knows when Redis, or one master of a cluster, is or was away. */
 export interface Outages {
@@ -45,9 +48,44 @@ interface Outage {
   stop(): void;
 }
 
+/**
+ * A server that hangs closes nothing: it is away once it has answered nothing for a while. Nobody could renew a lease
+ * meanwhile, as if its connections had broken.
+ */
 function watchConnection(client: Redis, announce: () => void): Outage {
-  client.on('ready', announce);
-  return { isAway: () => client.status !== 'ready', stop: () => undefined };
+  let isAsking = false;
+  /** Counted, not timed: a process that slept itself has missed no answer. */
+  let unanswered = 0;
+  const isSilent = () => unanswered >= UNANSWERED_MAX;
+
+  async function ask(): Promise<void> {
+    if (isAsking) {
+      unanswered += 1;
+      return;
+    }
+    isAsking = true;
+    const hasAnswered = await client.ping().then(
+      () => true,
+      () => false,
+    );
+    isAsking = false;
+    const wasSilent = isSilent();
+    unanswered = hasAnswered ? 0 : unanswered + 1;
+    if (wasSilent && hasAnswered) announce();
+  }
+
+  client.on('ready', () => {
+    unanswered = 0;
+    announce();
+  });
+  const asking = setInterval(() => void ask(), ASK_EVERY_MS);
+  asking.unref();
+  return {
+    isAway: () => client.status !== 'ready' || isSilent(),
+    stop() {
+      clearInterval(asking);
+    },
+  };
 }
 
 /**

@@ -7,6 +7,7 @@ import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
 import { patiently } from './refusals.ts';
+import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */
 export type ScriptReply = number | string | null | ScriptReply[];
@@ -172,6 +173,17 @@ function call(client: RedisClient, sha: string, keys: readonly string[], args: r
   });
 }
 
+/**
+ * Whether Redis refused a command because of what its keys hold: the server works, and nothing but these keys is at fault.
+ */
+export function isBadKey(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === 'ReplyError' &&
+    /^(?:WRONGTYPE|ERR (?!max number of clients))/.test(error.message)
+  );
+}
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
@@ -196,4 +208,10 @@ export function defineScript(client: RedisClient, name: string, parts: readonly 
     }
   };
   return (keys, args) => patiently(client, () => run(keys, args));
+}
+
+/** The same for callers that wait: a call without an answer fails soon. */
+export function defineTimedScript(client: RedisClient, name: string, parts: readonly string[]): Script {
+  const script = defineScript(client, name, parts);
+  return (keys, args) => inTime(script(keys, args));
 }

@@ -59,7 +59,11 @@ function charsets(path: string, statuses: readonly number[]): Attack[] {
 /** What is the same for every endpoint that reads JSON. */
 function forms(path: string, large: number, tooLarge: readonly number[]): Attack[] {
   const attack = (name: string, body: () => Buffer, statuses: readonly number[] = [400]): Attack => ({
-    ...{ name, path, headers: JSON_TYPE, body, statuses },
+    name,
+    path,
+    headers: JSON_TYPE,
+    body,
+    statuses,
   });
   return [
     attack('brackets that never close', raw('['.repeat(large - 1))),

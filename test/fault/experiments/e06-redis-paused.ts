@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { isRefused } from '../checker/requests-by-id.ts';
 import type { Experiment } from '../experiment.ts';
-import { countRefused, none, range } from './findings.ts';
+import { countRefused, hasText, isWhole, none, range } from './findings.ts';
 
 const PAUSE_MS = 5_000;
 /** The POSTs come from shortly before until shortly after Redis stops answering. */
@@ -54,6 +54,35 @@ export const redisPaused: Experiment = {
             .filter((sent) => isRefused(sent) && ledger.some(({ requestId }) => requestId === sent.id()))
             .map((sent) => `${sent.id()}: ${provider.get(sent.id())?.calls ?? 0} calls`),
         },
+      ],
+    };
+  },
+};
+
+/** Longer than the leases of readers and the lab's grace for clients that left, together. */
+const HANG_MS = 25_000;
+
+/** E6b. No connection breaks, and yet nobody could renew a lease. */
+export const redisHangs: Experiment = {
+  name: 'E6b',
+  title: 'SIGSTOP Redis for 25 s amid 20 streams',
+  lab: { provider: 'echo=1', models: { mobius: 'sim?chunks=80&chunk_ms=600' } },
+  async run(lab, size) {
+    const tenant = await lab.openTenant(1_000_000);
+    const streams = range(size === 'full' ? 20 : 5, (index) =>
+      lab.caller.send({ url: lab.urlOf(index), tenant, words: 100 }),
+    );
+    await lab.waitFor(() => streams.every(hasText), 'text in the streams');
+    lab.redis.current().pause();
+    await pause(HANG_MS, undefined, { signal: lab.signal });
+    lab.redis.current().resume();
+    await lab.untilEnded();
+    return {
+      verdicts: [
+        none(
+          'every stream is whole in the end: its client and its worker live',
+          streams.filter((sent) => !isWhole(sent)),
+        ),
       ],
     };
   },

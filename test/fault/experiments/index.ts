@@ -5,7 +5,7 @@ import { twoDeliveries } from './e03-two-deliveries.ts';
 import { clientLeaves } from './e04-client-leaves.ts';
 import { redisAwayForLong, redisKilled, writesRefused } from './e05-redis-killed.ts';
 import { tailCut } from './e05b-tail-cut.ts';
-import { redisPaused } from './e06-redis-paused.ts';
+import { redisHangs, redisPaused } from './e06-redis-paused.ts';
 import { smallBalance } from './e07-small-balance.ts';
 import { boundsAtOnce } from './e07b-bounds-at-once.ts';
 import { mongoAway } from './e08-mongo-away.ts';
@@ -47,6 +47,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   redisAwayForLong,
   writesRefused,
   redisPaused,
+  redisHangs,
   smallBalance,
   boundsAtOnce,
   mongoAway,

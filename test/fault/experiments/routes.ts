@@ -16,8 +16,11 @@ export async function routeTo(lab: Lab, routes: readonly FaultyRoute[], settings
   for (const name of new Set(routes.map((route) => route.provider)))
     await api.send('PUT', `/admin/v1/providers/${name}`, provider);
   const targets = routes.map(({ provider: name, model, priority = 1, contextWindow = 128_000 }) => ({
-    ...{ provider: name, model, priority },
-    ...{ weight: 1, context_window: contextWindow },
+    provider: name,
+    model,
+    priority,
+    weight: 1,
+    context_window: contextWindow,
   }));
   // The rates of the lab.
   for (const [tier, rate] of [
@@ -35,7 +38,7 @@ export interface BreakerView {
 
 export async function breakerOf(lab: Lab, provider: string): Promise<BreakerView | undefined> {
   const list = await lab.admin().find('/admin/v1/breakers?limit=100');
-  // What api/admin/breakers/resource.ts writes.
+  // What api/admin/breakers/breakers-resource.ts writes.
   return (list?.['data'] as BreakerView[]).find((breaker) => breaker.provider === provider);
 }
 

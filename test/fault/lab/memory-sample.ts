@@ -38,7 +38,8 @@ export async function sampleMemory({ ingresses, workers, inspector, liveBytes }:
   // Answers a list of names.
   const channels = (await client.call('PUBSUB', 'CHANNELS', '*')) as string[];
   return {
-    ...{ processes, handles },
+    processes,
+    handles,
     redisBytes: Number(/^used_memory:(\d+)/m.exec(memory)?.[1] ?? 0),
     channels: channels.length,
   };

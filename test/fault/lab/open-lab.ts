@@ -6,6 +6,7 @@ import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { freePort } from '../../../scripts/embedded/ports.ts';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import { assertReady, callJson } from '../../../scripts/harness/http.ts';
+import { UNLIMITED } from '../../../scripts/harness/open-tenant.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import { startRefusingProxy } from '../../support/refusing-proxy.ts';
@@ -28,10 +29,6 @@ const REST_MS = 60_000;
 /** Of the tiers, in credits a token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 const MICRO = 1_000_000;
-const UNLIMITED = {
-  ...{ rpm: 1_000_000, tpm: 1_000_000_000, chat_rpm: 1_000_000, stream_rpm: 1_000_000 },
-  ...{ tenant_rpm: null, tenant_tpm: null, max_in_flight: null },
-} as const;
 
 export interface LabPlace {
   /** Takes the data of the stores and, in `logs`, the logs. */

@@ -1,5 +1,6 @@
 import { ALL_GUARDS, publish, settle } from '../lifecycle.ts';
 import type { Book } from '../lifecycle.ts';
+import { isReadable } from '../../../shared/infra/redis/requests/outbox.ts';
 import type { OutboxEntry } from '../../../shared/infra/redis/requests/outbox.ts';
 import type { Fault, TwoWorlds } from './two-worlds.ts';
 
@@ -62,10 +63,7 @@ export function createBookKeepers(worlds: TwoWorlds): BookKeepers {
         settler.phase = 'acknowledge';
         return;
       case 'acknowledge':
-        await lab.outbox.acknowledge(
-          shard,
-          settler.entries.map(({ id }) => id),
-        );
+        await lab.outbox.acknowledge(shard, settler.entries.filter(isReadable));
         worlds.outbox = worlds.outbox.filter(({ requestId }) => !ids.includes(requestId));
         Object.assign(settler, NOTHING_READ);
     }

@@ -48,7 +48,10 @@ export class KnownTokens {
   private readonly next = new Uint8Array(SETS);
   private readonly lexicon: Lexicon;
   private readonly read: TokenClass = {
-    ...{ words: new Int16Array(TOKEN_WORDS_MAX), count: 0, mark: 0, isSingle: false },
+    words: new Int16Array(TOKEN_WORDS_MAX),
+    count: 0,
+    mark: 0,
+    isSingle: false,
   };
 
   constructor(lexicon: Lexicon) {

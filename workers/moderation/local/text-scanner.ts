@@ -36,8 +36,12 @@ export class TextScanner {
   private position = 0;
   private stopped = false;
   private readonly place: TextPlace = {
-    ...{ inGap: true, opensSentence: true, newlines: 0, lastMark: NO_GAP },
-    ...{ lookedTo: 0, triedTo: 0 },
+    inGap: true,
+    opensSentence: true,
+    newlines: 0,
+    lastMark: NO_GAP,
+    lookedTo: 0,
+    triedTo: 0,
   };
 
   constructor(lexicon: Lexicon, listener: MatchListener, skimmer = skimmerOf(lexicon)) {

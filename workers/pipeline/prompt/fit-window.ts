@@ -1,6 +1,5 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import { loadTokenizer } from './tokenizer.ts';
-import type { Usage } from '../../../shared/contracts/events.ts';
 
 /** What a chat format adds to each message: role and separators, a few tokens with every known model. */
 const TOKENS_PER_MESSAGE = 4;
@@ -107,11 +106,4 @@ export async function promptFor(
   const fitted = fitWindow(prompt, contextWindow, maxTokens, (text) => known.get(text) ?? countBytes(text));
   if (fitted.kind === 'fits') return fitted.messages;
   throw new TooLongError(fitted.promptTokens, fitted.roomTokens);
-}
-
-/** Counts with our own tokenizer what a provider did not report, or was cut off before it could; flagged as such. */
-export async function estimateUsage(asked: readonly ChatMessage[], text: string): Promise<Usage> {
-  const tokenizer = await loadTokenizer();
-  const count = await tokenizer.count([...asked.map(({ content }) => content), text]);
-  return { promptTokens: countPrompt(asked, count), completionTokens: count(text), estimated: true };
 }

@@ -33,8 +33,12 @@ export function noJson(cause: NotJsonError): ServiceError {
   });
 }
 
-/** What the caller hears when no target gave an answer. */
-export function toCallerError(error: unknown): unknown {
+/** A provider may ask for any wait; a caller is told of one in these bounds. */
+const TOLD_WAIT_MIN_SECONDS = 5;
+const TOLD_WAIT_MAX_SECONDS = 3_600;
+
+/** What the caller hears when no target gave an answer. `waitMs`: the shortest that a target has asked for. */
+export function toCallerError(error: unknown, waitMs: number): unknown {
   if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
   if (error instanceof NotJsonError) return noJson(error);
   if (error instanceof BreakerOpenError) {
@@ -71,6 +75,9 @@ export function toCallerError(error: unknown): unknown {
   return new ServiceError(
     'model_unavailable',
     'The model provider is not available at the moment; try again with exponential backoff.',
-    { cause: error, retryAfterSeconds: 5 },
+    {
+      cause: error,
+      retryAfterSeconds: Math.min(TOLD_WAIT_MAX_SECONDS, Math.max(TOLD_WAIT_MIN_SECONDS, toRetrySeconds(waitMs))),
+    },
   );
 }

@@ -1,4 +1,5 @@
 import { ProviderError } from '../../providers/provider.ts';
+import type { ProviderFault } from '../../providers/provider.ts';
 import { Stopped } from '../stage.ts';
 import { ProviderTimeout } from './provider-call-clock.ts';
 
@@ -24,13 +25,13 @@ const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
   [403, 'forbidden'],
 ]);
 
-/** Network, time limits, 408, 409, 429, 5xx and broken answers count against a provider; the caller's faults never. */
+const COUNTED: ReadonlySet<ProviderFault> = new Set(['transient', 'silent', 'blocked']);
+
+/** Network, time limits, firewalls, 408, 409, 429, 5xx and broken answers count against a provider; the caller's faults never. */
 export function classifyFailure(error: unknown): FailureClass {
   if (!(error instanceof ProviderError)) return { kind: 'void' };
-  const refusal = REFUSALS.get(error.status);
+  const refusal = error.fault === 'refused' ? REFUSALS.get(error.status) : undefined;
   if (refusal !== undefined) return { kind: 'refused', reason: refusal };
   // Other refusals, as a model that the provider does not have, concern one target and not the whole provider.
-  return error.fault === 'transient' || error.fault === 'silent'
-    ? { kind: 'failed', reason: failureReason(error) }
-    : { kind: 'void' };
+  return COUNTED.has(error.fault) ? { kind: 'failed', reason: failureReason(error) } : { kind: 'void' };
 }

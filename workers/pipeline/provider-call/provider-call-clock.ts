@@ -21,7 +21,7 @@ export interface ProviderCallClock {
   touch(): void;
   /** Text has arrived. */
   tick(): void;
-  /** The answer is complete: from now on silence has no limit. */
+  /** The answer is complete: what comes after it, as its last verdict, is not the provider's time. */
   rest(): void;
   /** Ends the call for another reason, even after `stop`. */
   abort(reason: Error): void;
@@ -62,6 +62,7 @@ export function startProviderCallClock(
       silence = abortAfter(betweenTokensMs, 'next token');
     },
     rest() {
+      clearTimeout(total);
       clearTimeout(silence);
     },
     abort(reason) {

@@ -4,7 +4,7 @@ import { callProvider, endpointUrl } from '../http/call-provider.ts';
 import type { StreamReader } from '../http/call-provider.ts';
 import { ProviderError, perProvider } from '../provider.ts';
 import type { ProviderAdapter, ProviderSink } from '../provider.ts';
-import { cutAtBlank, parseEvent, parseMessage, wholeUsage } from './response.ts';
+import { cutAtBlank, laterUsage, parseEvent, parseMessage, wholeUsage } from './response.ts';
 import { blankStops, anthropicHeaders, toMessagesBody } from './request.ts';
 import type { AnthropicFinish, AnthropicUsage } from './response.ts';
 
@@ -25,8 +25,7 @@ function openStream(sink: ProviderSink): StreamReader {
       if (event.kind === 'progress') {
         finishReason = event.finishReason ?? finishReason;
         model ??= event.model;
-        // The figures of a later event are totals, not increments.
-        usage = { ...usage, ...event.usage };
+        usage = laterUsage(usage, event.usage);
       }
       if (event.kind !== 'stop') return;
       if (finishReason === undefined) throw cutShort();

@@ -95,6 +95,19 @@ function toUsage(value: unknown): AnthropicUsage {
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }
 
+/**
+ * What is known after a later event. Its figures are totals, not increments, and totals never fall: SGLang, for one, sends
+ * a zero for the prompt that its first event has counted.
+ */
+export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): AnthropicUsage {
+  const usage = { ...before };
+  for (const name of Object.keys(USAGE_FIELDS) as (keyof AnthropicUsage)[]) {
+    const count = later[name];
+    if (count !== undefined) usage[name] = Math.max(count, usage[name] ?? 0);
+  }
+  return usage;
+}
+
 /** The prompt counts whether it came from the cache or not. An explicit zero is a number; half of the figures is none. */
 export function wholeUsage({ input, cacheCreation = 0, cacheRead = 0, output }: AnthropicUsage): Usage | undefined {
   if (input === undefined || output === undefined) return undefined;

@@ -8,6 +8,8 @@ export interface ErrorReply {
   word: string;
   /** The HTTP status that the error stands for, where it says so itself: inside a stream there is no other. */
   status: number | undefined;
+  /** Absent where there is no error of the API: a proxy or a firewall may have answered. */
+  isOfApi?: true;
 }
 
 /** A word or number of the provider's own error list; anything else may quote the conversation, or our key. */
@@ -43,7 +45,11 @@ const TOO_LONG = 'context_length_exceeded';
 const TOO_LONG_SENTENCE =
   /\b(?:maximum context length|prompt is too long|exceeds? the (?:available )?context (?:size|window|length)|input token count .{0,40}exceeds the maximum)\b/i;
 /** The provider's own moderation refuses the prompt: Azure's word and OpenAI's. */
-const FILTER_WORDS: ReadonlySet<string> = new Set(['content_filter', 'content_policy_violation']);
+const FILTERED = 'content_filter';
+const FILTER_WORDS: ReadonlySet<string> = new Set([FILTERED, 'content_policy_violation']);
+/** The same in the sentences of Anthropic, DeepSeek, xAI and OpenRouter; the last two say it with 403. */
+const FILTER_SENTENCE =
+  /^(?:Output blocked by content filtering policy|Content Exists Risk|Content violates usage guidelines|\S+ requires moderation on OpenRouter)\b/i;
 
 function isStatus(value: number): boolean {
   return Number.isInteger(value) && value >= 400 && value <= 599;
@@ -53,15 +59,23 @@ function isStatus(value: number): boolean {
 function wordOfSentence(message: unknown): string | undefined {
   if (typeof message !== 'string') return undefined;
   if (UNPAID_SENTENCE.test(message)) return UNPAID;
+  if (FILTER_SENTENCE.test(message)) return FILTERED;
   return TOO_LONG_SENTENCE.test(message) ? TOO_LONG : undefined;
+}
+
+/** OpenRouter's note of a prompt that was flagged. */
+function isFlagged(metadata: unknown): boolean {
+  return isRecord(metadata) && metadata['flagged_input'] !== undefined;
 }
 
 /** Reads the error object of an answer or of an event, in OpenAI's shape, Anthropic's or a plain one. */
 function readError(error: unknown): ErrorReply {
+  if (typeof error === 'string') return readError({ message: error });
   if (!isRecord(error)) return { word: 'no code', status: undefined };
   const said = [error['code'], error['type']];
   const words = said.filter((word): word is string => typeof word === 'string' && ERROR_WORD.test(word));
-  const word = wordOfSentence(error['message']) ?? words.find((text) => !/^\d+$/.test(text)) ?? words[0] ?? 'no code';
+  const ownWord = words.find((text) => !/^\d+$/.test(text)) ?? words[0] ?? 'no code';
+  const word = isFlagged(error['metadata']) ? FILTERED : (wordOfSentence(error['message']) ?? ownWord);
   const known = [word, ...words].flatMap((text) => STATUS_OF_WORD.get(text) ?? []);
   const status = [...known, ...said.map(Number)].find(isStatus);
   return { word, status };
@@ -71,24 +85,26 @@ function readError(error: unknown): ErrorReply {
 export function parseError(json: string): ErrorReply {
   try {
     const body: unknown = JSON.parse(json);
-    return readError(isRecord(body) ? (body['error'] ?? body) : undefined);
+    return isRecord(body) ? { ...readError(body['error'] ?? body), isOfApi: true } : readError(undefined);
   } catch {
     return readError(undefined);
   }
 }
 
-export function faultOfAnswer(status: number, { word }: ErrorReply): ProviderFault {
+export function faultOfAnswer(status: number, { word, isOfApi }: ErrorReply): ProviderFault {
   if (UNPAID_WORDS.has(word)) return 'refused';
   const fault = faultOfStatus(status);
-  if (fault !== 'caller') return fault;
-  if (word === TOO_LONG) return 'too_long';
-  return FILTER_WORDS.has(word) ? 'filtered' : 'caller';
+  // A 403 that speaks of the prompt does not speak of our account.
+  if (FILTER_WORDS.has(word) && (fault === 'caller' || status === 403)) return 'filtered';
+  // Firewalls refuse prompts that look like an attack: `DROP TABLE` is enough for some.
+  if (status === 403 && isOfApi !== true) return 'blocked';
+  return fault === 'caller' && word === TOO_LONG ? 'too_long' : fault;
 }
 
 /** An error that came in place of an answer, or inside one. */
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);
-  const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, reply);
+  const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, { ...reply, isOfApi: true });
   return new ProviderError(fault, `The provider reported an error: ${reply.word}`);
 }
 

@@ -42,7 +42,8 @@ function configOf(providerUrl: string, redisPort: number): object {
       },
     ],
     litellm_settings: {
-      ...{ num_retries: 0, cache: true },
+      num_retries: 0,
+      cache: true,
       cache_params: { type: 'redis', ...redis, supported_call_types: [] },
     },
     general_settings: { master_key: 'sk-bench', custom_auth: 'custom_auth.user_api_key_auth' },

@@ -12,9 +12,18 @@ export function openAiAsk({ content, stream, maxTokens }: Ask, model: string, mo
 /** A server of which nothing is known but its address: only what a caller sees is measured. */
 export function openAiTarget({ name, url, headers = {}, model = 'sim' }: Target): StatefulSystem {
   return {
-    ...{ name, version: 'unknown', urls: [url], notes: ['started by somebody else'], components: {}, bookSeconds: 0 },
+    name,
+    version: 'unknown',
+    urls: [url],
+    notes: ['started by somebody else'],
+    components: {},
+    bookSeconds: 0,
     missing: {
-      ...{ requestLimits: NOT_NAMED, accounts: NOT_NAMED, resume: NOT_NAMED, batches: NOT_NAMED, kill: NOT_NAMED },
+      requestLimits: NOT_NAMED,
+      accounts: NOT_NAMED,
+      resume: NOT_NAMED,
+      batches: NOT_NAMED,
+      kill: NOT_NAMED,
     },
     requestIdHeader: 'x-request-id',
     openAccount: (): Promise<Account> => Promise.resolve({ key: '', id: '' }),

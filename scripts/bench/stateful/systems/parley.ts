@@ -56,12 +56,18 @@ export async function startParleySystem({
   const mongo = await superviseMongo({ supervisor, dataDir, log });
   const adminToken = randomBytes(24).toString('hex');
   const env = {
-    ...{ NODE_ENV: 'production', ADMIN_TOKEN: adminToken, CREDENTIALS_KEY: randomBytes(32).toString('base64') },
-    ...{ REDIS_URL: `redis://127.0.0.1:${redisPort}`, MONGODB_URI: mongo.uri },
+    NODE_ENV: 'production',
+    ADMIN_TOKEN: adminToken,
+    CREDENTIALS_KEY: randomBytes(32).toString('base64'),
+    REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+    MONGODB_URI: mongo.uri,
   };
   const program = (name: string, file: string, port: number, more: Record<string, string>): Promise<ServerProcess> =>
     startProgram({
-      ...{ name, file, signal, env: { ...env, ...more } },
+      name,
+      file,
+      signal,
+      env: { ...env, ...more },
       log: { file: join(dataDir, `${name}.log`) },
       ready: () => assertReady(`http://127.0.0.1:${port}/health/ready`),
     });
@@ -87,8 +93,11 @@ export async function startParleySystem({
     ...describe(urls),
     openAccount: (terms) => openTenant(admin, terms),
     components: {
-      ...{ worker, 'every worker': together(workers) },
-      ...{ gateway: first.component, 'every gateway': together(gateways), redis },
+      worker,
+      'every worker': together(workers),
+      gateway: first.component,
+      'every gateway': together(gateways),
+      redis,
     },
     close: () => stopAll([...workers, ...gateways, redis]),
     async submitBatch({ key }, lines) {
@@ -119,7 +128,8 @@ function describe(urls: readonly string[]) {
       path: stream ? '/chat/stream' : '/chat',
       headers: { ...bearer(account), 'Content-Type': 'application/json' },
       body: JSON.stringify({
-        ...{ model: 'mobius', messages: [{ role: 'user', content }] },
+        model: 'mobius',
+        messages: [{ role: 'user', content }],
         ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
       }),
     }),

@@ -37,7 +37,8 @@ export async function startPortkeySystem(options: StartOptions): Promise<Statefu
     urls: ports.map((port) => `http://127.0.0.1:${port}/v1`),
     notes: ['two processes of the open gateway, no store; settings as by default'],
     missing: {
-      ...{ requestLimits: HOSTED, accounts: HOSTED },
+      requestLimits: HOSTED,
+      accounts: HOSTED,
       resume: { kind: 'not supported', why: 'a stream that is cut is lost' },
       batches: { kind: 'not supported', why: 'hands batches on to the provider and runs none' },
     },
@@ -47,8 +48,10 @@ export async function startPortkeySystem(options: StartOptions): Promise<Statefu
     ask: (_account, ask) => ({
       path: '/chat/completions',
       headers: {
-        ...{ 'Content-Type': 'application/json', Authorization: 'Bearer sk-simulated' },
-        ...{ 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${providerUrl}/v1` },
+        'Content-Type': 'application/json',
+        Authorization: 'Bearer sk-simulated',
+        'x-portkey-provider': 'openai',
+        'x-portkey-custom-host': `${providerUrl}/v1`,
       },
       body: openAiAsk(ask, 'sim'),
     }),

@@ -98,7 +98,12 @@ export function createAccountRepository(connection: Connection): AccountReposito
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
         const line: LedgerRow = {
           _id: transactionId,
-          ...{ tenantId, type, amountMicro, reason, balanceAfterMicro, createdAt },
+          tenantId,
+          type,
+          amountMicro,
+          reason,
+          balanceAfterMicro,
+          createdAt,
         };
         await ledger.create([line], { session });
         return { entry: line, book: toBook(account) };

@@ -6,7 +6,7 @@ import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 
 /**
- * A tenant's ledger added up to a time. Entries get times that rise with every booking (move-account.ts) and never
+ * A tenant's ledger added up to a time. Entries get times that rise with every booking (see `moveAccount`) and never
  * change their amounts, so what was added up once need not be read again.
  */
 export interface LedgerCheckpoint {

@@ -80,7 +80,9 @@ export function createLedgerSums(connection: Connection): LedgerSums {
         .session(session ?? null);
       return groups.map(({ _id: { type, mode, dayMs }, ...sums }) => ({
         ...sums,
-        ...{ type, mode: mode ?? undefined, dayMs: dayMs ?? undefined },
+        type,
+        mode: mode ?? undefined,
+        dayMs: dayMs ?? undefined,
         costMicro: 0 - sums.amountMicro,
       }));
     },

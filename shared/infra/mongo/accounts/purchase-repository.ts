@@ -156,7 +156,12 @@ export function createPurchaseRepository(connection: Connection): PurchaseReposi
     await ledger.create([{ ...entry, tenantId, purchaseId, balanceAfterMicro, createdAt }], { session });
     const line = {
       _id: derivedId('aud', tenantId, action, cause),
-      ...{ tenantId, actor: ACTOR, action, target: purchaseId, requestId, createdAt: now },
+      tenantId,
+      actor: ACTOR,
+      action,
+      target: purchaseId,
+      requestId,
+      createdAt: now,
       details: { credits: toCredits(amountMicro), amount, currency },
     };
     await audit.create([line], { session });
@@ -167,7 +172,12 @@ export function createPurchaseRepository(connection: Connection): PurchaseReposi
     return {
       _id: withPrefix('pur', checkoutId),
       transactionId: withPrefix('txn', checkoutId),
-      ...{ tenantId, checkoutId, payment, creditsMicro, amount, currency },
+      tenantId,
+      checkoutId,
+      payment,
+      creditsMicro,
+      amount,
+      currency,
       ...(packageId === undefined ? {} : { packageId }),
       ...(paymentId === undefined ? {} : { paymentId }),
       refundedAmount: 0,

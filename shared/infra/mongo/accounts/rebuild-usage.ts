@@ -19,7 +19,12 @@ function toBooked(row: LedgerRow): BookedRequest | undefined {
   if (keyId === undefined || tier === undefined || mode === undefined || endpoint === undefined) return undefined;
   if (acceptedAt === undefined) return undefined;
   return {
-    ...{ tenantId, keyId, tier, mode, endpoint, acceptedAt },
+    tenantId,
+    keyId,
+    tier,
+    mode,
+    endpoint,
+    acceptedAt,
     ...(entityId === undefined ? {} : { entityId }),
     promptTokens: row.promptTokens ?? 0,
     completionTokens: row.completionTokens ?? 0,

@@ -5,8 +5,7 @@ import { unknownCursor } from '../../../contracts/list-page.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
 import { MINUTES_KEPT_MS, rollUp, rollUpIdOf } from '../../../domain/usage/roll-up.ts';
-import type { BucketWidth } from '../../../domain/usage/roll-up.ts';
-import type { BookedRequest, RollUpKey, UsageCounts } from '../../../domain/usage/roll-up.ts';
+import type { BucketWidth, BookedRequest, RollUpKey, UsageCounts } from '../../../domain/usage/roll-up.ts';
 import { collection, count, options, required } from '../collection.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
@@ -119,8 +118,11 @@ export function createUsageRepository(connection: Connection): UsageRepository {
       const groups = await usageRollUps.aggregate<{ _id: UsageSum } & UsageSum>([
         {
           $match: {
-            ...{ width, ...scopeOf(query), startMs: { $gte: startMs, $lt: endMs } },
-            ...{ ...filterOf(filter), ...inSpace(space) },
+            width,
+            ...scopeOf(query),
+            startMs: { $gte: startMs, $lt: endMs },
+            ...filterOf(filter),
+            ...inSpace(space),
           },
         },
         { $group: { _id: Object.fromEntries(dimensions), ...Object.fromEntries(summed) } },

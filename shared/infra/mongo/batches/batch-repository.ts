@@ -3,10 +3,9 @@ import type { Connection } from 'mongoose';
 
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
-import type { KeyMode } from '../../../contracts/space.ts';
+import type { KeyMode, SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';

@@ -1,8 +1,13 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { ComplianceKind, DeletionReport } from '../../../contracts/compliance.ts';
-import type { ComplianceScope, ComplianceStatus, ExportedFile } from '../../../contracts/compliance.ts';
+import type {
+  ComplianceKind,
+  DeletionReport,
+  ComplianceScope,
+  ComplianceStatus,
+  ExportedFile,
+} from '../../../contracts/compliance.ts';
 import type { ComplianceJob } from '../../../contracts/jobs.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { Space } from '../../../contracts/space.ts';
@@ -27,7 +32,7 @@ export interface ComplianceJobRow extends RowOfSpace {
   /** When it may be taken (again). */
   claimedUntil: number;
   createdAt: number;
-  /** Of an open deletion of all conversations: its tenant and mode, of which there is one at most. */
+  /** While it is open: one of the places that a tenant and mode have for its kind and scope. */
   sole?: string;
   /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
   turn?: string;
@@ -100,15 +105,13 @@ export type ClaimedJob = Pick<ComplianceJobRow, '_id' | 'tenantId' | 'claim'>;
 
 /** Exports and deletions. What a claimed job writes is refused, with false, once another worker has taken it. */
 export interface ComplianceJobRepository {
-  /** False: the tenant has an open deletion of all its conversations already. */
+  /** False: its space has as many of its kind and scope as may be open; exact under concurrent calls. */
   insert(row: ComplianceJobRow): Promise<boolean>;
   find(space: Space, kind: ComplianceKind, id: string): Promise<ComplianceJobRow | undefined>;
   /** One row more than the limit. */
   list(space: Space, kind: ComplianceKind, query: ListQuery): Promise<ComplianceJobRow[]>;
   /** Those that have not ended, the oldest first, at most `limit`. */
   listOpen(space: Space, kind: ComplianceKind, limit: number): Promise<ComplianceJobRow[]>;
-  /** How many have not ended. */
-  countOpen(space: Space, kind: ComplianceKind): Promise<number>;
   /**
    * Takes a job until `until`; whoever dies with it loses it then. Undefined: another has it, it has ended, or another one
    * of its tenant and kind is in hand.
@@ -133,17 +136,22 @@ export interface ComplianceJobRepository {
   due(now: number, limit: number): Promise<ComplianceJob[]>;
 }
 
-/** What an ended deletion has no more. */
+/** What an ended job has no more. */
 const ENDED = { turn: 1, sole: 1 } as const;
 
-function soleOf({ tenantId, mode = 'live' }: ComplianceJobRow): string {
-  return `${tenantId} ${mode}`;
+/** All that jobs like it may have; the unique index gives each to one. */
+function placesOf({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow): string[] {
+  if (kind === 'deletion' && scope === 'tenant') return [`${tenantId} ${mode}`];
+  return Array.from({ length: OPEN_MAX[kind] }, (_, number) => `${tenantId} ${mode} ${kind} ${number}`);
 }
 
 /** An id begins with its kind: `exp_`, `del_`. */
 function turnOf(tenantId: string, jobId: string): string {
   return `${tenantId} ${jobId.slice(0, 3)}`;
 }
+
+/** How many of a space may be open: exports, and deletions of entities (docs/spec/contract.md section 8, Deletions). */
+export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
 
 const OPEN = { $in: ['queued', 'in_progress'] as const };
 
@@ -156,16 +164,36 @@ export function createComplianceJobRepository(connection: Connection): Complianc
     return matchedCount === 1;
   }
 
+  /** Its space's jobs that may not be open beside too many of it. */
+  function alike({ tenantId, mode = 'live', kind, scope }: ComplianceJobRow) {
+    return { ...inSpace({ tenantId, mode }), kind, ...(kind === 'deletion' ? { scope } : {}) };
+  }
+
+  async function isTaken(row: ComplianceJobRow, sole: string): Promise<boolean> {
+    try {
+      await jobs.create({ ...row, sole });
+      return false;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      // The answer to an insert can be lost, and the driver tries again.
+      return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) === null;
+    }
+  }
+
   return {
     async insert(row) {
-      const isSole = row.kind === 'deletion' && row.scope === 'tenant';
-      try {
-        await jobs.create(isSole ? { ...row, sole: soleOf(row) } : row);
-        return true;
-      } catch (error) {
-        if (!isSole || !isDuplicateKey(error)) throw error;
-        // The answer to an insert can be lost, and the driver tries again.
-        return (await jobs.exists({ _id: row._id, tenantId: row.tenantId })) !== null;
+      const places = placesOf(row);
+      for (;;) {
+        const open = await jobs.find({ ...alike(row), status: OPEN }, { sole: 1 }).lean();
+        // It is sent again after a lost answer.
+        if (open.some(({ _id }) => _id === row._id)) return true;
+        const taken = new Set(open.map(({ sole }) => sole));
+        // Rows of an earlier version have no place.
+        const free = open.length < places.length ? places.filter((place) => !taken.has(place)) : [];
+        // Not the first one, which all would take who ask at once.
+        const place = free[Math.floor(Math.random() * free.length)];
+        if (place === undefined) return false;
+        if (!(await isTaken(row, place))) return true;
       }
     },
 
@@ -181,8 +209,6 @@ export function createComplianceJobRepository(connection: Connection): Complianc
         .sort({ createdAt: 1, _id: 1 })
         .limit(limit)
         .lean(),
-
-    countOpen: (space, kind) => jobs.countDocuments({ ...inSpace(space), kind, status: OPEN }),
 
     async claim({ tenantId, jobId }, now, until) {
       try {
@@ -211,7 +237,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
     },
 
     completeExport: (job, archive, now) =>
-      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: { turn: 1 } }),
+      change(job, { $set: { status: 'completed', completedAt: now, archive, untold: true }, $unset: ENDED }),
 
     completeDeletion: (job, reason, now) =>
       change(job, {

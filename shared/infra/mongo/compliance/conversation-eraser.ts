@@ -52,8 +52,11 @@ function withoutContent(
       ...(pseudonym === undefined ? {} : { entityId: pseudonym }),
     },
     $unset: {
-      ...{ requestJson: 1 as const, fields: 1 as const, entries: 1 as const },
-      ...{ failedAt: 1 as const, failedCode: 1 as const },
+      requestJson: 1 as const,
+      fields: 1 as const,
+      entries: 1 as const,
+      failedAt: 1 as const,
+      failedCode: 1 as const,
     },
   };
 }

@@ -134,7 +134,11 @@ export function createCopyEraser(connection: Connection): CopyEraser {
       );
       await jobs.updateMany(
         { ...ofEntity, status: { $in: ['queued', 'in_progress'] } },
-        { $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now }, $unset: { turn: 1 }, $inc: { claim: 1 } },
+        {
+          $set: { status: 'failed', error: EXPORT_ERROR, completedAt: now },
+          $unset: { turn: 1, sole: 1 },
+          $inc: { claim: 1 },
+        },
       );
       const named = { entityId: entityId ?? { $exists: true } };
       await hideNames({ ...ofEntity, ...named }, names);

@@ -2,8 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import { collection, count, options, required } from '../collection.ts';
-import type { ClaimedJob } from './compliance-job-repository.ts';
-import type { ExportArchive } from './compliance-job-repository.ts';
+import type { ClaimedJob, ExportArchive } from './compliance-job-repository.ts';
 
 /** A piece of an archive; `_id` names export, claim and number. */
 export interface ExportChunkRow {

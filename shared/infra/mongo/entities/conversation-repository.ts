@@ -16,7 +16,7 @@ export interface Turn {
   requestId: string;
   /** Place in the order of acceptance. */
   seq: number;
-  /** Which attempt at the request this is: a lower one cannot replace what a higher one has stored. */
+  /** When the attempt at the request began: an earlier one cannot replace what a later one has stored. */
   attempt: number;
   messages: readonly ChatMessage[];
 }
@@ -47,7 +47,7 @@ export interface ConversationRepository {
    * or its history was deleted.
    */
   remember(space: Space, entityId: string, turn: Turn, options: RememberOptions): Promise<void>;
-  /** Takes out what this attempt or one before it has stored of a request; that of a higher attempt stays. */
+  /** Takes out what this attempt or one before it has stored of a request; that of a later attempt stays. */
   forget(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
   /** Takes back what `remember` has just stored, the entity that it made included. `now`: as it was given then. */
   takeBack(
@@ -156,8 +156,12 @@ export function createConversationRepository(connection: Connection): Conversati
       await forget(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       await entities.deleteOne({
-        ...{ ...inSpace(space), entityId, messages: { $size: 0 }, createdAt: now },
-        ...{ subject: { $exists: false }, grade: { $exists: false } },
+        ...inSpace(space),
+        entityId,
+        messages: { $size: 0 },
+        createdAt: now,
+        subject: { $exists: false },
+        grade: { $exists: false },
       });
     },
   };

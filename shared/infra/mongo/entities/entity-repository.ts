@@ -16,7 +16,7 @@ export interface StoredMessage {
   /** The request that stored it, and its place in the order of acceptance. */
   requestId: string;
   seq: number;
-  /** The attempt at that request which stored it. */
+  /** When the attempt at that request began which stored it. In rows of earlier versions, its number. */
   attempt: number;
 }
 
@@ -28,6 +28,8 @@ export interface EntityRow extends RowOfSpace {
   metadataJson?: string;
   messages: StoredMessage[];
   createdAt: number;
+  /** The run under an `Idempotency-Key` that created it. */
+  createdUnder?: string;
   /** Set by the latest deletion: requests that were accepted up to here store nothing (their `seq`). */
   forgottenSeq?: number;
   /** Present on a tombstone: the entity is not there. */
@@ -52,6 +54,7 @@ const entitySchema = new Schema<EntityRow>(
     metadataJson: text,
     messages: [storedMessage],
     createdAt: count,
+    createdUnder: text,
     forgottenSeq: number,
     deletedAt: number,
     expiresAt: { type: Date },
@@ -86,7 +89,9 @@ interface Moment {
  */
 export interface EntityRepository {
   /** False: there is one already. */
-  insert(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean>;
+  insert(space: Space, entityId: string, fields: EntityFields, now: number, createdUnder?: string): Promise<boolean>;
+  /** The entity, if this run has created it. */
+  findCreated(space: Space, entityId: string, createdUnder: string): Promise<Entity | undefined>;
   /** Gives the entity exactly these fields; its conversation stays. */
   put(space: Space, entityId: string, fields: EntityFields, now: number): Promise<'created' | 'replaced'>;
   find(space: Space, entityId: string): Promise<Entity | undefined>;
@@ -131,22 +136,34 @@ export function createEntityRepository(connection: Connection): EntityRepository
   const entities = entityModel(connection);
 
   /** Makes an entity of a tombstone, which keeps what it refuses. */
-  async function revive(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+  async function revive(
+    space: Space,
+    entityId: string,
+    fields: EntityFields,
+    made: Pick<EntityRow, 'createdAt' | 'createdUnder'>,
+  ): Promise<boolean> {
     const { $set, $unset } = replaceFields(fields);
     const { matchedCount } = await entities.updateOne(
       { ...inSpace(space), entityId, ...DEAD },
-      { $set: { ...$set, messages: [], createdAt: now }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
+      { $set: { ...$set, ...made, messages: [] }, $unset: { ...$unset, deletedAt: 1, expiresAt: 1 } },
     );
     return matchedCount === 1;
   }
 
-  async function insert(space: Space, entityId: string, fields: EntityFields, now: number): Promise<boolean> {
+  async function insert(
+    space: Space,
+    entityId: string,
+    fields: EntityFields,
+    now: number,
+    createdUnder?: string,
+  ): Promise<boolean> {
+    const made = { createdAt: now, ...(createdUnder === undefined ? {} : { createdUnder }) };
     try {
-      await entities.create({ ...spaceFields(space), entityId, ...fields, messages: [], createdAt: now });
+      await entities.create({ ...spaceFields(space), entityId, ...fields, ...made, messages: [] });
       return true;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      return revive(space, entityId, fields, now);
+      return revive(space, entityId, fields, made);
     }
   }
 
@@ -158,7 +175,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
     const tombstone = {
       $set: { messages: [], deletedAt: now, expiresAt: new Date(now + TOMBSTONE_MS) },
       $max: { forgottenSeq: seq },
-      $unset: Object.fromEntries(FIELDS.map((name) => [name, 1] as const)),
+      $unset: { createdUnder: 1 as const, ...Object.fromEntries(FIELDS.map((name) => [name, 1] as const)) },
     };
     const { modifiedCount } = await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, tombstone);
     if (modifiedCount === 1) return true;
@@ -171,6 +188,11 @@ export function createEntityRepository(connection: Connection): EntityRepository
   return {
     insert,
     find,
+
+    async findCreated(space, entityId, createdUnder) {
+      const filter = { ...inSpace(space), entityId, createdUnder, ...LIVE };
+      return (await entities.findOne(filter, WITHOUT_MESSAGES).lean()) ?? undefined;
+    },
 
     async put(space, entityId, fields, now) {
       for (;;) {

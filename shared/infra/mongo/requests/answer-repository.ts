@@ -64,7 +64,10 @@ function toAnswer(row: AnswerRow): KeptAnswer {
     expiresAt,
   } = row;
   return {
-    ...{ requestId, tenantId, mode, fields },
+    requestId,
+    tenantId,
+    mode,
+    fields,
     entries: entries.map(({ lastSeq, payload }) => ({ lastSeq, payload })),
     expiresAt: expiresAt.getTime(),
     ...(entityId === undefined ? {} : { entityId }),
@@ -79,7 +82,9 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
   return {
     async keep({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
       const row = {
-        ...{ ...spaceFields({ tenantId, mode }), fields, entries },
+        ...spaceFields({ tenantId, mode }),
+        fields,
+        entries,
         expiresAt: new Date(expiresAt),
         ...(entityId === undefined ? {} : { entityId }),
         ...(idempotency === undefined

@@ -67,7 +67,12 @@ const LOOK_MS = 5_000;
 function toFailed(row: RequestIntentRow): FailedIntent {
   const { _id: requestId, tenantId, mode = 'live', shard, envelopeJson, replays = 0, expiresAt } = row;
   return {
-    ...{ requestId, tenantId, mode, shard, envelopeJson, replays },
+    requestId,
+    tenantId,
+    mode,
+    shard,
+    envelopeJson,
+    replays,
     kind: row.idempotencyName === undefined ? 'async' : 'keyed',
     acceptedAt: row.acceptedAt,
     // The filter asks for rows that have both.
@@ -118,7 +123,11 @@ export function createFailedIntents(connection: Connection): FailedIntents {
         .find({ _id: { $in: [...requestIds] }, failedAt: null, expiresAt: { $gt: new Date(now) } })
         .lean();
       return rows.map(({ _id: requestId, tenantId, shard, envelopeJson, replays = 0 }) => ({
-        ...{ requestId, tenantId, shard, envelopeJson, replays },
+        requestId,
+        tenantId,
+        shard,
+        envelopeJson,
+        replays,
       }));
     },
 

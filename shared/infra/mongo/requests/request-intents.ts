@@ -128,7 +128,11 @@ export function createRequestIntents(connection: Connection): RequestIntents {
       const envelopeJson = JSON.stringify(envelope);
       const name = kept?.idempotency?.name;
       const row = {
-        ...{ _id: requestId, ...spaceFields(envelope), shard, envelopeJson, acceptedAt },
+        _id: requestId,
+        ...spaceFields(envelope),
+        shard,
+        envelopeJson,
+        acceptedAt,
         lookAt: now + FIRST_LOOK_MS,
         expiresAt: new Date(acceptedAt + KEPT_MS),
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),

@@ -1,9 +1,8 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection } from 'mongoose';
 
-import type { KeyMode } from '../../../contracts/space.ts';
+import type { KeyMode, SearchedSpace } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { SearchedSpace } from '../../../contracts/space.ts';
 import { createApiKey } from '../../../domain/keys/api-key.ts';
 import type { Scope } from '../../../domain/keys/api-key.ts';
 import { ServiceError } from '../../../errors/service-error.ts';

@@ -1,9 +1,8 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { KeyMode } from '../../../contracts/space.ts';
+import type { KeyMode, SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
-import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';

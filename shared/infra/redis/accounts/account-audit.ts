@@ -1,5 +1,6 @@
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { streamPages } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
 
 /** What Redis knows of one tenant's account, held against the records of its requests. */
@@ -25,7 +26,6 @@ export interface AccountAudit {
   withoutRecord(shard: number, requestIds: readonly string[]): Promise<string[]>;
 }
 
-const PAGE = 500;
 /** Pending requests at a time, about: Redis gives out a small hash as a whole. */
 const PENDING_AT_ONCE = 1_000;
 
@@ -34,15 +34,11 @@ export function createAccountAudit(client: RedisClient, keyspace: Keyspace): Acc
 
   /** Takes out of `ids` whatever stands in the stream. */
   async function strike(stream: string, ids: Set<string>): Promise<void> {
-    for (let from = '-'; ;) {
-      const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
-      for (const [, fields] of entries) {
+    for await (const rows of streamPages(client, stream)) {
+      for (const [, fields] of rows) {
         const requestId = /"requestId":"(req_\w+)"/.exec(fields[1] ?? '')?.[1];
         if (requestId !== undefined) ids.delete(requestId);
       }
-      const last = entries.at(-1)?.[0];
-      if (entries.length < PAGE || last === undefined) return;
-      from = `(${last}`;
     }
   }
 

@@ -5,11 +5,9 @@ import { ADDRESS_FAILURES_PER_MINUTE, LOOKUPS_PER_MINUTE } from '../../../domain
 import type { RedisClient } from '../connection.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
-import type { Script } from '../scripts.ts';
+import { defineScript, defineTimedScript } from '../scripts.ts';
 import { createShardClocks, timely } from '../timely-script.ts';
 import type { ShardClocks } from '../timely-script.ts';
-import { inTime } from '../timing.ts';
 import { numbersOf, readTime, toAdmission } from './admission-reply.ts';
 import type { Admission } from './admission-reply.ts';
 import { toAdmitCall } from './admit-call.ts';
@@ -69,15 +67,11 @@ export function createAdmissionStore(
   keyspace: Keyspace,
   settings: AdmissionSettings,
 ): AdmissionStore {
-  const define = (name: string, parts: readonly string[]): Script => {
-    const script = defineScript(client, name, parts);
-    return (keys, args) => inTime(script(keys, args));
-  };
   const admitNow = defineScript(client, 'admit', ['window', 'account', 'use', 'line', 'promise', 'refusal']);
   const clocks = settings.clocks ?? createShardClocks();
   const admit = timely(admitNow, readTime, clocks);
-  const take = define('count', ['window', 'account', 'use']);
-  const takeAddress = define('count-address', ['window']);
+  const take = defineTimedScript(client, 'count', ['window', 'account', 'use']);
+  const takeAddress = defineTimedScript(client, 'count-address', ['window']);
   const takeBack = defineScript(client, 'void', ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop']);
   const { queueLimit, requestTimeoutMs, retentionMs } = settings;
   const recordLifeMs = requestTimeoutMs + retentionMs + TOMBSTONE_MS;

@@ -44,6 +44,8 @@ export interface AdmissionRequest extends AdmissionTerms {
   acceptedAt?: number;
   /** The batch of a line. Unless `leaderId` leads the shard's batches and the batch is open, the verdict is `void`. */
   batch?: { batchId: string; leaderId: string };
+  /** The line has waited long for its key's tokens: they are kept for it until it is admitted. */
+  isOverdue?: boolean;
 }
 
 /** The lease of the process that sends the lines of a shard's batches. */
@@ -120,6 +122,7 @@ function numbersOf(request: AdmissionRequest, { queueLimit, requestTimeoutMs }: 
     tenantShare: Math.max(1, Math.floor(queueLimit * TENANT_SHARE)),
     isEntity: request.entityHash === undefined ? 0 : 1,
     inWindows: request.countedTokens ?? NONE,
+    wholeTpm: request.isOverdue === true ? limits.tpm : NONE,
   });
 }
 

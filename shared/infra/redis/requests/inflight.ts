@@ -42,7 +42,15 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     const keys = keyspace.shard(shard);
     const values = await client.hmget(
       keys.record(requestId),
-      ...['state', 'tenant', 'key', 'fence', 'sent', 'deadline', 'lane', 'keep', 'base'],
+      'state',
+      'tenant',
+      'key',
+      'fence',
+      'sent',
+      'deadline',
+      'lane',
+      'keep',
+      'base',
     );
     const [state, tenantId, keyId, fence, sent, deadline, queueName, keep, base] = values;
     // Written by admit.lua, for batches only.

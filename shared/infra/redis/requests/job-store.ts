@@ -52,8 +52,14 @@ export function createJobStore(
   const giveBack = defineScript(client, 'give-back');
   const keys = keyspace.shard(shard);
   const taking = [
-    ...[keys.waiting(queue), keys.line(queue), keys.active(queue), keys.queueMeta(queue), keys.marker(queue)],
-    ...[keys.delayed(queue), keys.priorityCounter(queue), keys.inflight],
+    keys.waiting(queue),
+    keys.line(queue),
+    keys.active(queue),
+    keys.queueMeta(queue),
+    keys.marker(queue),
+    keys.delayed(queue),
+    keys.priorityCounter(queue),
+    keys.inflight,
   ];
   const prefixes = [keys.job(queue, ''), keys.record(''), keys.body(''), keys.account('')];
 

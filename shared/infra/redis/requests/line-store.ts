@@ -36,7 +36,8 @@ export function createLineStore(client: RedisClient, keyspace: Keyspace, request
       const { name, data, opts } = storedChatJob(queue, requestId, { tenantId });
       const life = bodyLifeMs(requestTimeoutMs);
       const isLong = isLongBody(client, body);
-      const stored = isLong ? setLongBody(client, keys.body(requestId), body, life) : undefined;
+      // The script gives it its life. A server may run the two when the admission has long been taken back, or the first alone.
+      const stored = isLong ? setLongBody(client, keys.body(requestId), body, requestTimeoutMs) : undefined;
       const adding = add(
         [
           keys.record(requestId),

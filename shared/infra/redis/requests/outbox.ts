@@ -2,6 +2,8 @@ import { parseSettlement } from '../../../contracts/settlement.ts';
 import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { streamPages } from '../pages.ts';
+import type { StreamRow } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
 import { serverTimeMs } from '../timing.ts';
 
@@ -12,12 +14,22 @@ export interface OutboxEntry {
   raw: string;
 }
 
+/** An entry that can be read. */
+export type ReadableEntry = OutboxEntry & { record: SettlementRecord };
+
+export function isReadable(entry: OutboxEntry): entry is ReadableEntry {
+  return entry.record !== undefined;
+}
+
 /** Settlement records on their way from Redis to MongoDB: one stream per shard, read by one leader at a time. */
 export interface Outbox {
   /** `redelivered`: what this process has read before and nobody has acknowledged; else what it has not read. */
   read(shard: number, from: 'redelivered' | 'new', count: number): Promise<OutboxEntry[]>;
-  /** Safe to repeat. */
-  acknowledge(shard: number, ids: readonly string[]): Promise<void>;
+  /**
+   * Takes booked entries out, once their charges are pending no more: where Redis has lost the book that was published of
+   * them, they stay and are read again. Safe to repeat.
+   */
+  acknowledge(shard: number, entries: readonly ReadableEntry[]): Promise<void>;
   /** Takes an entry that cannot be booked out, and keeps it among the dead letters. */
   deadLetter(shard: number, entry: OutboxEntry): Promise<void>;
   /** Puts the dead letters that can be read back into the outbox, to be booked; safe to repeat and to run twice at once. */
@@ -43,9 +55,6 @@ export interface Backlog {
 
 /** In which workers of an earlier version read: what they have read must not come to them again. */
 const GROUP = 'settlement';
-const PAGE = 500;
-
-type StreamRow = [id: string, fields: string[]];
 
 function toEntry([id, fields]: StreamRow): OutboxEntry {
   const raw = fields[1] ?? '';
@@ -54,7 +63,7 @@ function toEntry([id, fields]: StreamRow): OutboxEntry {
 
 export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
   const acknowledge = defineScript(client, 'acknowledge');
-  const moveToDeadLetters = defineScript(client, 'dead-letter');
+  const move = defineScript(client, 'dead-letter');
 
   /** By shard, the id up to which this process has read; a process that begins to lead reads all there is. */
   const readUpTo = new Map<number, string>();
@@ -73,14 +82,21 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       return rows.map(toEntry);
     },
 
-    async acknowledge(shard, ids) {
-      if (ids.length === 0) return;
-      await acknowledge([keyspace.shard(shard).outbox], [GROUP, ...ids]);
+    async acknowledge(shard, entries) {
+      const keys = keyspace.shard(shard);
+      const byTenant = [...Map.groupBy(entries, ({ record }) => record.tenantId)];
+      await acknowledge(
+        [keys.outbox, ...byTenant.map(([tenantId]) => keys.pending(tenantId))],
+        [
+          GROUP,
+          ...byTenant.flatMap(([, own]) => [own.length, ...own.flatMap(({ id, record }) => [id, record.requestId])]),
+        ],
+      );
     },
 
     async deadLetter(shard, { id, raw }) {
       const { outbox, deadLetters } = keyspace.shard(shard);
-      await moveToDeadLetters([outbox, deadLetters], [GROUP, id, raw]);
+      await move([outbox, deadLetters], [GROUP, id, raw]);
     },
 
     async requeue(shard) {
@@ -89,22 +105,16 @@ export function createOutbox(client: RedisClient, keyspace: Keyspace): Outbox {
       const done = { requeued: 0, left: 0 };
       if (newest === undefined) return done;
       // What fails again comes to stand behind the newest one, so this ends.
-      for (let from = '-'; ;) {
-        const rows: StreamRow[] = await client.xrange(deadLetters, from, newest[0], 'COUNT', PAGE);
+      for await (const rows of streamPages(client, deadLetters, { to: newest[0] })) {
         for (const { id, raw, record } of rows.map(toEntry)) {
           if (record === undefined) {
             done.left += 1;
             continue;
           }
-          // Apart: at worst it stands in both, and the ledger takes a request once.
-          await client.xadd(outbox, '*', 's', raw);
-          await client.xdel(deadLetters, id);
-          done.requeued += 1;
+          done.requeued += Number(await move([deadLetters, outbox], [GROUP, id, raw]));
         }
-        const last = rows.at(-1)?.[0];
-        if (rows.length < PAGE || last === undefined) return done;
-        from = `(${last}`;
       }
+      return done;
     },
 
     length: (shard) => client.xlen(keyspace.shard(shard).outbox),
@@ -139,13 +149,11 @@ export interface OutboxSearch {
 }
 
 export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): OutboxSearch {
-  async function* entriesOf(stream: string, start = '-'): AsyncGenerator<{ id: string; raw: string }> {
-    for (let from = start; ;) {
-      const entries = await client.xrange(stream, from, '+', 'COUNT', PAGE);
-      for (const [id, fields] of entries) yield { id, raw: fields[1] ?? '' };
-      const last = entries.at(-1)?.[0];
-      if (entries.length < PAGE || last === undefined) return;
-      from = `(${last}`;
+  const move = defineScript(client, 'dead-letter');
+
+  async function* entriesOf(stream: string, from?: string): AsyncGenerator<{ id: string; raw: string }> {
+    for await (const rows of streamPages(client, stream, { from })) {
+      for (const [id, fields] of rows) yield { id, raw: fields[1] ?? '' };
     }
   }
 
@@ -164,10 +172,7 @@ export function createOutboxSearch(client: RedisClient, keyspace: Keyspace): Out
       for await (const { id, raw } of entriesOf(deadLetters)) {
         const text = rewrite(raw);
         if (text === undefined) continue;
-        // The new one first: at worst there are two, and the ledger takes a request once.
-        await client.xadd(deadLetters, '*', 's', text);
-        await client.xdel(deadLetters, id);
-        changed += 1;
+        changed += Number(await move([deadLetters, deadLetters], [GROUP, id, text]));
       }
       return changed;
     },

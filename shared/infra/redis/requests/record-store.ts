@@ -8,8 +8,7 @@ import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
-import { defineScript } from '../scripts.ts';
-import type { Script } from '../scripts.ts';
+import { defineTimedScript } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
 /** Replaces the fingerprint of a body once nothing of the request is kept (keep-nothing.lua). */
@@ -106,15 +105,11 @@ export function createRecordStore(
   keyspace: Keyspace,
   { retentionMs }: { retentionMs: number },
 ): RecordStore {
-  const define = (name: string, parts: readonly string[]): Script => {
-    const script = defineScript(client, name, parts);
-    return (keys, args) => inTime(script(keys, args));
-  };
-  const attach = define('attach', ['window', 'mode']);
-  const reader = define('reader', ['window']);
-  const place = define('place', ['window', 'account', 'line']);
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode']);
+  const reader = defineTimedScript(client, 'reader', ['window']);
+  const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
   const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
-  const cancel = define('cancel', parts);
+  const cancel = defineTimedScript(client, 'cancel', parts);
 
   async function look(
     { shard, tenantId, mode }: Principal,
@@ -133,13 +128,13 @@ export function createRecordStore(
     attach: look,
     async place({ shard, tenantId }, requestId) {
       const keys = keyspace.shard(shard);
-      const lanes = QUEUE_NAMES.flatMap((queue) => [
+      const lines = QUEUE_NAMES.flatMap((queue) => [
         keys.line(queue),
         keys.waiting(queue),
         keys.queueStatistics(queue),
       ]);
       const reply = await place(
-        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lanes],
+        [keys.record(requestId), keys.open(tenantId), keys.account(tenantId), ...lines],
         [requestId],
       );
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
@@ -163,8 +158,13 @@ export function createRecordStore(
       const found = await cancel(
         [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
         [
-          ...[requestId, principal.tenantId, encodeEntry([], CANCELLED), eventsOf(CANCELLED)],
-          ...[Math.min(retentionMs, retentionSeconds * 1000), BILLED[mode], KEPT_MS],
+          requestId,
+          principal.tenantId,
+          encodeEntry([], CANCELLED),
+          eventsOf(CANCELLED),
+          Math.min(retentionMs, retentionSeconds * 1000),
+          BILLED[mode],
+          KEPT_MS,
         ],
       );
       return found !== '';

@@ -1,11 +1,9 @@
-import { Cluster } from 'ioredis';
-
 import type { KnownRequest } from '../../../contracts/compliance.ts';
-import type { KeyMode } from '../../../contracts/space.ts';
-import type { SearchedSpace } from '../../../contracts/space.ts';
+import type { KeyMode, SearchedSpace } from '../../../contracts/space.ts';
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { keyPages } from '../pages.ts';
 import { defineScript } from '../scripts.ts';
 import { BILLED } from './record-store.ts';
 
@@ -44,7 +42,7 @@ export interface RequestEraser {
 
 /** Longer than any command that could still be under way. */
 const TOMBSTONE_MS = 3_600_000;
-const SCAN_COUNT = 1_000;
+const OPEN_AT_ONCE = 1_000;
 const UNLIST_AT_ONCE = 1_000;
 
 export function createRequestEraser(client: RedisClient, keyspace: Keyspace): RequestEraser {
@@ -71,21 +69,16 @@ export function createRequestEraser(client: RedisClient, keyspace: Keyspace): Re
 
     async *open(shard) {
       const ids = await client.zrange(keyspace.shard(shard).inflight, '0', '-1');
-      for (let from = 0; from < ids.length; from += SCAN_COUNT) yield ids.slice(from, from + SCAN_COUNT);
+      for (let from = 0; from < ids.length; from += OPEN_AT_ONCE) yield ids.slice(from, from + OPEN_AT_ONCE);
     },
 
     async *all(shard, tenantId) {
       const prefix = keyspace.shard(shard).record('');
-      const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-      for (const node of nodes) {
-        for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
-          // ioredis types a stream's parts as any; SCAN gives names.
-          const names = found as string[];
-          if (names.length === 0) continue;
-          const places = await ofTenant(names, [tenantId]);
-          const own = Array.isArray(places) ? places.map((place) => names[Number(place) - 1] ?? '') : [];
-          if (own.length > 0) yield own.map((name) => name.slice(prefix.length));
-        }
+      for await (const names of keyPages(client, prefix)) {
+        if (names.length === 0) continue;
+        const places = await ofTenant(names, [tenantId]);
+        const own = Array.isArray(places) ? places.map((place) => names[Number(place) - 1] ?? '') : [];
+        if (own.length > 0) yield own.map((name) => name.slice(prefix.length));
       }
     },
 

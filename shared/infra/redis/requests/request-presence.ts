@@ -1,3 +1,4 @@
+import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import type { TimeLimit } from '../timing.ts';
@@ -11,7 +12,10 @@ type Presence = 'open' | 'ended' | 'failed' | 'bodiless' | 'missing';
 /** Tells which requests Redis still has, so that the others can be recovered. */
 export interface RequestPresence {
   look(shard: number, requestIds: readonly string[]): Promise<Presence[]>;
-  /** Gives a request that was admitted again the time of its first acceptance, which its caller knows. */
+  /**
+   * Gives a request that was admitted again the time of its first acceptance, which its caller knows, and its place in the
+   * order of then: turns are stored in that order, and a deletion takes what was accepted before it.
+   */
   setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void>;
 }
 
@@ -31,7 +35,8 @@ export function createRequestPresence(client: RedisClient, keyspace: Keyspace, l
   return {
     look: (shard, requestIds) => limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
     async setAcceptedAt(shard, requestId, acceptedAt) {
-      await limit(client.hset(keyspace.shard(shard).record(requestId), 'acceptedAt', acceptedAt));
+      const record = keyspace.shard(shard).record(requestId);
+      await limit(client.hset(record, 'acceptedAt', acceptedAt, 'seq', seqAt(acceptedAt)));
     },
   };
 }

@@ -12,8 +12,16 @@ import { getLongBody } from './long-bodies.ts';
 import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
 import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
-import type { AttemptRef, Claim, ClaimedRequest, Ending, Needed } from './running-request.ts';
-import type { MadeClaim, Renewal, WriteOutcome } from './running-request.ts';
+import type {
+  AttemptRef,
+  Claim,
+  ClaimedRequest,
+  Ending,
+  Needed,
+  MadeClaim,
+  Renewal,
+  WriteOutcome,
+} from './running-request.ts';
 
 export { statusOf } from './running-request.ts';
 export type { AttemptRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';

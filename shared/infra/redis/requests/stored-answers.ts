@@ -52,7 +52,10 @@ export function createStreamReader(
 
 /** Copies ended requests, record and events, out of Redis and restores them there; MongoDB stores some for longer. */
 export interface AnswerCache {
-  /** Undefined: the request has not ended, or Redis has expired it. */
+  /**
+   * Undefined: the request has not ended, or Redis has expired it. So is one whose end is not there, because Redis came back
+   * without it between two reads.
+   */
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
   /** Notes for `ttlMs` that the request has ended, and nothing of its answer. */
   markEnded(shard: number, requestId: string, ttlMs: number): Promise<void>;
@@ -69,8 +72,17 @@ export interface AnswerCache {
 }
 
 const FIELDS = [
-  ...['tenant', 'billed', 'state', 'status', 'tier', 'metadata', 'sent'],
-  ...['acceptedAt', 'startedAt', 'firstTokenAt', 'finishedAt'],
+  'tenant',
+  'billed',
+  'state',
+  'status',
+  'tier',
+  'metadata',
+  'sent',
+  'acceptedAt',
+  'startedAt',
+  'firstTokenAt',
+  'finishedAt',
 ] as const;
 
 export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {
@@ -95,7 +107,9 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       const fields = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? '']));
       const { tenant: tenantId = '', state } = fields;
       if (state !== 'done') return undefined;
-      return { requestId, tenantId, fields, entries: await entriesOf(shard, requestId) };
+      const entries = await entriesOf(shard, requestId);
+      if (entries.at(-1)?.lastSeq !== Number(fields['sent'])) return undefined;
+      return { requestId, tenantId, fields, entries };
     },
 
     async markEnded(shard, requestId, ttlMs) {

@@ -67,9 +67,14 @@ const TRIES_MAX = 50;
 
 const EVENT_ID = /^\d{1,20}-\d{1,20}$/;
 
+/** What is no breaker is taken for a new one, which the next change puts in its place: the others are read all the same. */
 function parseBreaker(json: string): Breaker {
-  // Only this service writes it.
-  return json === '' ? NEW_BREAKER : (JSON.parse(json) as Breaker);
+  try {
+    // Only this service writes it.
+    return json === '' ? NEW_BREAKER : (JSON.parse(json) as Breaker);
+  } catch {
+    return NEW_BREAKER;
+  }
 }
 
 function toEvent(id: string, fields: string[]): BreakerEvent {

@@ -1,8 +1,7 @@
-import { Cluster } from 'ioredis';
-
 import { parseNotice } from '../../../contracts/finished-notice.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { keyPages, streamPages } from '../pages.ts';
 import { createRequestEraser } from '../requests/request-eraser.ts';
 import { createOutboxSearch } from '../requests/outbox.ts';
 import { defineScript } from '../scripts.ts';
@@ -51,9 +50,7 @@ export class Overtaken extends Error {
   }
 }
 
-const SCAN_COUNT = 1_000;
 const AT_ONCE = 100;
-const NOTICES_AT_ONCE = 1_000;
 
 /** Empty but for what nobody has tidied up: a tenant that is moved has nothing open and nothing pending. */
 const LEFT_BEHIND: ReadonlySet<string> = new Set(['pend', 'open']);
@@ -72,7 +69,10 @@ interface StateKey {
 }
 
 const key = (name: string, more: Partial<StateKey> = {}): StateKey => ({
-  ...{ name, isAnswer: false, isLeftBehind: false, isShared: false },
+  name,
+  isAnswer: false,
+  isLeftBehind: false,
+  isShared: false,
   ...more,
 });
 
@@ -83,17 +83,6 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
   const requests = createRequestEraser(client, keyspace);
   const outbox = createOutboxSearch(client, keyspace);
   const prefixOf = (shard: number) => `${keyspace.shard(shard).tag}:`;
-
-  async function* pagesOf(shard: number): AsyncGenerator<string[]> {
-    const prefix = prefixOf(shard);
-    const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-    for (const node of nodes) {
-      for await (const found of node.scanStream({ match: `${prefix}*`, count: SCAN_COUNT })) {
-        // ioredis types a stream's parts as any; SCAN gives names.
-        yield (found as string[]).map((name) => name.slice(prefix.length));
-      }
-    }
-  }
 
   /** Whose each of some requests is: undefined for another tenant's, null where nobody knows. */
   async function tenantsOf(shard: number, requestIds: readonly string[], tenantId: string) {
@@ -149,8 +138,13 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
 
   /** Some at a time; one may come twice. */
   async function* keysOf(shard: number, owner: StateOwner): AsyncGenerator<StateKey[]> {
-    for await (const names of pagesOf(shard)) {
-      const own = await ownOf(shard, names, owner);
+    const prefix = prefixOf(shard);
+    for await (const names of keyPages(client, prefix)) {
+      const own = await ownOf(
+        shard,
+        names.map((name) => name.slice(prefix.length)),
+        owner,
+      );
       // Where nothing is found, too: whoever goes through them says now and then that it does.
       for (let from = 0; from === 0 || from < own.length; from += AT_ONCE) yield own.slice(from, from + AT_ONCE);
     }
@@ -188,12 +182,8 @@ export function createTenantState(client: RedisClient, keyspace: Keyspace): Tena
 
   async function unpublishedOf(shard: number, tenantId: string): Promise<number> {
     let count = 0;
-    for (let from = '-', isLast = false; !isLast;) {
-      const rows = await client.xrange(keyspace.shard(shard).notices, from, '+', 'COUNT', NOTICES_AT_ONCE);
+    for await (const rows of streamPages(client, keyspace.shard(shard).notices))
       count += rows.filter(([, fields]) => parseNotice(fields[1] ?? '')?.tenantId === tenantId).length;
-      isLast = rows.length < NOTICES_AT_ONCE;
-      from = `(${rows.at(-1)?.[0] ?? ''}`;
-    }
     return count;
   }
 

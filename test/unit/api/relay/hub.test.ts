@@ -25,7 +25,7 @@ function openHub() {
       onEntry: (listener) => (publish = listener),
       onReady: (listener) => (ready = listener),
     },
-    reader: {
+    streams: {
       readFrom(_shard, _requestId, fromSeq, count = Infinity) {
         if (failing) return Promise.reject(new Error('Command timed out'));
         const entries = stored.filter(({ lastSeq }) => lastSeq >= fromSeq).slice(0, count);

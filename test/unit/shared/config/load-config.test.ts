@@ -160,6 +160,18 @@ describe('the settings', () => {
     ['Stripe without its key', { PAYMENTS: 'stripe' }, /STRIPE_SECRET_KEY/],
     ['a key prefix that no key could have', { KEY_PREFIX: 'Svc_' }, /KEY_PREFIX/],
     ['a fraction of a shard', { QUEUE_SHARDS: '1.5' }, /QUEUE_SHARDS must be an integer/],
+    [
+      'a Redis address with a port that does not exist',
+      { REDIS_URL: 'redis://127.0.0.1:99999' },
+      /REDIS_URL .*HOST:PORT/,
+    ],
+    ['a Redis address whose password is not encoded', { REDIS_URL: 'redis://:pa#ss@h:1' }, /REDIS_URL .*HOST:PORT/],
+    ['a cluster with a node that is none', { REDIS_URL: 'redis+cluster://h1:1,' }, /REDIS_URL .*HOST:PORT/],
+    [
+      'a sentinel with a port that does not exist',
+      { REDIS_URL: 'redis+sentinel://h:99999/m' },
+      /REDIS_URL .*HOST:PORT/,
+    ],
     ['a sentinel without its master', { REDIS_URL: 'redis+sentinel://h1:26379,h2:26379' }, /name of the master/],
     [
       'a password of sentinels where there are none',
@@ -175,12 +187,16 @@ describe('the settings', () => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(fault)]);
   });
 
-  it.each(['redis://u:p@h:1/0', 'rediss://h', 'redis+cluster://h1:1,h2:2', 'redis+sentinel://h1:1,h2:2/mymaster'])(
-    'the settings accept the Redis address %s',
-    (url) => {
-      expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
-    },
-  );
+  it.each([
+    'redis://u:p@h:1/0',
+    'rediss://h',
+    'redis://[::1]:1',
+    'redis+cluster://:p@[::1]:1,h2',
+    'redis+cluster://h1:1,h2:2',
+    'redis+sentinel://h1:1,h2:2/mymaster',
+  ])('the settings accept the Redis address %s', (url) => {
+    expect(load({ REDIS_URL: url }).redisUrl).toBe(url);
+  });
 
   it('the settings bring what sentinels ask for to whoever opens connections', () => {
     const { redisUrl } = load({

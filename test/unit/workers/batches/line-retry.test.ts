@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { LineRetry } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
-import { answeredAt, nextRetry } from '../../../../workers/batches/line-retry.ts';
+import { answeredAt, isDue, nextRetry } from '../../../../workers/batches/line-retry.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -37,6 +37,16 @@ describe('the tries of a line', () => {
   it('are not due at one time for all lines', () => {
     const dueAt = (random: number) => nextRetry(undefined, { isOwnFault: false, now: NOW, random })?.dueAt;
     expect([dueAt(0), dueAt(1)]).toEqual([NOW + 375, NOW + 625]);
+  });
+});
+
+describe('the next try of a line', () => {
+  it('is due when its pause is over, and where the clock was put back meanwhile', () => {
+    const next = nextRetry(triesOf(() => false).at(-1), { isOwnFault: false, now: NOW, random: 1 });
+    const isDueAt = (now: number) => next !== undefined && isDue(next, now);
+
+    expect([NOW, NOW + 74_999].map(isDueAt)).toEqual([false, false]);
+    expect([NOW + 75_000, NOW - 3_600_000].map(isDueAt)).toEqual([true, true]);
   });
 });
 

@@ -27,7 +27,7 @@ function open(states: Record<string, State>) {
       isClosed: ({ name }) => states[name] === 'closed',
       isPassable: ({ name }) => states[name] !== 'open',
     },
-    clock,
+    now: clock.now,
     log: createRecordingLog(),
   });
   return { watch, clock, states };

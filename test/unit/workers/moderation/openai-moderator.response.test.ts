@@ -17,10 +17,16 @@ describe('the answer of a moderation endpoint', () => {
   it.each([
     [{ flagged: true, categories: { hate: true, violence: false } }, { hate: 1 }],
     [{ flagged: true }, { unspecified: 1 }],
+    [
+      { flagged: true, categories: {}, category_scores: { toxicity: 0.2 } },
+      { toxicity: 0.2, unspecified: 1 },
+    ],
+    [{ flagged: true, categories: { hate: false }, category_scores: {} }, { unspecified: 1 }],
+    [{ flagged: true, category_scores: { violence: 0.9 } }, { violence: 0.9 }],
     [{ flagged: false }, {}],
     [{ flagged: false, category_scores: { hate: null } }, {}],
-  ])('the answer of a moderation endpoint does without scores: %j', (result, scores) => {
-    expect(parse([result])).toMatchObject({ scores });
+  ])('the answer of a moderation endpoint does without scores, and without a category: %j', (result, scores) => {
+    expect(parse([result]).scores).toEqual(scores);
   });
 
   it.each([[undefined], [{}], [[]], [[{ flagged: false }, { flagged: false }]], [[null]], [[{ flagged: 'no' }]]])(

@@ -51,6 +51,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
       },
     },
     seq: 1,
+    claimedAt: 1_000 + fence,
     rates: { promptMicro: 1, completionMicro: 1 },
     lease: {
       signal: new AbortController().signal,
@@ -142,7 +143,7 @@ describe('a run that did not come to its own end', () => {
 
       await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), new Interrupted());
 
-      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 2 }]);
+      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_002 }]);
     });
 
     it('unless it is the first attempt, or there is no entity', async () => {

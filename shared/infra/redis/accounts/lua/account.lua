@@ -24,7 +24,8 @@ local function hold(account, month, micro, tokens)
   move(account, 'held', micro, 'ht:' .. month, tokens)
 end
 
--- Seldom: the micro-credits that are left after all holds and pending charges.
+-- @seldom
+-- The micro-credits that are left after all holds and pending charges.
 local function spendable(account)
   local values = redis.call('HMGET', account, 'book', 'pend', 'held')
   return number_of(values[1]) - number_of(values[2]) - number_of(values[3])
@@ -92,7 +93,8 @@ local function more_held(owed, micro, tokens, limit, must, ahead, over)
   return micro + more_micro, tokens + more_tokens
 end
 
--- Seldom: the same for a test request, whose tokens come from an allowance.
+-- @seldom
+-- The same for a test request, whose tokens come from an allowance.
 local function more_allowed(allowance, tokens, limit, must, ahead, over)
   local used = number_of(allowance and redis.call('GET', allowance))
   local more = more_of((limit or UNLIMITED) - used, math.max(0, must.tokens - tokens), math.max(0, ahead.tokens - tokens),
@@ -102,7 +104,8 @@ local function more_allowed(allowance, tokens, limit, must, ahead, over)
   return tokens + more
 end
 
--- Seldom: gives back all that an unfinished request holds of credits and budget, or of the test allowance.
+-- @seldom
+-- Gives back all that an unfinished request holds of credits and budget, or of the test allowance.
 local function free_holds(record, account)
   local values = redis.call('HMGET', record, 'hold', 'holdTokens', 'month', 'billed', 'allowance')
   local tokens = number_of(values[2])

@@ -1,6 +1,18 @@
--- Takes entries out of the outbox for good. A full Redis refuses even this in a transaction, but not in a script.
--- KEYS 1 outbox; ARGV 1 consumer group of workers of an earlier version, then the ids of the entries
-local ids = {}
-for index = 2, #ARGV do ids[#ids + 1] = ARGV[index] end
+-- Takes entries out of the outbox for good whose charges are booked. One that is still pending stays: Redis has come back
+-- without the book that was published of it. A full Redis refuses even this in a transaction, but not in a script.
+-- KEYS 1 outbox, then the pending charges of each tenant in turn
+-- ARGV 1 consumer group of workers of an earlier version, then for each tenant how many entries it has, and the ids of each
+--      entry and of its request in turn
+-- Returns how many are out.
+local ids, at = {}, 2
+for tenant = 2, #KEYS do
+  local count, requests = tonumber(ARGV[at]), {}
+  for index = 1, count do requests[index] = ARGV[at + 2 * index] end
+  for index, owed in ipairs(redis.call('HMGET', KEYS[tenant], unpack(requests))) do
+    if not owed then ids[#ids + 1] = ARGV[at + 2 * index - 1] end
+  end
+  at = at + 1 + 2 * count
+end
+if #ids == 0 then return 0 end
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 return redis.call('XDEL', KEYS[1], unpack(ids))

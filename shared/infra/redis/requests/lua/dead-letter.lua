@@ -1,5 +1,7 @@
--- Moves an entry that cannot be booked from the outbox to the dead letters, whole or not at all.
--- KEYS 1 outbox, 2 dead letters; ARGV 1 consumer group as in acknowledge.lua, 2 id of the entry, 3 its text
+-- Moves an entry from the outbox to the dead letters, or back, whole or not at all. Safe to repeat and to call twice at once.
+-- KEYS 1 where it is, 2 where it goes; ARGV 1 consumer group as in acknowledge.lua, 2 id of the entry, 3 its text
+-- Returns how many have moved: 0 if it is there no more.
+if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then return 0 end
 redis.call('XADD', KEYS[2], '*', 's', ARGV[3])
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('XDEL', KEYS[1], ARGV[2])

@@ -26,9 +26,11 @@ local id = ARGV[1]
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
   weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
   'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
--- Redis came back without the claim.
+-- Redis came back without the claim: accepted, or with that of an earlier attempt.
 if state == 'accepted' then return 'accepted' end
-if known_fence and known_fence ~= fence then return 'superseded' end
+if known_fence and known_fence ~= fence then
+  return state == 'running' and known_fence + 0 < fence + 0 and 'accepted' or 'superseded'
+end
 if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
 -- The call was repeated after its answer was lost.
 local ended = is_unheard and 'unheard' or 'finished'

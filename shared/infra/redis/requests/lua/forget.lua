@@ -1,4 +1,5 @@
--- Seldom: frees the Idempotency-Key of a request that ended without an answer, so that a retry runs.
+-- @seldom
+-- Frees the Idempotency-Key of a request that ended without an answer, so that a retry runs.
 local function forget_idempotency(record, id)
   local key = redis.call('HGET', record, 'idempotency')
   if not key then return end

@@ -12,7 +12,8 @@ local function is_read(record, now)
   return false
 end
 
--- Seldom: few tenants keep nothing.
+-- @seldom
+-- Few tenants keep nothing.
 local function keep_nothing(record, stream, answer, id, now)
   if not is_read(record, now) then redis.call('UNLINK', stream, answer) end
   local name = redis.call('HGET', record, 'idempotency')

@@ -24,7 +24,8 @@ local function write_job(job, name, data, opts, timestamp)
     'priority', '0')
 end
 
--- Seldom: removes an ended job that is kept for Bull Board, so that its request can have a new one.
+-- @seldom
+-- Removes an ended job that is kept for Bull Board, so that its request can have a new one.
 local function forget_ended_job(job, line, id)
   if redis.call('HEXISTS', job, 'finishedOn') == 0 then return end
   local prefix = string.sub(line, 1, -#'prioritized' - 1)
@@ -70,7 +71,8 @@ local MOVED_MAX = 96
 -- A tag may be off by this many tokens; such errors do not add up.
 local NEAR = TURN_TOKENS / 4
 
--- Seldom: corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
+-- @seldom
+-- Corrects the tags of a tenant's next requests in line. Each request knows its own tag, and how far the row had been
 -- shifted when it was tagged. None overtakes a request that was accepted before it.
 local function move_waiting(open, line, records, row)
   if redis.call('ZCARD', line) == 0 then return end

@@ -9,7 +9,8 @@ local function mean_with(old, new)
   return string.format('%.3f', old * (1 - GROUP_WEIGHT) + new * GROUP_WEIGHT)
 end
 
--- Seldom: notes a group of `count` ends in the hash `key`. `busy`: somebody waits.
+-- @seldom
+-- Notes a group of `count` ends in the hash `key`. `busy`: somebody waits.
 local function note_group(key, whose, count, now, busy)
   local values = redis.call('HMGET', key, 'since:' .. whose, 'busy:' .. whose, 'gap:' .. whose, 'pace:' .. whose)
   local since = tonumber(values[1])
@@ -28,7 +29,8 @@ local function note_group(key, whose, count, now, busy)
   redis.call('HSET', key, unpack(changes))
 end
 
--- Seldom: whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
+-- @seldom
+-- Whether requests of a tenant wait. If so its newest ones do, except those that are not in line yet.
 local function has_waiting(open, line)
   for _, id in ipairs(redis.call('ZREVRANGE', open, 0, GROUP - 1)) do
     if redis.call('ZSCORE', line, id) then return true end

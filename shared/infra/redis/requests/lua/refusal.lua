@@ -14,7 +14,8 @@ local function forget_ended(open, record, id)
   return ended
 end
 
--- Seldom: decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
+-- @seldom
+-- Decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
@@ -97,8 +98,9 @@ local function refusal(known)
   end
   local day = known.day
   if day and day.total >= known.daily_limit then refuse('daily', wait_for_day(day, known.daily_limit, now)) end
-  if key.tokens > 0 and key.tokens + estimate > known.tpm_limit then
-    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - estimate), now))
+  local kept = known.kept
+  if key.tokens + kept > 0 and key.tokens + kept + estimate > known.tpm_limit then
+    refuse('tpm', wait_for_use(key, 'tokens', math.max(0, known.tpm_limit - kept - estimate), now))
   end
   if is_tenant_rpm_full then refuse('tenant_rpm', wait_for_tenant_rpm()) end
   if tenant_tpm >= 0 and use.tokens > 0 and use.tokens + estimate > tenant_tpm then
@@ -118,6 +120,7 @@ local function refusal(known)
   if not known.billed and (left <= 0 or used > 0 and left < likely) then
     refuse('test_tokens', 86400000 - now % 86400000)
   end
+  if verdict == 'tpm' and known.keeps then keep_for(KEYS[3], known.line, id, estimate, now) end
   if verdict then return reply(verdict, retry, estimate) end
 
   if known.billed then

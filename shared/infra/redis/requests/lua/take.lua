@@ -35,7 +35,10 @@ for index, id in ipairs(ids) do
   if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
   local claimed, tenant, accepted_at
   if may_claim then
-    claimed, tenant, accepted_at = claim_request(call, id, ARGV[8] .. id, ARGV[9] .. id, FIRST, ARGV[6] .. #taken)
+    -- One that fails stops no other: it stays unclaimed, and its worker meets the fault alone.
+    local _
+    _, claimed, tenant, accepted_at =
+      pcall(claim_request, call, id, ARGV[8] .. id, ARGV[9] .. id, FIRST, ARGV[6] .. #taken)
   end
   -- Without a claim the worker claims by itself, and hears why the request is not to run.
   if tenant then

@@ -46,7 +46,8 @@ local function with_second(entries, second, requests, tokens)
   return string.sub(entries, 1, behind) .. struct.pack(ENTRY, second, requests, tokens) .. string.sub(entries, behind + 1)
 end
 
--- Seldom: a second begins. All that was counted before is in entries, without what has left.
+-- @seldom
+-- A second begins. All that was counted before is in entries, without what has left.
 local function turn_use(hash, newest, now)
   local values = redis.call('HMGET', hash, 'w', 'r', 't', 'kept')
   local use = {
@@ -105,6 +106,30 @@ local function newest_of(use)
     use.tokens - use.now_tokens) .. use.corrections
 end
 
+-- `line` of a key's tokens: those that are kept for a line of a batch, since when and until when, how many, and its request id.
+-- A worker that sends the line asks every 2 s; if it dies the others have their tokens again soon. Once the line has been
+-- admitted nothing is kept, and until `until` for no other line (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
+local KEPT = '^(%d+) (%d+) (%d+) (.+)$'
+local KEPT_MS = 10000
+local NEXT_LINE_MS = 180000
+
+-- Seldom: how many tokens are kept for another request, and up to how many the window may be filled by this one: once all that
+-- is in it was admitted beside what is kept for this one, it may have the whole limit.
+local function kept_from(kept, id, limit, whole, now)
+  local since, till, tokens, owner = string.match(kept, KEPT)
+  if not owner or till + 0 <= now then return 0, limit end
+  if owner ~= id then return tokens + 0, limit end
+  return 0, now - since > (WINDOW_SECONDS + 1) * 1000 and math.max(limit, whole) or limit
+end
+
+-- Seldom: keeps tokens for a line that has to wait, unless they are kept for another one, or were a moment ago.
+local function keep_for(hash, kept, id, tokens, now)
+  local since, till, _, owner = string.match(kept or '', KEPT)
+  local is_kept = owner and till + 0 > now
+  if is_kept and owner ~= id then return end
+  redis.call('HSET', hash, 'line', (is_kept and since or int(now)) .. ' ' .. int(now + KEPT_MS) .. ' ' .. int(tokens) .. ' ' .. id)
+end
+
 -- Adds to `fields`, of which there are `at`, those that have changed. Returns how many there are then.
 local function add_use(fields, at, use)
   fields[at + 1], fields[at + 2] = 'u', newest_of(use)
@@ -146,7 +171,8 @@ local function with_correction(corrections, second, more)
   return corrections .. struct.pack(CORRECTION, second, more)
 end
 
--- Seldom: what an earlier version has admitted, in a second that no later one has counted in.
+-- @seldom
+-- What an earlier version has admitted, in a second that no later one has counted in.
 local function correct_entries(hash, second, more)
   local values = redis.call('HMGET', hash, 'w', 't')
   local entries, added = with_more(values[1] or '', second, more, 0)
@@ -170,7 +196,8 @@ local function corrected(hash, newest, accepted_at, more)
   return struct.pack(NEWEST, second, requests, tokens, before_requests, before_tokens) .. corrections
 end
 
--- Seldom: a second has left the minute whose request took more than its estimate. It counts as of now: else long answers
+-- @seldom
+-- A second has left the minute whose request took more than its estimate. It counts as of now: else long answers
 -- would pass by limit and ceiling.
 local function add_late_tokens(fields, hash, newest, more, now)
   local use, at = to_use(hash, newest, now), #fields

@@ -40,7 +40,8 @@ local function count_of(log, now)
   return redis.call('ZCOUNT', log, '(' .. int(now - MINUTE_MS), '+inf')
 end
 
--- Seldom: extends the life of a log beyond its newest entry, and removes the entries that have left.
+-- @seldom
+-- Extends the life of a log beyond its newest entry, and removes the entries that have left.
 local function keep_log(log, now)
   redis.call('ZREMRANGEBYSCORE', log, '-inf', int(now - MINUTE_MS))
   redis.call('PEXPIRE', log, 3 * MINUTE_MS)
@@ -66,7 +67,8 @@ local function wait_for_place(log, limit, now)
   return tonumber(blocking[2]) + MINUTE_MS - now
 end
 
--- Seldom: the counters of the last day, without minutes that have left.
+-- @seldom
+-- The counters of the last day, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
   local values = redis.call('HMGET', key, 'tail', 'total', minute)

@@ -32,6 +32,14 @@ describe('history and submitted messages', () => {
     expect(merged).toEqual({ history: exchanges(3), submitted: [user('new')], unseen: [user('new')] });
   });
 
+  it('know a resent message by half an emoji, which MongoDB keeps as a replacement character', () => {
+    const history = [user('cut short \u{fffd}'), assistant('Pardon?')];
+
+    const merged = mergeHistory(history, [user('cut short \ud83d'), assistant('Pardon?'), user('new')]);
+
+    expect(merged).toEqual({ history, submitted: [user('new')], unseen: [user('new')] });
+  });
+
   it('keep a message that merely repeats an earlier one', () => {
     const history = [user('yes'), assistant('Really?')];
 

@@ -14,7 +14,8 @@ local function unused()
   return UNUSED
 end
 
--- Seldom: only where it went wrong.
+-- @seldom
+-- Only where it went wrong.
 local function repair(number)
   return least(number) - 1
 end
@@ -61,7 +62,7 @@ it('takes a name between quotes for a word', () => {
 });
 
 it('has a seldom function of the script itself hold what only that uses', () => {
-  const body = '-- Seldom: asks.\nlocal function ask()\n  return least(7)\nend\nreturn ARGV[1] and ask()\n';
+  const body = '-- @seldom\n-- Asks.\nlocal function ask()\n  return least(7)\nend\nreturn ARGV[1] and ask()\n';
 
   expect(linkParts([PART], body).startsWith('local function ask()\nlocal LIMIT = 5\n')).toBe(true);
 });

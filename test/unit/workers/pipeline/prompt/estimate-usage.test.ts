@@ -1,15 +1,48 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { estimateUsage } from '../../../../../workers/pipeline/prompt/fit-window.ts';
+import { believedUsage, estimateUsage } from '../../../../../workers/pipeline/prompt/answer-usage.ts';
 
 it('counts prompt and answer with a real tokenizer and says that it did', async () => {
-  const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world');
+  const usage = await estimateUsage([{ role: 'user', content: 'Hello world' }], 'Hello world, hello world', 100);
 
   expect(usage).toEqual({ promptTokens: 2 + 4, completionTokens: 5, estimated: true });
 });
 
+it('counts no more of an answer than was asked for', async () => {
+  expect(await estimateUsage([], 'Hello world, hello world', 3)).toMatchObject({ completionTokens: 3 });
+});
+
+describe('a provider’s count', () => {
+  const asked = [
+    { role: 'system', content: 'é'.repeat(50) },
+    { role: 'user', content: 'x'.repeat(92) },
+  ] as const;
+  /** 192 bytes and two messages. */
+  const promptMost = 192 + 2 * 4 + 4_096;
+
+  it.each([[{ promptTokens: 0, completionTokens: 0 }], [{ promptTokens: promptMost, completionTokens: 10 }]])(
+    'is believed where it can be true: %j',
+    (said) => {
+      expect(believedUsage(said, asked, 10)).toEqual(said);
+    },
+  );
+
+  it.each([11, 20])('of %d for an answer of at most 10 is cut', (completionTokens) => {
+    const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
+
+    expect(believedUsage({ promptTokens: 5, completionTokens }, asked, 10)).toEqual(cut);
+  });
+
+  it.each([[{ promptTokens: promptMost + 1, completionTokens: 1 }], [{ promptTokens: 1, completionTokens: 21 }]])(
+    'is none where it cannot be true: %j',
+    (said) => {
+      expect(believedUsage(said, asked, 10)).toBeUndefined();
+    },
+  );
+});
+
 it('counts the markers of a chat format as the ordinary text they are', async () => {
-  const { completionTokens } = await estimateUsage([], 'before <|endoftext|> after');
+  const { completionTokens } = await estimateUsage([], 'before <|endoftext|> after', 100);
 
   expect(completionTokens).toBeGreaterThan(3);
 });
@@ -24,7 +57,7 @@ it.each([
 ])('does not stop the process for a message of %s', async (_what, content) => {
   const startedAt = performance.now();
 
-  await estimateUsage([{ role: 'user', content }], content);
+  await estimateUsage([{ role: 'user', content }], content, 16_384);
 
   expect(performance.now() - startedAt).toBeLessThan(10_000);
 });

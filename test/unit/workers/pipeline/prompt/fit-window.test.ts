@@ -2,8 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import type { ChatMessage } from '../../../../../shared/contracts/chat-request.ts';
-import { TooLongError, countBytes, countPrompt } from '../../../../../workers/pipeline/prompt/fit-window.ts';
-import { fitWindow, promptFor } from '../../../../../workers/pipeline/prompt/fit-window.ts';
+import {
+  TooLongError,
+  countBytes,
+  countPrompt,
+  fitWindow,
+  promptFor,
+} from '../../../../../workers/pipeline/prompt/fit-window.ts';
 import type { PromptParts } from '../../../../../workers/pipeline/prompt/fit-window.ts';
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });

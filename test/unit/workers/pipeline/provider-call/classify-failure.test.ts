@@ -23,6 +23,16 @@ it.each([400, 413, 422])('never counts the caller’s own %d', (status) => {
   expect(classifyFailure(answered(status))).toEqual({ kind: 'void' });
 });
 
+it('takes a 403 of a content filter as what it is: a word about one prompt, not about our account', () => {
+  expect(classifyFailure(new ProviderError('filtered', 'flagged', { status: 403 }))).toEqual({ kind: 'void' });
+});
+
+it('counts a 403 of a firewall like any failure: it may speak of one prompt', () => {
+  const blocked = new ProviderError('blocked', 'blocked', { status: 403 });
+
+  expect(classifyFailure(blocked)).toEqual({ kind: 'failed', reason: 'status_403' });
+});
+
 it('does not count a model that the provider does not have: its other models may serve', () => {
   expect(classifyFailure(answered(404))).toEqual({ kind: 'void' });
 });

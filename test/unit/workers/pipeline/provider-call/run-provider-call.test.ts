@@ -113,7 +113,10 @@ describe('one call of a provider', () => {
     expect(texts.join('')).toBe('Fine. ');
   });
 
-  it('waits for the last verdict without a limit on the provider’s silence', async () => {
+  it.each([
+    ['a limit on the provider’s silence', 500],
+    ['its time for the whole answer, which has come', 1_500],
+  ])('waits for the last verdict without %s', async (_limit, waitMs) => {
     const released = Promise.withResolvers<undefined>();
     const { input, texts } = attemptOf({
       openWindow: ({ release, signal }) => ({
@@ -129,7 +132,7 @@ describe('one call of a provider', () => {
     const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
 
     const attempt = runProviderCall(adapter, input);
-    await jest.advanceTimersByTimeAsync(500);
+    await jest.advanceTimersByTimeAsync(waitMs);
     released.resolve(undefined);
 
     expect(await attempt).toMatchObject({ finishReason: 'stop' });

@@ -30,6 +30,8 @@ describe('an error inside an answer', () => {
     [{ code: 400, message: 'the request exceeds the available context size. try increasing it' }, 'too_long'],
     [{ code: 'content_filter', message: 'The response was filtered' }, 'filtered'],
     [{ code: 'content_policy_violation', type: 'invalid_request_error' }, 'filtered'],
+    [{ type: 'invalid_request_error', message: 'Output blocked by content filtering policy' }, 'filtered'],
+    ['Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO', 'filtered'],
     [{ type: 'constructor' }, 'transient'],
     ['over capacity', 'transient'],
     [null, 'transient'],
@@ -58,6 +60,69 @@ describe('an account without money', () => {
 
     expect(faultOfAnswer(400, parseError(JSON.stringify(body)))).toBe('caller');
   });
+});
+
+describe('a content filter', () => {
+  it.each([
+    [
+      'OpenRouter’s',
+      403,
+      {
+        error: {
+          code: 403,
+          message: 'some/model requires moderation on OpenRouter. Your input was flagged for "violence".',
+          metadata: { reasons: ['violence'], flagged_input: 'canary' },
+        },
+      },
+    ],
+    [
+      'OpenRouter’s, in other words',
+      403,
+      { error: { code: 403, message: 'No.', metadata: { flagged_input: 'canary' } } },
+    ],
+    [
+      'xAI’s',
+      403,
+      {
+        code: 'The caller does not have permission to execute the specified operation',
+        error: 'Content violates usage guidelines. Team: canary, Failed check: SAFETY_CHECK_TYPE_BIO',
+      },
+    ],
+    [
+      'Anthropic’s',
+      400,
+      {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'Output blocked by content filtering policy' },
+      },
+    ],
+    ['DeepSeek’s', 400, { error: { message: 'Content Exists Risk', type: 'invalid_request_error', param: null } }],
+    ['Azure’s', 400, { error: { code: 'content_filter', message: 'The response was filtered' } }],
+    ['a gateway’s', 403, { error: { code: 'content_policy_violation', message: 'No.' } }],
+  ])('%s is told by %d and its words', (_whose, status, body) => {
+    const error = parseError(JSON.stringify(body));
+
+    expect(faultOfAnswer(status, error)).toBe('filtered');
+    expect(error.word).not.toContain('canary');
+  });
+
+  it.each([
+    [{ error: { code: 403, message: 'Key limit exceeded' } }],
+    [{ error: { type: 'permission_error', message: 'Your API key does not have permission to use this resource.' } }],
+    [{ error: 'Forbidden' }],
+  ])('is not every 403: %j', (body) => {
+    expect(faultOfAnswer(403, parseError(JSON.stringify(body)))).toBe('refused');
+  });
+});
+
+describe('a firewall in front of a provider', () => {
+  it.each(['<html><title>Attention Required!</title></html>', 'error code: 1020', '""', ''])(
+    'says 403 without an error of the API: %j',
+    (body) => {
+      expect(faultOfAnswer(403, parseError(body))).toBe('blocked');
+      expect(faultOfAnswer(401, parseError(body))).toBe('refused');
+    },
+  );
 });
 
 describe('Retry-After', () => {

@@ -1,0 +1,96 @@
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { StreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
+import type { HandOn } from './hand-on.ts';
+import { isOpen } from './open-reader.ts';
+import type { OpenReader, ReaderGroup } from './open-reader.ts';
+
+/** Readers are of one request. */
+export interface CatchUp {
+  /** Reads what the readers have not seen. */
+  catchUp(...behind: readonly OpenReader[]): void;
+  /** The same where messages should have brought it. */
+  recover(...missing: readonly OpenReader[]): void;
+  /** Recovers all readers that have had no entry for this time. */
+  recoverQuiet(quietForMs: number): void;
+}
+
+/** Entries in one read. A slow client takes a few of them, and the rest is read again. */
+const PORTION = 64;
+
+/** Where a reader stood when a read began. */
+interface ReadStart {
+  reader: OpenReader;
+  fromSeq: number;
+  isMissing: boolean;
+}
+
+/** Whether a read up to `lastSeq` found events that messages should have brought, and have not brought meanwhile. */
+function isFound({ reader, fromSeq, isMissing }: ReadStart, lastSeq: number): boolean {
+  return isMissing && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
+}
+
+/** Reads from a request's stream what messages have not brought to its readers. */
+export function createCatchUp(deps: {
+  groups: ReadonlyMap<string, ReaderGroup>;
+  streams: StreamReader;
+  handOn: HandOn;
+  /** A read has found text that no message brought. */
+  onGap: () => void;
+  now: () => number;
+  log: Logger;
+}): CatchUp {
+  const { groups, streams, handOn, onGap, now, log } = deps;
+  const { deliver, breakOff } = handOn;
+
+  /** Reads what readers of a request have not seen: one read at a time, for all of them. */
+  async function fill(group: ReaderGroup): Promise<void> {
+    if (group.isFilling) return;
+    group.isFilling = true;
+    const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
+    try {
+      for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
+    } catch (error) {
+      // What is no entry will never be one; anything else the next poll tries again.
+      if (!(error instanceof SyntaxError))
+        log.debug('A stream could not be read.', { requestId: group.requestId, error });
+      else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
+    } finally {
+      group.isFilling = false;
+    }
+  }
+
+  async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, isMissing: reader.isMissing }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, isMissing: false, quietSince: now() });
+    const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
+    const entries = await streams.readFrom(shard, requestId, least, PORTION);
+    const lastSeq = entries.at(-1)?.lastSeq ?? 0;
+    if (starts.some((start) => isFound(start, lastSeq))) onGap();
+    for (const entry of entries) {
+      for (const { reader, fromSeq } of starts) if (entry.lastSeq >= fromSeq) deliver(reader, entry);
+    }
+    if (entries.length === PORTION) for (const reader of behind) reader.isBehind = true;
+  }
+
+  function catchUp(...behind: readonly OpenReader[]): void {
+    for (const reader of behind) reader.isBehind = true;
+    const group = groups.get(behind[0]?.requestId ?? '');
+    if (group !== undefined) void fill(group);
+  }
+
+  function recover(...missing: readonly OpenReader[]): void {
+    for (const reader of missing) reader.isMissing = true;
+    catchUp(...missing);
+  }
+
+  function recoverQuiet(quietForMs: number): void {
+    const limit = now() - quietForMs;
+    for (const { readers } of groups.values()) {
+      // A read serves all readers, so all of them are recovered and become quiet together.
+      const isQuiet = (reader: OpenReader) => isOpen(reader) && reader.quietSince <= limit;
+      if ([...readers].some(isQuiet)) recover(...readers);
+    }
+  }
+
+  return { catchUp, recover, recoverQuiet };
+}

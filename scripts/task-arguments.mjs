@@ -1,0 +1,46 @@
+/** What the tasks take that read no arguments by themselves. The others print a usage of their own. */
+const CONFIGURATION = 'docs/guide/configuration.md';
+const USAGES = {
+  start: `npm start [-- --workers N]
+  everything on one machine; settings come from .env and the environment (${CONFIGURATION})`,
+  dev: `npm run dev [-- --workers N]
+  as npm start; each process is started again when one of its files changes`,
+  'start:api': `npm run start:api
+  one ingress; its settings come from the environment (${CONFIGURATION})`,
+  'start:worker': `npm run start:worker
+  one worker; its settings come from the environment (${CONFIGURATION})`,
+  'test:providers': `npm run test:providers [-- ARGUMENTS OF JEST]
+  the adapters against LiteLLM, which the first run installs`,
+  build: `npm run build
+  compiles to dist/`,
+  check: `npm run check
+  formatting, lint, types, imports, dead code, unit tests, citations, known weaknesses`,
+  citations: `npm run citations
+  follows every citation and link`,
+  sbom: `npm run sbom [-- FILE]
+  writes the software bill of materials, to sbom.cdx.json where no file is named`,
+  audit: `npm run audit
+  asks the registry for known weaknesses of the packages`,
+};
+/** How many arguments these take, and no options. */
+const MOST = { 'start:api': 0, 'start:worker': 0, build: 0, check: 0, citations: 0, sbom: 1, audit: 0 };
+/** Wrong arguments, as in scripts/harness/read-arguments.ts. */
+const WRONG = 2;
+
+export const isHelp = (args) => args.includes('--help') || args.includes('-h');
+
+/** Answers `--help` and wrong arguments, before anything is installed or run. Returns the exit code; undefined: run the task. */
+export function answerArguments(task, args) {
+  const usage = USAGES[task];
+  if (usage === undefined) return undefined;
+  if (isHelp(args)) {
+    console.log(usage);
+    return 0;
+  }
+  const most = MOST[task];
+  if (most === undefined) return undefined;
+  const strange = args[most] ?? args.find((arg) => arg.startsWith('-'));
+  if (strange === undefined) return undefined;
+  console.error(`npm run ${task} does not take "${strange}".\n\n${usage}`);
+  return WRONG;
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
+import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { openTestRedis, redisUrl } from '../support/stores.ts';
+import { useService } from '../support/use-service.ts';
+
+describe('what an ingress has told a Redis that comes back without its last second', () => {
+  let proxy: LossyProxy;
+  /** Past the proxy. */
+  let direct: RedisClient;
+  beforeAll(async () => {
+    proxy = await startLossyProxy(redisUrl());
+    direct = await openTestRedis('worker');
+  });
+  const service = useService(() => ({ env: { REDIS_URL: proxy.url, QUEUE_SHARDS: '1' }, workers: 0 }));
+  beforeAll(() => {
+    service.redis.on('error', () => undefined);
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await proxy.close();
+  });
+
+  /** The keys of the service's shard. */
+  async function snapshot(): Promise<Map<string, Buffer>> {
+    const values = new Map<string, Buffer>();
+    for (const key of await direct.keys(`${service.keyspace.shard(0).tag}*`)) {
+      const value = (await direct.dumpBuffer(key)) as Buffer | null;
+      if (value !== null) values.set(key, value);
+    }
+    return values;
+  }
+
+  /** Redis goes away, and comes back as it was. */
+  async function rollBackTo(before: ReadonlyMap<string, Buffer>): Promise<void> {
+    proxy.setDown(true);
+    const [...now] = (await snapshot()).keys();
+    if (now.length > 0) await direct.unlink(...now);
+    for (const [key, value] of before) await direct.restore(key, 0, value);
+    proxy.setDown(false);
+  }
+
+  const stateOf = (requestId: string) => direct.hget(service.keyspace.shard(0).record(requestId), 'state');
+
+  it('is told again that a request was taken back whose caller was told 503', async () => {
+    const { key } = await service.startTenant();
+    await postChat(service.app, key, chatOf('Known', { model: 'none' }));
+    const lost = proxy.loseNextReply('Taken back').then(() => {
+      proxy.setDown(true);
+    });
+    const refused = await postChat(service.app, key, chatOf('Taken back'));
+    await lost;
+    const requestId = requestIdOf(refused);
+    expect([refused.status, await stateOf(requestId)]).toEqual([503, 'accepted']);
+    const before = await snapshot();
+    proxy.setDown(false);
+    await waitFor(
+      async () => ((await stateOf(requestId)) === 'void' ? true : undefined),
+      'the request to be taken back',
+    );
+
+    await rollBackTo(before);
+
+    expect(await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'that again')).toBe(
+      true,
+    );
+    expect(await direct.zcard(service.keyspace.shard(0).line('interactive'))).toBe(0);
+  });
+
+  it('is told again of credits that were granted', async () => {
+    const { tenantId } = await service.startTenant({ credits: 100 });
+    const book = () => direct.hget(service.keyspace.shard(0).account(tenantId), 'book');
+    const before = await snapshot();
+    const grant = { credits: 50, reason: 'More' };
+    expect((await service.admin('post', `/tenants/${tenantId}/credits`, grant)).status).toBe(201);
+    expect(await book()).toBe('150000000');
+
+    await rollBackTo(before);
+
+    expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
+  });
+});

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+
+import { systemClock } from '../../../../shared/lifecycle/clock.ts';
+import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import { createDispatcher } from '../../../../workers/batches/dispatcher.ts';
+import { createRecordingLog } from '../../../support/recording-log.ts';
+
+const rowOf = (_id: string, status: BatchRow['status'] = 'in_progress'): BatchRow => ({
+  ...{ _id, tenantId: 'ten_1', keyId: 'key_1', shard: 0, mode: 'live', status, waitingFor: null },
+  ...{ total: 1, completed: 0, failed: 0, createdAt: 0, expiresAt: 1, removeAt: new Date(0) },
+});
+
+/** Two batches; what is done for the first one throws. */
+function dispatching(fault: Error, status: BatchRow['status']) {
+  const collected: string[] = [];
+  const filled: string[][] = [];
+  const log = createRecordingLog();
+  const failFor = (batchId: string) => (batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve());
+  const dispatcher = createDispatcher({
+    work: {
+      open: () => Promise.resolve([rowOf('batch_1', status), rowOf('batch_2')]),
+      count: () => Promise.resolve({ completed: 0, failed: 0 }),
+      note: () => Promise.resolve(),
+      abandon: () => Promise.resolve(),
+    },
+    collectEnds: async ({ row }) => {
+      await failFor(row._id);
+      collected.push(row._id);
+    },
+    closeBatch: { closeIfDue: () => Promise.resolve(false), publish: ({ row }) => failFor(row._id) },
+    fillQueue: (_shard, batches) => {
+      filled.push(batches.map(({ row }) => row._id));
+      return Promise.resolve();
+    },
+    watch: { isDown: () => false },
+    leases: {
+      hold: () => Promise.resolve(true),
+      renew: () => Promise.resolve(true),
+      release: () => Promise.resolve(),
+    },
+    hasReconnectedRecently: () => false,
+    clock: systemClock,
+    log,
+  });
+  return { dispatcher, collected, filled, log };
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it.each(['in_progress', 'completed'] as const)(
+  'goes on with the other batches where one that is %s is at fault, and tries it again seconds later',
+  async (status) => {
+    const { dispatcher, collected, filled, log } = dispatching(new SyntaxError('Unexpected end'), status);
+
+    for (let round = 0; round < 3; round += 1) {
+      await dispatcher.dispatchShard(0);
+      jest.advanceTimersByTime(1_000);
+    }
+
+    expect(collected).toEqual(['batch_2', 'batch_2', 'batch_2']);
+    expect(filled).toEqual([['batch_2'], ['batch_2'], ['batch_2']]);
+    expect(log.errors()).toEqual(['A batch cannot go on; it is tried again shortly. Unexpected end']);
+    jest.advanceTimersByTime(5_000);
+    await dispatcher.dispatchShard(0);
+    expect(log.errors()).toHaveLength(2);
+  },
+);
+
+it('ends a round where a store does not answer', async () => {
+  const { dispatcher, collected } = dispatching(new Error('Connection is closed.'), 'in_progress');
+
+  await expect(dispatcher.dispatchShard(0)).rejects.toThrow('Connection is closed.');
+
+  expect(collected).toEqual([]);
+});

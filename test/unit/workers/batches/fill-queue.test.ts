@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+
+import { systemClock } from '../../../../shared/lifecycle/clock.ts';
+import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
+import { createFillQueue } from '../../../../workers/batches/fill-queue.ts';
+import { openBatch } from '../../../../workers/batches/open-batch.ts';
+import type { Sent } from '../../../../workers/batches/send-line.ts';
+import { principalOf } from '../../../support/request-lab.ts';
+
+const ROW: BatchRow = {
+  ...{ _id: 'batch_1', tenantId: 'ten_1', keyId: 'key_1', shard: 3, mode: 'live', status: 'in_progress' },
+  ...{ waitingFor: null, total: 3, completed: 0, failed: 0, createdAt: 0, expiresAt: 1, removeAt: new Date(0) },
+};
+const WAIT: Sent = { kind: 'wait', waitFor: 'tpm', ms: 2_000 };
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('has tokens kept for the first line that has waited three minutes for them, and for no other', async () => {
+  const batch = openBatch(ROW, { completed: 0, failed: 0 });
+  batch.isRead = true;
+  batch.ready = [0, 1, 2].map((index) => ({ index, requestId: `req_${index}` }));
+  let overdue: string[] = [];
+  let sent: Sent = WAIT;
+  const fillQueue = createFillQueue({
+    work: {
+      end: () => Promise.resolve(0),
+      toSend: (_tenant, _batch, indexes) =>
+        Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson: '' }))),
+    },
+    queue: { waiting: () => Promise.resolve(0) },
+    principals: { findByKey: () => Promise.resolve(principalOf({})) },
+    lines: { more: () => Promise.resolve() },
+    sendLine: ({ requestId }, _principal, { isOverdue }) => {
+      if (isOverdue) overdue.push(requestId);
+      return Promise.resolve(sent);
+    },
+    watch: { isDown: () => false, takeProbe: () => false },
+    clock: systemClock,
+  });
+  const round = async (ms: number) => {
+    jest.advanceTimersByTime(ms);
+    overdue = [];
+    await fillQueue(3, [batch], () => Promise.resolve());
+    return overdue;
+  };
+
+  expect(await round(0)).toEqual([]);
+  expect(await round(179_000)).toEqual([]);
+  expect(await round(2_000)).toEqual(['req_0']);
+  expect(await round(2_000)).toEqual(['req_0']);
+  sent = { kind: 'wait', waitFor: 'credits', ms: 2_000 };
+  await round(2_000);
+  sent = WAIT;
+  expect(await round(2_000)).toEqual([]);
+});

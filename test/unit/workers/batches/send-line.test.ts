@@ -1,0 +1,42 @@
+import { expect, it } from '@jest/globals';
+
+import type { AdmissionCall, AdmissionOutcome } from '../../../../shared/admission/admission.ts';
+import { createLineTokens } from '../../../../workers/batches/line-tokens.ts';
+import { createSendLine } from '../../../../workers/batches/send-line.ts';
+import { createRecordingLog } from '../../../support/recording-log.ts';
+import { principalOf } from '../../../support/request-lab.ts';
+
+/** Of which lines may fill 8,000. */
+const LIMITS = { rpm: 10, tpm: 10_000, dailyRequests: 0, chatRpm: 10, streamRpm: 10 };
+
+/** What a line counts whose prompt has so many tokens, where nothing is known of its batch. */
+async function countedOf(promptTokens: number): Promise<number | undefined> {
+  const calls: AdmissionCall[] = [];
+  const sendLine = createSendLine({
+    admit: (call) => {
+      calls.push(call);
+      return Promise.resolve({ kind: 'joined' } as AdmissionOutcome);
+    },
+    enqueue: { enqueue: () => Promise.resolve(), takeBack: () => undefined },
+    watch: { isDown: () => false, takeProbe: () => false },
+    leaderId: 'wrk_1',
+    log: createRecordingLog(),
+  });
+  const request = { messages: [{ role: 'user', content: 'abcd'.repeat(promptTokens) }], maxTokens: 4_096 };
+  await sendLine(
+    { index: 0, requestId: 'req_1', requestJson: JSON.stringify({ ...request, jsonMode: false }) },
+    principalOf({ limits: LIMITS }),
+    { batchId: 'batch_1', tokens: createLineTokens(), isOverdue: false },
+  );
+  return calls[0]?.countedTokens;
+}
+
+it.each([
+  ['half of what lines may fill, so that two fit', 1, 4_000],
+  ['half of it with a prompt of a quarter', 2_000, 4_000],
+  ['more than half with a prompt just below it, so that one fits', 3_900, 4_925],
+  ['a quarter of what a prompt of half of it leaves, and not the prompt alone', 4_000, 5_000],
+  ['its prompt alone where that is more than lines may fill', 9_000, 9_000],
+])('a line of which nothing is known counts %s', async (_what, promptTokens, counted) => {
+  expect(await countedOf(promptTokens)).toBe(counted);
+});

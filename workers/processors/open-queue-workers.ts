@@ -1,0 +1,65 @@
+import type { Config } from '../../shared/config/load-config.ts';
+import type { QueueName } from '../../shared/contracts/jobs.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
+import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
+import type { ClaimSettings } from '../../shared/infra/redis/requests/job-store.ts';
+import type { Closer } from '../../shared/lifecycle/closer.ts';
+import { createBatchConcurrency } from '../batches/batch-concurrency.ts';
+import type { RunPipeline } from '../pipeline/run-pipeline.ts';
+import type { InferenceWorker } from './inference.ts';
+import { PROCESSORS } from './processors.ts';
+
+export interface QueueWorkersDeps {
+  config: Pick<Config, 'worker' | 'queue'>;
+  redis: RedisClient;
+  keyspace: Keyspace;
+  queues: ChatQueues;
+  runPipeline: RunPipeline;
+  claims: ClaimSettings;
+  workerId: string;
+  onLockLost: (requestId: string) => void;
+  closer: Closer;
+  log: Logger;
+}
+
+/** Opens the workers of a shard's queues of chat requests. */
+export type OpenQueueWorkers = (shard: number) => InferenceWorker[];
+
+/** Shards are added while the process runs; what it runs at once is divided among all of them. */
+export function createOpenQueueWorkers(deps: QueueWorkersDeps): OpenQueueWorkers {
+  const { redis, keyspace, queues, runPipeline, claims, workerId, onLockLost, log } = deps;
+  const { concurrency, batchConcurrency: batchPlaces } = deps.config.worker;
+  const interactives: InferenceWorker[] = [];
+  const batchConcurrency = createBatchConcurrency({ max: batchPlaces });
+  deps.closer.defer('batch concurrency', () => {
+    batchConcurrency.stop();
+  });
+
+  const open = (shard: number, queueName: QueueName, places: number) =>
+    PROCESSORS[queueName]({
+      client: redis,
+      keyspace,
+      shard,
+      concurrency: places,
+      queueName,
+      queue: queues.queue(shard, queueName),
+      runPipeline,
+      claims,
+      workerId,
+      completedKept: deps.config.queue.completedKept,
+      onLockLost,
+      log,
+    });
+
+  return (shard) => {
+    const interactive = open(shard, 'interactive', concurrency);
+    interactives.push(interactive);
+    const places = Math.max(1, Math.floor(concurrency / interactives.length));
+    for (const each of interactives) each.concurrency = places;
+    const batch = open(shard, 'batch', batchPlaces);
+    batchConcurrency.add({ interactive, batch });
+    return [interactive, batch];
+  };
+}
