@@ -11,7 +11,7 @@ import type { RedisClient } from './connection.ts';
 const REFUSED = /^(?:NOREPLICAS|MISCONF|MASTERDOWN|LOADING|BUSY|TRYAGAIN) /;
 
 const FIRST_PAUSE_MS = 100;
-const LAST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 1_000;
 
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && REFUSED.test(error.message);

@@ -33,8 +33,12 @@ function source(name: string): string {
  */
 const REFUSED_WHEN_FULL = new Set(['admit', 'enqueue', 'requeue', 'restore-answer', 'bring-key']);
 
-/** The first line of a script, which tells Redis whether to run it when memory is used up. */
+/** Scripts that only read: a server that refuses writes runs them, too. */
+const READING = new Set(['of-tenant', 'place', 'read-account', 'read-breakers']);
+
+/** The first line of a script, which tells Redis whether to run it when memory is used up, or writes are refused. */
 function firstLine(name: string): string {
+  if (READING.has(name)) return '#!lua flags=allow-oom,no-writes';
   return REFUSED_WHEN_FULL.has(name) ? '#!lua' : '#!lua flags=allow-oom';
 }
 

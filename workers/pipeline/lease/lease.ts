@@ -100,11 +100,17 @@ export function createLease(requests: Pick<RequestStore, 'renew'>, log: Logger, 
     return renewal;
   }
 
-  const timer = setInterval(() => {
-    renewForNext().catch((error: unknown) => {
+  /** A renewal that waits for Redis is sent once Redis is back: more of them would only add up. */
+  let isRenewing = false;
+  async function renewUnlessWaiting(): Promise<void> {
+    if (isRenewing) return;
+    isRenewing = true;
+    await renewForNext().catch((error: unknown) => {
       log.warn('A lease could not be renewed; the next interval tries again.', { requestId: ref.requestId, error });
     });
-  }, RENEW_MS);
+    isRenewing = false;
+  }
+  const timer = setInterval(() => void renewUnlessWaiting(), RENEW_MS);
   const deadline = setTimeout(
     () => {
       stop('deadline');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 
 import type { Held } from '../../../../../shared/infra/redis/requests/running-request.ts';
 import type { Needed, Renewal } from '../../../../../shared/infra/redis/requests/request-store.ts';
@@ -52,6 +52,25 @@ function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Held>) {
 }
 
 describe('a lease', () => {
+  it('is renewed once at a time, however long Redis takes', () => {
+    jest.useFakeTimers();
+    let asked = 0;
+    const renew = () => {
+      asked += 1;
+      return new Promise<Renewal>(() => undefined);
+    };
+    const held = { micro: 50, tokens: 50 };
+    const rates = { promptMicro: 1, completionMicro: 1 };
+    const options = { ref: REF, rates, maxTokens: MAX_TOKENS, remainingMs: 600_000, held };
+    const lease = createLease({ renew }, createRecordingLog(), options);
+
+    jest.advanceTimersByTime(60_000);
+    lease.release();
+    jest.useRealTimers();
+
+    expect(asked).toBe(1);
+  });
+
   it('asks for few grants, since each doubles what is used, and lets the whole answer out', async () => {
     const { lease, asked, grow } = leaseOf({ micro: 1e9 });
     expect(await lease.cover(10, false)).toBe(false);
