@@ -9,7 +9,7 @@ import {
   endpointRule,
   hasBody,
   makeResources,
-  paramsOf,
+  namesThing,
   pathOf,
   send,
 } from '../support/endpoints.ts';
@@ -79,7 +79,7 @@ describe('a key with every other scope', () => {
 
 describe("another tenant's id", () => {
   // PUT makes what is not there: the same name with another tenant is another thing.
-  it.each(named(({ path, method }) => paramsOf(path).length > 0 && method !== 'PUT'))('is 404 for %s', async (name) => {
+  it.each(named(({ path, method }) => namesThing(path) && method !== 'PUT'))('is 404 for %s', async (name) => {
     const foreign = await call(service, name, { key: other.key, values: resources });
 
     expect(refusalOf(foreign)).toMatchObject({ status: 404, code: 'not_found', type: 'not_found_error' });

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { EndpointName } from '../../api/endpoints.ts';
 import { chatOf, ledgerOf, postChat, requestIdOf } from '../support/chat.ts';
-import { call, ENDPOINT_NAMES, endpointRule, makeResources, paramsOf, send } from '../support/endpoints.ts';
+import { call, ENDPOINT_NAMES, endpointRule, makeResources, namesThing, paramsOf, send } from '../support/endpoints.ts';
 import type { PathParam } from '../support/endpoints.ts';
 import { refusalOf } from '../support/refusal.ts';
 import type { TestTenant } from '../support/service.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 /** Endpoints that name a thing; PUT makes what is not there. */
 const NAMING = ENDPOINT_NAMES.filter((name) => {
   const { path, method } = endpointRule(name);
-  return paramsOf(path).length > 0 && method !== 'PUT';
+  return namesThing(path) && method !== 'PUT';
 });
 const isOfKeys = (name: EndpointName) => paramsOf(endpointRule(name).path).includes('keyId');
 

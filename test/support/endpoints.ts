@@ -10,7 +10,7 @@ import { apiOf } from './tenant-api.ts';
 import type { TestService, TestTenant } from './service.ts';
 
 /** The parameters of the public API's paths. */
-export type PathParam = Exclude<AnyPathParam, 'tenantId' | 'provider' | 'tier'>;
+export type PathParam = Exclude<AnyPathParam, 'tenantId' | 'provider'>;
 
 export function endpointRule(name: EndpointName): Endpoint {
   return ENDPOINTS[name];
@@ -19,6 +19,11 @@ export function endpointRule(name: EndpointName): Endpoint {
 export function paramsOf(path: string): PathParam[] {
   // The public paths have no others.
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParam);
+}
+
+/** Whether a path names a thing that somebody made: the tiers are everybody's. */
+export function namesThing(path: string): boolean {
+  return paramsOf(path).some((param) => param !== 'tier');
 }
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as EndpointName[];
@@ -67,6 +72,7 @@ const MAKERS: Record<PathParam, (service: TestService, owner: TestTenant) => Pro
     const { body } = await apiOf(service, key)('post', '/billing/checkout', CHECKOUT);
     return String(body.id);
   },
+  tier: () => Promise.resolve('mobius'),
 };
 
 /** The body of an operation's first example. */
