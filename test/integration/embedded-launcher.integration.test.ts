@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { isRunning, makeFolder, until, writeProgram } from '../support/temporary-folder.ts';
 
-const LAUNCHER = join(import.meta.dirname, '..', '..', 'scripts', 'launch.mjs');
+const SCRIPTS = join(import.meta.dirname, '..', '..', 'scripts');
 const LATER = new Date(Date.now() + 60_000);
 
 /** A clone of its own, with an `npm` and a `node` that only note what they are asked. */
@@ -17,7 +17,8 @@ beforeEach(async () => {
   clone = await makeFolder();
   await mkdir(join(clone.path, 'scripts'));
   await mkdir(join(clone.path, 'bin'));
-  await copyFile(LAUNCHER, join(clone.path, 'scripts', 'launch.mjs'));
+  for (const file of ['launch.mjs', 'task-arguments.mjs'])
+    await copyFile(join(SCRIPTS, file), join(clone.path, 'scripts', file));
   await writeLock('package-lock.json', { '': {}, 'node_modules/a': { version: '1.0.0' } });
   await writeProgram(
     join(clone.path, 'bin'),

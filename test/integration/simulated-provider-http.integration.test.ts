@@ -124,10 +124,10 @@ describe('the server', () => {
   });
 
   it.each([
-    [() => ({ PROVIDER_PORT: new URL(url).port }), '', /^Port \d+ on 127\.0\.0\.1 is in use: stop .*\.\n$/],
-    [() => ({ PROVIDER_PORT: 'high' }), '', /^PROVIDER_PORT must be a whole number from 0 to 65535\.\n$/],
-    [() => ({ PROVIDER_PORT: '0' }), 'chunks=0', /^chunks must be greater than or equal to 1\.\n$/],
-  ])('refuses to start with one sentence and exit code 1, case %#', async (env, defaults, sentence) => {
+    [1, () => ({ PROVIDER_PORT: new URL(url).port }), '', /^Port \d+ on 127\.0\.0\.1 is in use: stop .*\.\n$/],
+    [1, () => ({ PROVIDER_PORT: 'high' }), '', /^PROVIDER_PORT must be a whole number from 0 to 65535\.\n$/],
+    [2, () => ({ PROVIDER_PORT: '0' }), 'chunks=0', /^chunks must be greater than or equal to 1\.\n\nnpm run /],
+  ])('refuses to start with a sentence and exit code %d, case %#', async (code, env, defaults, sentence) => {
     const child = spawn(process.execPath, [SCRIPT, '--defaults', defaults], {
       env: { ...process.env, NODE_OPTIONS: '', HOST: '127.0.0.1', ...env() },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -137,7 +137,7 @@ describe('the server', () => {
       errors += part.toString();
     });
 
-    expect(await once(child, 'close')).toEqual([1, null]);
+    expect(await once(child, 'close')).toEqual([code, null]);
     expect(errors).toMatch(sentence);
   });
 });
