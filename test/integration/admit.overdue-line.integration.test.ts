@@ -41,8 +41,8 @@ async function chatUntil(requestId: string, tokens: number, isOverdue: boolean, 
 }
 
 describe('a line that has waited long for its key’s tokens', () => {
-  it.each([900, 2_000])('of %d tokens is admitted behind short chat, where it would else never be', async (tokens) => {
-    await chat(10);
+  it.each([700, 790])('of %d tokens is admitted behind short chat, where it would else never be', async (tokens) => {
+    await chat(120);
     expect(await chatUntil('req_line', tokens, false, 10)).toBeUndefined();
 
     const admitted = await chatUntil('req_line', tokens, true, 3);
@@ -90,6 +90,18 @@ describe('a line that has waited long for its key’s tokens', () => {
     expect(await chat(100)).toBe('tpm');
     await key.pass(11_000);
     expect(await chat(100)).toBe('admitted');
+  });
+
+  it('is not followed by another one for three minutes, either, where it was not admitted', async () => {
+    await chat(500);
+    await line('req_line', 500);
+    await key.pass(11_000);
+    await line('req_next', 500);
+    expect(await chat(100)).toBe('admitted');
+    await key.pass(NEXT_LINE_MS);
+    await chat(500);
+    await line('req_next', 500);
+    expect(await chat(100)).toBe('tpm');
   });
 
   it('is the only one in three minutes', async () => {

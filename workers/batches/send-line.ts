@@ -81,17 +81,19 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
       const promptTokens = estimatePromptTokens(request);
       const most = promptTokensAbove(request) + request.maxTokens;
       const counted = tokens.next(most, roomOf(principal, promptTokens), request.entityId !== undefined);
+      const countedTokens = Math.max(1, promptTokens + counted);
       const outcome = await admit({
         requestId: line.requestId,
         principal,
         endpoint: 'batch',
         stream: false,
         request,
-        countedTokens: Math.max(1, promptTokens + counted),
+        countedTokens,
         channel: '',
         idempotency: undefined,
         batch: { batchId, leaderId },
-        isOverdue,
+        // Chat always has the rest of the limit.
+        isOverdue: isOverdue && countedTokens <= principal.limits.tpm * BATCH_LIMITS.tpmShare,
         onDisconnect: 'finish',
         kept: undefined,
         isEnqueuedAtOnce: true,

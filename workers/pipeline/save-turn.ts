@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { isMongoAway } from '../../shared/infra/mongo/mongo-faults.ts';
+import { isMongoUnreachable } from '../../shared/infra/mongo/mongo-faults.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -29,7 +29,7 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
         await store();
         return;
       } catch (error) {
-        if (!isMongoAway(error) || signal.aborted || clock.now() > until) throw error;
+        if (!isMongoUnreachable(error) || signal.aborted || clock.now() > until) throw error;
         await pause(AGAIN_MS);
       }
     }

@@ -23,5 +23,6 @@ function isFromHere({ socket, headers }: IncomingMessage): boolean {
 /** Whether somebody may read metrics and deep health without a token of the administration. */
 export function mayReadMetrics(req: IncomingMessage, { isPublic, token }: MetricsAccess): boolean {
   if (isPublic || isFromHere(req)) return true;
-  return token !== undefined && isSameSecret(bearerTokenOf(req.headers.authorization) ?? '', token);
+  const given = bearerTokenOf(req.headers.authorization);
+  return given !== undefined && token !== undefined && isSameSecret(given, token);
 }

@@ -90,6 +90,22 @@ export function isMongoAway(error: unknown): boolean {
   );
 }
 
+/** The codes among them that mean that no server answers, or another one is being chosen: seconds, as a rule. */
+const ELECTION_CODES: ReadonlySet<number> = new Set([
+  6, 7, 63, 89, 91, 189, 10_058, 10_107, 13_435, 13_436, 9_001, 11_600, 11_602,
+]);
+
+/** Whether a call failed because no MongoDB answers, or another primary is being chosen; not because it may not or cannot. */
+export function isMongoUnreachable(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    isTrueWithin(
+      error,
+      (each) => (each instanceof Error && isAwayByName(each)) || codesOf(each).some((code) => ELECTION_CODES.has(code)),
+    )
+  );
+}
+
 /** Whether a document itself is why it was not stored. A closed list: whatever is not on it may be MongoDB's own fault. */
 export function isBadDocument(error: unknown): boolean {
   return (

@@ -33,9 +33,10 @@ export function watchOutages(client: RedisClient): Outages {
     for (const listener of listeners) listener();
   };
   const outage = client instanceof Cluster ? watchMasters(client, announce) : watchConnection(client, announce);
-  // Leases and locks run out while a server refuses writes, as they do while it is away.
+  // Leases and locks run out while a server refuses writes, as they do while it is away. One master of a cluster may do so
+  // for hours, and the others go on.
   onTaken(client, announce);
-  const isAway = () => outage.isAway() || isRefusing(client);
+  const isAway = () => outage.isAway() || (!(client instanceof Cluster) && isRefusing(client));
   return {
     hasReconnectedRecently: (withinMs = BACK_MS) => isAway() || performance.now() - backAt < withinMs,
     onReturn: (listener) => listeners.push(listener),

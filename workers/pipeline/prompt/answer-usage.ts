@@ -8,8 +8,9 @@ import { loadTokenizer } from './tokenizer.ts';
  * search has found.
  */
 const ADDED_TOKENS_MAX = 4_096;
-/** A count of the answer up to so many times `max_tokens` is one by another measure; beyond that it is none. */
+/** A count of the answer up to so many times `max_tokens`, and some for roles and ends, is one by another measure. */
 const OTHER_MEASURE_MAX = 2;
+const MARKS_MAX = 16;
 
 /**
  * A provider's count as far as it can be true: no token of a prompt is shorter than a byte, and an answer is no longer
@@ -18,7 +19,7 @@ const OTHER_MEASURE_MAX = 2;
 export function believedUsage(said: Usage, asked: readonly ChatMessage[], maxTokens: number): Usage | undefined {
   const { promptTokens, completionTokens } = said;
   if (promptTokens > countPrompt(asked, countBytes) + ADDED_TOKENS_MAX) return undefined;
-  if (completionTokens > maxTokens * OTHER_MEASURE_MAX) return undefined;
+  if (completionTokens > maxTokens * OTHER_MEASURE_MAX + MARKS_MAX) return undefined;
   return completionTokens <= maxTokens ? said : { promptTokens, completionTokens: maxTokens, estimated: true };
 }
 

@@ -37,7 +37,12 @@ export function noJson(cause: NotJsonError): ServiceError {
 const TOLD_WAIT_MIN_SECONDS = 5;
 const TOLD_WAIT_MAX_SECONDS = 3_600;
 
-/** What the caller hears when no target gave an answer. `waitMs`: the shortest that a target has asked for. */
+function toldWaitSeconds(waitMs: number): number {
+  if (waitMs === Infinity) return TOLD_WAIT_MIN_SECONDS;
+  return Math.min(TOLD_WAIT_MAX_SECONDS, Math.max(TOLD_WAIT_MIN_SECONDS, toRetrySeconds(waitMs)));
+}
+
+/** What the caller hears when no target gave an answer. `waitMs`: the shortest that a target has asked for; Infinity: none. */
 export function toCallerError(error: unknown, waitMs: number): unknown {
   if (error instanceof TooLongError) return new ServiceError('invalid_request', error.message, { param: 'messages' });
   if (error instanceof NotJsonError) return noJson(error);
@@ -77,7 +82,7 @@ export function toCallerError(error: unknown, waitMs: number): unknown {
     'The model provider is not available at the moment; try again with exponential backoff.',
     {
       cause: error,
-      retryAfterSeconds: Math.min(TOLD_WAIT_MAX_SECONDS, Math.max(TOLD_WAIT_MIN_SECONDS, toRetrySeconds(waitMs))),
+      retryAfterSeconds: toldWaitSeconds(waitMs),
     },
   );
 }

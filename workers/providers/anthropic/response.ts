@@ -96,16 +96,13 @@ function toUsage(value: unknown): AnthropicUsage {
 }
 
 /**
- * What is known after a later event. Its figures are totals, not increments, and totals never fall: SGLang, for one, sends
- * a zero for the prompt that its first event has counted.
+ * What is known after a later event. Its figures are totals, not increments; those of the prompt belong together. SGLang,
+ * for one, sends zeros for the prompt that its first event has counted.
  */
 export function laterUsage(before: AnthropicUsage, later: AnthropicUsage): AnthropicUsage {
-  const usage = { ...before };
-  for (const name of Object.keys(USAGE_FIELDS) as (keyof AnthropicUsage)[]) {
-    const count = later[name];
-    if (count !== undefined) usage[name] = Math.max(count, usage[name] ?? 0);
-  }
-  return usage;
+  const { input = 0, cacheCreation = 0, cacheRead = 0, output = 0 } = later;
+  const usage = input + cacheCreation + cacheRead > 0 ? { ...before, ...later } : { ...later, ...before };
+  return later.output === undefined ? usage : { ...usage, output: Math.max(output, before.output ?? 0) };
 }
 
 /** The prompt counts whether it came from the cache or not. An explicit zero is a number; half of the figures is none. */

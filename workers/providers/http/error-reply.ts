@@ -8,8 +8,8 @@ export interface ErrorReply {
   word: string;
   /** The HTTP status that the error stands for, where it says so itself: inside a stream there is no other. */
   status: number | undefined;
-  /** Absent where there is no error of the API: a proxy or a firewall may have answered. */
-  isOfApi?: true;
+  /** A page for browsers, or Cloudflare's line: a firewall has answered, and no API. */
+  isPage?: true;
 }
 
 /** A word or number of the provider's own error list; anything else may quote the conversation, or our key. */
@@ -81,30 +81,32 @@ function readError(error: unknown): ErrorReply {
   return { word, status };
 }
 
+const PAGE = /^\s*(?:<|error code: \d)/i;
+
 /** What the body of an error status says. */
 export function parseError(json: string): ErrorReply {
   try {
     const body: unknown = JSON.parse(json);
-    return isRecord(body) ? { ...readError(body['error'] ?? body), isOfApi: true } : readError(undefined);
+    return readError(isRecord(body) ? (body['error'] ?? body) : undefined);
   } catch {
-    return readError(undefined);
+    return PAGE.test(json) ? { ...readError(undefined), isPage: true } : readError(undefined);
   }
 }
 
-export function faultOfAnswer(status: number, { word, isOfApi }: ErrorReply): ProviderFault {
+export function faultOfAnswer(status: number, { word, isPage }: ErrorReply): ProviderFault {
   if (UNPAID_WORDS.has(word)) return 'refused';
   const fault = faultOfStatus(status);
   // A 403 that speaks of the prompt does not speak of our account.
   if (FILTER_WORDS.has(word) && (fault === 'caller' || status === 403)) return 'filtered';
   // Firewalls refuse prompts that look like an attack: `DROP TABLE` is enough for some.
-  if (status === 403 && isOfApi !== true) return 'blocked';
+  if (status === 403 && isPage === true) return 'blocked';
   return fault === 'caller' && word === TOO_LONG ? 'too_long' : fault;
 }
 
 /** An error that came in place of an answer, or inside one. */
 export function errorInAnswer(error: unknown): ProviderError {
   const reply = readError(error);
-  const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, { ...reply, isOfApi: true });
+  const fault = reply.status === undefined ? 'transient' : faultOfAnswer(reply.status, reply);
   return new ProviderError(fault, `The provider reported an error: ${reply.word}`);
 }
 

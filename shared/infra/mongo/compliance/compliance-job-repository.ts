@@ -153,6 +153,9 @@ function turnOf(tenantId: string, jobId: string): string {
 /** How many of a space may be open: exports, and deletions of entities (docs/spec/contract.md section 8, Deletions). */
 export const OPEN_MAX: Readonly<Record<ComplianceKind, number>> = { export: 5, deletion: 20 };
 
+/** Others may take the places that were free: as often as there are callers at once, with room to spare. */
+const TRIES_MAX = 200;
+
 const OPEN = { $in: ['queued', 'in_progress'] as const };
 
 export function createComplianceJobRepository(connection: Connection): ComplianceJobRepository {
@@ -183,7 +186,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
   return {
     async insert(row) {
       const places = placesOf(row);
-      for (;;) {
+      for (let tries = 0; tries < TRIES_MAX; tries += 1) {
         const open = await jobs.find({ ...alike(row), status: OPEN }, { sole: 1 }).lean();
         // It is sent again after a lost answer.
         if (open.some(({ _id }) => _id === row._id)) return true;
@@ -194,7 +197,10 @@ export function createComplianceJobRepository(connection: Connection): Complianc
         const place = free[Math.floor(Math.random() * free.length)];
         if (place === undefined) return false;
         if (!(await isTaken(row, place))) return true;
+        // A worker of an earlier version has ended its holder, and knew nothing of the place.
+        await jobs.updateMany({ ...alike(row), sole: place, status: { $nin: OPEN.$in } }, { $unset: { sole: 1 } });
       }
+      return false;
     },
 
     async find(space, kind, id) {

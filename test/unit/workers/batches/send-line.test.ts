@@ -9,8 +9,8 @@ import { principalOf } from '../../../support/request-lab.ts';
 /** Of which lines may fill 8,000. */
 const LIMITS = { rpm: 10, tpm: 10_000, dailyRequests: 0, chatRpm: 10, streamRpm: 10 };
 
-/** What a line counts whose prompt has so many tokens, where nothing is known of its batch. */
-async function countedOf(promptTokens: number): Promise<number | undefined> {
+/** How a line is admitted whose prompt has so many tokens, where nothing is known of its batch. */
+async function callOf(promptTokens: number, isOverdue = false): Promise<AdmissionCall | undefined> {
   const calls: AdmissionCall[] = [];
   const sendLine = createSendLine({
     admit: (call) => {
@@ -26,9 +26,9 @@ async function countedOf(promptTokens: number): Promise<number | undefined> {
   await sendLine(
     { index: 0, requestId: 'req_1', requestJson: JSON.stringify({ ...request, jsonMode: false }) },
     principalOf({ limits: LIMITS }),
-    { batchId: 'batch_1', tokens: createLineTokens(), isOverdue: false },
+    { batchId: 'batch_1', tokens: createLineTokens(), isOverdue },
   );
-  return calls[0]?.countedTokens;
+  return calls[0];
 }
 
 it.each([
@@ -38,5 +38,10 @@ it.each([
   ['a quarter of what a prompt of half of it leaves, and not the prompt alone', 4_000, 5_000],
   ['its prompt alone where that is more than lines may fill', 9_000, 9_000],
 ])('a line of which nothing is known counts %s', async (_what, promptTokens, counted) => {
-  expect(await countedOf(promptTokens)).toBe(counted);
+  expect((await callOf(promptTokens))?.countedTokens).toBe(counted);
+});
+
+it('has tokens kept only within what lines may fill: chat has the rest at any time', async () => {
+  expect((await callOf(4_000, true))?.isOverdue).toBe(true);
+  expect((await callOf(9_000, true))?.isOverdue).toBe(false);
 });

@@ -113,8 +113,9 @@ local KEPT = '^(%d+) (%d+) (%d+) (.+)$'
 local KEPT_MS = 10000
 local NEXT_LINE_MS = 180000
 
--- Seldom: how many tokens are kept for another request, and up to how many the window may be filled by this one: once all that
--- is in it was admitted beside what is kept for this one, it may have the whole limit.
+-- @seldom
+-- How many tokens are kept for another request, and up to how many the window may be filled by this one: once all that is in
+-- it was admitted beside what is kept for this one, it may have the whole limit.
 local function kept_from(kept, id, limit, whole, now)
   local since, till, tokens, owner = string.match(kept, KEPT)
   if not owner or till + 0 <= now then return 0, limit end
@@ -122,11 +123,14 @@ local function kept_from(kept, id, limit, whole, now)
   return 0, now - since > (WINDOW_SECONDS + 1) * 1000 and math.max(limit, whole) or limit
 end
 
--- Seldom: keeps tokens for a line that has to wait, unless they are kept for another one, or were a moment ago.
+-- @seldom
+-- Keeps tokens for a line that has to wait, unless they are kept for another one, or were in the last minutes.
 local function keep_for(hash, kept, id, tokens, now)
   local since, till, _, owner = string.match(kept or '', KEPT)
   local is_kept = owner and till + 0 > now
   if is_kept and owner ~= id then return end
+  -- What was kept before has lapsed: its line was refused for another reason, or nobody asked for it.
+  if owner and not is_kept and now - since < NEXT_LINE_MS then return end
   redis.call('HSET', hash, 'line', (is_kept and since or int(now)) .. ' ' .. int(now + KEPT_MS) .. ' ' .. int(tokens) .. ' ' .. id)
 end
 

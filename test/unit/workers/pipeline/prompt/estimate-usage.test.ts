@@ -27,13 +27,13 @@ describe('a provider’s count', () => {
     },
   );
 
-  it.each([11, 20])('of %d for an answer of at most 10 is cut', (completionTokens) => {
+  it.each([11, 20, 36])('of %d for an answer of at most 10 is cut', (completionTokens) => {
     const cut = { promptTokens: 5, completionTokens: 10, estimated: true };
 
     expect(believedUsage({ promptTokens: 5, completionTokens }, asked, 10)).toEqual(cut);
   });
 
-  it.each([[{ promptTokens: promptMost + 1, completionTokens: 1 }], [{ promptTokens: 1, completionTokens: 21 }]])(
+  it.each([[{ promptTokens: promptMost + 1, completionTokens: 1 }], [{ promptTokens: 1, completionTokens: 37 }]])(
     'is none where it cannot be true: %j',
     (said) => {
       expect(believedUsage(said, asked, 10)).toBeUndefined();

@@ -110,13 +110,16 @@ describe('a content filter', () => {
     [{ error: { code: 403, message: 'Key limit exceeded' } }],
     [{ error: { type: 'permission_error', message: 'Your API key does not have permission to use this resource.' } }],
     [{ error: 'Forbidden' }],
+    [''],
+    ['Forbidden'],
   ])('is not every 403: %j', (body) => {
-    expect(faultOfAnswer(403, parseError(JSON.stringify(body)))).toBe('refused');
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    expect(faultOfAnswer(403, parseError(text))).toBe('refused');
   });
 });
 
 describe('a firewall in front of a provider', () => {
-  it.each(['<html><title>Attention Required!</title></html>', 'error code: 1020', '""', ''])(
+  it.each(['<html><title>Attention Required!</title></html>', '\n<!doctype html>', 'error code: 1020'])(
     'says 403 without an error of the API: %j',
     (body) => {
       expect(faultOfAnswer(403, parseError(body))).toBe('blocked');
