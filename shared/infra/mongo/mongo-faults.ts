@@ -75,6 +75,10 @@ function isTrueWithin(error: unknown, isTrue: (error: object) => boolean, depth 
   return isTrue(error) || innerErrorsOf(error).some((inner) => isTrueWithin(inner, isTrue, depth + 1));
 }
 
+function isAwayBy(error: object, codes: ReadonlySet<number>): boolean {
+  return (error instanceof Error && isAwayByName(error)) || codesOf(error).some((code) => codes.has(code));
+}
+
 /**
  * Whether a call failed because MongoDB is away, busy, full, not allowed to serve or changing its primary: the same call
  * may succeed later, and nothing in it is at fault. The driver marks with labels what may be tried again.
@@ -84,8 +88,7 @@ export function isMongoAway(error: unknown): boolean {
     error instanceof Error &&
     isTrueWithin(error, (each) => {
       if (each instanceof mongoose.mongo.MongoError && each.errorLabels.length > 0) return true;
-      if (each instanceof Error && isAwayByName(each)) return true;
-      return codesOf(each).some((code) => UNABLE_CODES.has(code));
+      return isAwayBy(each, UNABLE_CODES);
     })
   );
 }
@@ -97,13 +100,7 @@ const ELECTION_CODES: ReadonlySet<number> = new Set([
 
 /** Whether a call failed because no MongoDB answers, or another primary is being chosen; not because it may not or cannot. */
 export function isMongoUnreachable(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    isTrueWithin(
-      error,
-      (each) => (each instanceof Error && isAwayByName(each)) || codesOf(each).some((code) => ELECTION_CODES.has(code)),
-    )
-  );
+  return error instanceof Error && isTrueWithin(error, (each) => isAwayBy(each, ELECTION_CODES));
 }
 
 /** Whether a document itself is why it was not stored. A closed list: whatever is not on it may be MongoDB's own fault. */
