@@ -126,7 +126,7 @@ function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountSto
   return {
     ...store,
     async publishBook(...book) {
-      recentWrites.note(() => store.publishBook(...book));
+      recentWrites.note(() => store.publishBook(...book), { tenantId: book[1] });
       await store.publishBook(...book);
     },
   };

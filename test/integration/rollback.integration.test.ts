@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
+import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -40,6 +41,9 @@ async function textOf({ requestId }: LabRequest): Promise<string> {
   const entries = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, requestId, 1);
   return entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
 }
+
+const openRecentWrites = () =>
+  createRecentWrites({ hasReconnectedRecently: () => false, clock: { now: () => 0 }, log: createRecordingLog() });
 
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 
@@ -158,31 +162,23 @@ describe('a Redis that comes back without its last second', () => {
   );
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
-    const journal = createFinishJournal({
-      hasReconnectedRecently: () => false,
-      requests: lab.requests,
-      clock: { now: () => 0 },
-      log: createRecordingLog(),
-    });
+    const recentWrites = openRecentWrites();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
     await journal.finish(ref, 0, FAILED);
     await rollBackTo(before);
 
-    await journal.replay();
+    await recentWrites.repeatAll();
 
     expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'failed']);
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
   });
 
   it('charges once what was ended before and is ended again', async () => {
-    const journal = createFinishJournal({
-      hasReconnectedRecently: () => false,
-      requests: lab.requests,
-      clock: { now: () => 0 },
-      log: createRecordingLog(),
-    });
+    const recentWrites = openRecentWrites();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
@@ -190,8 +186,8 @@ describe('a Redis that comes back without its last second', () => {
     await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
     await rollBackTo(before);
 
-    await journal.replay();
-    await journal.replay();
+    await recentWrites.repeatAll();
+    await recentWrites.repeatAll();
 
     expect(await textOf(request)).toBe('ab');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
