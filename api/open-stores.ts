@@ -164,7 +164,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
       requestTimeoutMs,
       retentionMs,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs }),
+    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),

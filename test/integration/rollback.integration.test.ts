@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -12,7 +13,7 @@ import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { endingOf, FAILED, LEASE_MS, needs, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, LEASE_MS, needs, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let relay: RelayLab;
@@ -190,6 +191,39 @@ describe('a Redis that comes back without its last second', () => {
     await recentWrites.repeatAll();
 
     expect(await textOf(request)).toBe('ab');
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
+  });
+
+  it('is told again what was cancelled in line, so that it does not run', async () => {
+    const recentWrites = openRecentWrites();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    await records.cancel(request.principal, request.requestId);
+    await rollBackTo(before);
+
+    await recentWrites.repeatAll();
+
+    expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+      kind: 'drop',
+    });
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
+  });
+
+  it('is not told again of a cancelling that came too late, so that the end which it has lost is charged', async () => {
+    const recentWrites = openRecentWrites();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const ref = await claim(request);
+    const ending = endingOf(request, 'a', { prompt: 1, completion: 2 });
+    await lab.requests.finish(ref, 0, ending);
+    await records.cancel(request.principal, request.requestId);
+    await rollBackTo(before);
+
+    await recentWrites.repeatAll();
+
+    expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
   });
 });
