@@ -126,7 +126,7 @@ function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountSto
   return {
     ...store,
     async publishBook(...book) {
-      recentWrites.note(() => store.publishBook(...book));
+      recentWrites.note(() => store.publishBook(...book), { tenantId: book[1] });
       await store.publishBook(...book);
     },
   };
@@ -164,7 +164,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
       requestTimeoutMs,
       retentionMs,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs }),
+    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),

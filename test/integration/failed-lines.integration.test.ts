@@ -63,6 +63,7 @@ function closing(besides: () => Promise<unknown>) {
       },
     },
     admissions: { void: () => Promise.resolve('missing') },
+    recentWrites: { note: () => undefined },
     queue: { close: () => Promise.resolve() },
     lines: { more: () => Promise.resolve() },
     events: { publish: () => Promise.resolve() },

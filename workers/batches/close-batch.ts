@@ -3,6 +3,7 @@ import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
@@ -14,6 +15,8 @@ import type { ReadLines } from './read-lines.ts';
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'told'>;
   admissions: Pick<AdmissionStore, 'void'>;
+  /** A line that was taken out of the queue would run if Redis came back without that. */
+  recentWrites: Pick<RecentWrites, 'note'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
@@ -31,7 +34,9 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
 };
 
 /** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
-export function createCloseBatch({ work, admissions, queue, lines, events, clock }: CloseBatchDeps) {
+export function createCloseBatch(deps: CloseBatchDeps) {
+  const { work, admissions, recentWrites, queue, lines, events, clock } = deps;
+
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
@@ -52,8 +57,11 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
     batch.ready = [];
     batch.later = [];
     for (const [index, { requestId }] of batch.inFlight) {
-      const state = await admissions.void(requestId, { shard, tenantId, keyId });
-      if (state !== 'running' && state !== 'done') batch.inFlight.delete(index);
+      const takeOut = () => admissions.void(requestId, { shard, tenantId, keyId });
+      const state = await takeOut();
+      if (state === 'running' || state === 'done') continue;
+      recentWrites.note(takeOut, { requestId, tenantId });
+      batch.inFlight.delete(index);
     }
     await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);

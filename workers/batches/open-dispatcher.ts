@@ -9,6 +9,7 @@ import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/prin
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
 import { createBatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
@@ -36,6 +37,7 @@ export interface OpenDispatcherDeps {
   admissions: AdmissionStore;
   isFull: () => boolean;
   accountStore: AccountStore;
+  recentWrites: Pick<RecentWrites, 'note'>;
   leases: LeaderLease;
   /** The name under which `leases` are held. */
   workerId: string;
@@ -110,7 +112,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       random: Math.random,
       log,
     }),
-    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, clock }),
+    closeBatch: createCloseBatch({ work, admissions, recentWrites: deps.recentWrites, queue, lines, events, clock }),
     watch,
     leases,
     hasReconnectedRecently,
