@@ -17,6 +17,12 @@ export const FORGOTTEN = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
 
+/**
+ * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same; the record has gone, because its
+ * time was over or Redis has lost it.
+ */
+type ReadState = 'open' | 'ended' | 'unknown';
+
 /** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
 export interface RequestRecord {
   requestId: string;
@@ -51,8 +57,8 @@ export interface RecordStore {
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
   /** Undefined: the request does not wait in line. */
   place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
-  /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
-  renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
+  /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<ReadState>;
   /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /**
@@ -113,21 +119,23 @@ export function createRecordStore(
   keyspace: Keyspace,
   { retentionMs, recentWrites }: RecordStoreSettings,
 ): RecordStore {
-  const attach = defineTimedScript(client, 'attach', ['window', 'mode']);
-  const reader = defineTimedScript(client, 'reader', ['window']);
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
+  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
   const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
+
+  function answerKeys(shard: number, requestId: string): string[] {
+    const keys = keyspace.shard(shard);
+    return [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
+  }
 
   async function look(
     { shard, tenantId, mode }: Principal,
     requestId: string,
     channel: string,
   ): Promise<RequestRecord | undefined> {
-    const reply = await attach(
-      [keyspace.shard(shard).record(requestId)],
-      [tenantId, channel, READER_LEASE_MS, BILLED[mode]],
-    );
+    const reply = await attach(answerKeys(shard, requestId), [tenantId, channel, READER_LEASE_MS, BILLED[mode]]);
     return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
   }
 
@@ -148,11 +156,12 @@ export function createRecordStore(
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
     },
     async renewReader(shard, requestId, channel) {
-      const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
-      return state !== 'missing' && state !== 'void';
+      const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
+      if (state === 'done') return 'ended';
+      return state === 'missing' || state === 'void' ? 'unknown' : 'open';
     },
     async detach(shard, requestId, channel) {
-      await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
+      await reader(answerKeys(shard, requestId), [channel, 0]);
     },
     async wipe(shard, requestId, channel) {
       const keys = keyspace.shard(shard);
