@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
@@ -244,6 +247,22 @@ describe('a callback', () => {
       .send(body);
     expect(refusalOf(response).status).toBe(400);
   });
+
+  it('callbacks that never come to their end take little room, whoever sends them', async () => {
+    const part = Buffer.alloc(250 * 1024, 'x');
+    const sockets = Array.from({ length: 48 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'));
+    try {
+      const answers = sockets.map((socket) => {
+        socket.write(`POST /platform/v1/billing/stripe/webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 260000\r\n\r\n`);
+        socket.write(part);
+        return once(socket, 'data').then(([bytes]) => String(bytes));
+      });
+
+      expect(await Promise.race(answers)).toMatch(/^HTTP\/1\.1 503 [^]*\r\nRetry-After: \d/);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  }, 20_000);
 
   it('a callback about what is not ours is heard', async () => {
     const strangers = [
