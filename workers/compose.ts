@@ -9,6 +9,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outages.ts';
+import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -119,6 +120,8 @@ export async function composeWorker(
       log.error('What was finished before Redis went away could not be replayed.', { error });
     });
   });
+  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
+  onReturn(() => void recentWrites.repeatAll());
   const admissions = createAdmissionStore(redis, keyspace, {
     queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
@@ -218,6 +221,7 @@ export async function composeWorker(
       breakers,
       telemetry,
       events,
+      recentWrites,
       hasReconnectedRecently,
       requestTimeoutMs,
       retentionMs,

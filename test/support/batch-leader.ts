@@ -75,6 +75,7 @@ export async function openLeader(
     accountStore: createAccountStore(redis, keyspace),
     pseudonyms: createPseudonyms(key),
     events: { publish: () => Promise.resolve() },
+    recentWrites: { note: () => undefined },
     hasReconnectedRecently: () => false,
     requestTimeoutMs: LIMITS.requestTimeoutMs,
     retentionMs: LIMITS.retentionMs,
