@@ -125,8 +125,10 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
-    await work.end(tenantId, batchId, ends);
-    batch.counts.failed += ends.length;
+    if (ends.length === 0) return;
+    // Another leader may have sent what was refused here.
+    await keepLead();
+    batch.counts.failed += await work.end(tenantId, batchId, ends);
   }
 
   /** Lets lines go whose time has come: a next try, or a tier that is up again, or one line to find out. */

@@ -58,3 +58,31 @@ it('has tokens kept for the first line that has waited three minutes for them, a
   sent = WAIT;
   expect(await round(2_000)).toEqual([]);
 });
+
+it('ends no line that was refused where another process may lead: that one may have sent it', async () => {
+  const batch = openBatch(ROW, { completed: 0, failed: 0 });
+  batch.isRead = true;
+  batch.ready = [{ index: 0, requestId: 'req_0' }];
+  const ended: number[] = [];
+  const lead = { isLost: false };
+  const fillQueue = createFillQueue({
+    work: {
+      end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
+      toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '' }]),
+    },
+    queue: { waiting: () => Promise.resolve(0) },
+    principals: { findByKey: () => Promise.resolve(principalOf({})) },
+    lines: { more: () => Promise.resolve() },
+    sendLine: () => {
+      lead.isLost = true;
+      return Promise.resolve({ kind: 'refused', error: { code: 'budget_exceeded', message: 'No budget.' } });
+    },
+    watch: { isDown: () => false, takeProbe: () => false },
+    clock: systemClock,
+  });
+
+  const filled = fillQueue(3, [batch], () => (lead.isLost ? Promise.reject(new Error('lost')) : Promise.resolve()));
+
+  await expect(filled).rejects.toThrow('lost');
+  expect(ended).toEqual([]);
+});
