@@ -5,6 +5,7 @@ import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { openTestRedis, redisUrl } from '../support/stores.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 describe('what an ingress has told a Redis that comes back without its last second', () => {
@@ -81,5 +82,23 @@ describe('what an ingress has told a Redis that comes back without its last seco
     await rollBackTo(before);
 
     expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
+  });
+
+  it('lets a tenant in again that was suspended and is not any more', async () => {
+    const { tenantId, key } = await service.startTenant();
+    const look = async () => (await apiOf(service, key)('get', '/models')).status;
+    const become = async (status: string) => {
+      expect((await service.admin('patch', `/tenants/${tenantId}`, { status })).status).toBe(200);
+    };
+    await become('suspended');
+    const before = await snapshot();
+    await become('active');
+    expect(await look()).toBe(200);
+
+    await rollBackTo(before);
+
+    expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
+      true,
+    );
   });
 });
