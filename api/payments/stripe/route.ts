@@ -1,12 +1,15 @@
-import express, { Router } from 'express';
-import type { RequestHandler } from 'express';
+import { Router } from 'express';
+import type { Request } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
+import { addressBlockOf } from '../../admission/address-guard.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
+import { createBodyBudget } from '../../http/body-budget.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
+import { readBody } from '../../http/read-body.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { BookPayment } from '../book-payment.ts';
 import type { StripePayment } from './stripe-payment.ts';
@@ -21,17 +24,13 @@ export interface StripeWebhookDeps {
 
 /** Stripe's events are a few KiB; anyone can send here. */
 const BODY_BYTES_MAX = 256 * 1024;
-
-/** The signature is over the bytes as they were sent. */
-function readRaw(): RequestHandler {
-  const read = express.raw({ type: () => true, limit: BODY_BYTES_MAX, inflate: false });
-  return (req, res, next) => {
-    read(req, res, (cause?: unknown) => {
-      if (cause === undefined) next();
-      else next(new ServiceError('invalid_request', 'The callback could not be read.', { cause }));
-    });
-  };
-}
+const BODY_LIMIT = {
+  bytes: BODY_BYTES_MAX,
+  fault: () => new ServiceError('invalid_request', `The callback must not exceed ${BODY_BYTES_MAX} bytes.`),
+};
+/** What bodies hold that are being read: of one address, so that nobody takes the room of Stripe, and of all. */
+const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
+const ALL_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has had its effect
@@ -39,6 +38,17 @@ function readRaw(): RequestHandler {
  */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, purchases, clock } = deps;
+  const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
+
+  /** The bytes as they were sent: the signature is over them. */
+  async function readSent(req: Request): Promise<Buffer> {
+    const share = budget.open(addressBlockOf(req.ip));
+    try {
+      return await readBody(req, BODY_LIMIT, share);
+    } finally {
+      share.close();
+    }
+  }
 
   type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
 
@@ -74,13 +84,12 @@ export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const router = Router();
   router
     .route('/billing/stripe/webhook')
-    .post(readRaw(), async (req, res) => {
-      const body: unknown = req.body;
+    .post(async (req, res) => {
       const signature = req.headers['stripe-signature'];
-      if (!Buffer.isBuffer(body) || typeof signature !== 'string') {
+      if (typeof signature !== 'string') {
         throw new ServiceError('invalid_request', 'The callback needs a body and one Stripe-Signature.');
       }
-      await hear(stripe.readCallback(body, signature), contextOf(res).requestId);
+      await hear(stripe.readCallback(await readSent(req), signature), contextOf(res).requestId);
       setAddressHeaders(res);
       res.json({ received: true });
     })
