@@ -83,8 +83,18 @@ describe('the principal cache', () => {
   });
 
   it.each([
-    ['an announcement', (cache: PrincipalCache) => { cache.invalidate('key_1'); }],
-    ['announcements that may have been missed', (cache: PrincipalCache) => { cache.clear(); }],
+    [
+      'an announcement',
+      (cache: PrincipalCache) => {
+        cache.invalidate('key_1');
+      },
+    ],
+    [
+      'announcements that may have been missed',
+      (cache: PrincipalCache) => {
+        cache.clear();
+      },
+    ],
   ])('still knows the key as no stranger’s after %s', async (_what, doubt) => {
     const { cache, find } = startCache();
     await find(0, PRINCIPAL);
