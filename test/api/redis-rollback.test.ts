@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
@@ -100,5 +101,22 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
       true,
     );
+  });
+
+  it('is told again who has signed out of the administration', async () => {
+    const token = 'an-administrator-token-of-tests-0123456789';
+    const signedIn = await request(service.adminApp).post('/admin/sign-in').type('form').send({ token });
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+    const look = async () => (await request(service.adminApp).get('/admin/queues').set('Cookie', cookie)).status;
+    expect(await look()).toBe(200);
+    await request(service.adminApp).post('/admin/sign-out').set('Cookie', cookie);
+    expect(await look()).toBe(401);
+
+    proxy.setDown(true);
+    const ended = await direct.keys(service.keyspace.administration.endedSession('*'));
+    expect(await direct.unlink(...ended)).toBe(1);
+    proxy.setDown(false);
+
+    expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
   });
 });
