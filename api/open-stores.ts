@@ -26,6 +26,7 @@ import { createAccountStore } from '../shared/infra/redis/accounts/account-store
 import type { AccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
+import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -132,6 +133,17 @@ function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountSto
   };
 }
 
+/** A session that was ended would be open again. */
+function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): AdminAccessStore {
+  return {
+    ...store,
+    async endSession(...session) {
+      recentWrites.note(() => store.endSession(...session), { write: 'end of an admin session' });
+      await store.endSession(...session);
+    },
+  };
+}
+
 export type Stores = ReturnType<typeof openStores>;
 
 /** Everything that the ingress reads from and writes to the two stores, by the name that its readers use. */
@@ -144,7 +156,10 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
     adminAudit: createAdminAuditRepository(mongo),
-    adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
+    adminAccess: withRecentEnds(
+      createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
+      recentWrites,
+    ),
     entities: createEntityRepository(mongo),
     idempotency: createIdempotencyRepository(mongo),
     batches: createBatchRepository(mongo, bulk),
