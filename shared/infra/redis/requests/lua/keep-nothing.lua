@@ -2,7 +2,7 @@
 -- Readers have this long to read the end: longer than a client may stall (api/relay/forward.ts). Their ingress usually deletes
 -- the answer sooner.
 local READING_MS = 60000
--- The record becomes a tombstone: late deliveries, repeats and look-ups learn that the request has ended, and nothing else.
+-- The record becomes a tombstone: late attempts, repeats and look-ups learn that the request has ended, and nothing else.
 local GONE_MS = 3600000
 
 local function is_read(record, now)

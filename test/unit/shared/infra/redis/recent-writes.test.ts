@@ -39,17 +39,3 @@ it('repeats every write, the latest first, and those that fail until they are do
 
   expect(done).toEqual(['last', 'first', 'refused']);
 });
-
-it('repeats no more than the latest 5,000', async () => {
-  const writes = createRecentWrites({
-    hasReconnectedRecently: () => true,
-    clock: systemClock,
-    log: createRecordingLog(),
-  });
-  const done: number[] = [];
-  for (let number = 0; number < 5_003; number += 1) writes.note(() => Promise.resolve(done.push(number)));
-
-  await writes.repeatAll();
-
-  expect([done.length, done[0], done.at(-1)]).toEqual([5_000, 5_002, 3]);
-});
