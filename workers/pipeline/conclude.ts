@@ -50,7 +50,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   if (text === '') return NO_USAGE;
   const { messages, maxTokens } = envelope.request;
   const usage = await estimateUsage(asked ?? messages, text, maxTokens);
-  // Another attempt asked. Only its own count, which came with its first text, has history and instruction.
+  // Another delivery asked. Only its own count, which came with its first text, has history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 

@@ -109,7 +109,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     });
     if (finished) events.emit('request.finished', run, outcome);
     else
-      log.info('A finish was refused: another attempt owns the request or it has ended.', {
+      log.info('A finish was refused: another delivery owns the request or it has ended.', {
         requestId: ref.requestId,
         attempt: ref.fence,
       });

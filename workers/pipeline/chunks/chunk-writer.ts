@@ -117,7 +117,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
       for (const delta of deltas) answer.sent.push(delta);
       if (outcome !== 'ok') end(outcome);
     } catch {
-      // Whether Redis has the text is unknown, so nothing may follow it: another attempt has to decide.
+      // Whether Redis has the text is unknown, so nothing may follow it: another delivery has to decide.
       end('superseded');
     }
   }
