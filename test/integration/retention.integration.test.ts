@@ -41,10 +41,21 @@ describe('a request that is cancelled in line', () => {
 
     await records().cancel(principal, requestId);
 
-    for (const key of [lab.keys.record(requestId), lab.keys.stream(requestId)]) {
+    for (const key of [lab.keys.record(requestId), lab.keys.answer(requestId)]) {
       expect(await livesMs(key)).toBeLessThanOrEqual(keptMs);
       expect(await livesMs(key)).toBeGreaterThan(keptMs - 5_000);
     }
+  });
+
+  it('takes little of Redis meanwhile: nobody pays for it', async () => {
+    const { requestId, principal } = await lab.admit({ retentionMs: 86_400_000 });
+    await lab.redis.hset(lab.keys.record(requestId), 'metadata', `{"a":"${'x'.repeat(16_000)}"}`);
+
+    await records().cancel(principal, requestId);
+
+    const names = await lab.redis.keys(`*${requestId}`);
+    const bytes = await Promise.all(names.map((name) => lab.redis.memory('USAGE', name, 'SAMPLES', 0)));
+    expect(bytes.reduce<number>((sum, each) => sum + Number(each), 0)).toBeLessThan(3_000);
   });
 
   it('is not taken for lost once its short time is over', async () => {
@@ -65,7 +76,7 @@ describe('a request that is cancelled in line', () => {
     expect(await lab.redis.hmget(lab.keys.record(requestId), 'gone', 'metadata')).toEqual(['1', null]);
     expect(await lab.redis.exists(lab.keys.body(requestId))).toBe(0);
     // For a reader who is there; its ingress deletes it sooner.
-    expect(await livesMs(lab.keys.stream(requestId))).toBeLessThanOrEqual(60_000);
+    expect(await livesMs(lab.keys.answer(requestId))).toBeLessThanOrEqual(60_000);
   });
 });
 

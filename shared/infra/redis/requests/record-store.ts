@@ -8,6 +8,7 @@ import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import type { RecentWrites } from '../recent-writes.ts';
 import { defineTimedScript } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
@@ -106,10 +107,17 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
   };
 }
 
+export interface RecordStoreSettings {
+  /** How long an ended request is kept. */
+  retentionMs: number;
+  /** Absent: what was cancelled may run if Redis comes back without that. */
+  recentWrites?: Pick<RecentWrites, 'note'>;
+}
+
 export function createRecordStore(
   client: RedisClient,
   keyspace: Keyspace,
-  { retentionMs }: { retentionMs: number },
+  { retentionMs, recentWrites }: RecordStoreSettings,
 ): RecordStore {
   const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
   const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
@@ -163,19 +171,23 @@ export function createRecordStore(
     },
     async cancel(principal, requestId) {
       const { retentionSeconds = Infinity, mode } = principal;
-      const { cancelled, ended } = keyspace.shard(principal.shard);
-      const found = await cancel(
+      const { tenantId, shard } = principal;
+      const { cancelled, ended } = keyspace.shard(shard);
+      const call = [
         [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
         [
           requestId,
-          principal.tenantId,
+          tenantId,
           encodeEntry([], CANCELLED),
           eventsOf(CANCELLED),
           Math.min(retentionMs, retentionSeconds * 1000),
           BILLED[mode],
           KEPT_MS,
         ],
-      );
+      ] as const;
+      const found = await cancel(...call);
+      // One that runs is ended by its worker, which tells Redis so again itself.
+      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { requestId, tenantId });
       return found !== '';
     },
   };
