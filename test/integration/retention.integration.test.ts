@@ -19,6 +19,13 @@ afterAll(async () => {
   await lab.close();
 });
 
+/** The caller that waited has left. */
+async function leave({ requestId }: LabRequest): Promise<void> {
+  const record = lab.keys.record(requestId);
+  const readers = (await lab.redis.hkeys(record)).filter((field) => field.startsWith('reader:'));
+  await lab.redis.hdel(record, ...readers);
+}
+
 describe('a request that is cancelled in line', () => {
   const records = () => createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   const livesMs = (key: string) => lab.redis.pttl(key);
@@ -28,7 +35,9 @@ describe('a request that is cancelled in line', () => {
     ['the time of an answer that is kept for longer', { retentionMs: 86_400_000 }, 86_400_000],
     ['the service’s own time', {}, RETENTION_MS],
   ])('is kept for %s', async (_, options, keptMs) => {
-    const { requestId, principal } = await lab.admit(options);
+    const request = await lab.admit(options);
+    const { requestId, principal } = request;
+    await leave(request);
 
     await records().cancel(principal, requestId);
 
@@ -78,6 +87,7 @@ describe('a running request that has no body any more', () => {
   ])('leaves its text for %s', async (_, retentionMs) => {
     const request = await lab.admit({ retentionMs });
     await lab.run(request, 1);
+    if (retentionMs > 0) await leave(request);
     await lab.requests.append(request.ref(1), 1, ['Hello']);
     await lab.redis.del(lab.keys.body(request.requestId));
     await lab.redis.zadd(lab.keys.inflight, 'XX', 1, request.requestId);

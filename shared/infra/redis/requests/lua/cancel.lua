@@ -19,11 +19,11 @@ emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '
 redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
-if retention == '0' then
-  keep_nothing(KEYS[1], KEYS[6], answer, ARGV[1], now_ms())
+if retention + 0 < READING_MS then
+  keep_briefly(KEYS[1], KEYS[6], answer, ARGV[1], now_ms(), retention)
 else
   redis.call('PEXPIRE', KEYS[1], retention)
-  -- The record may expire before recovery looks, which would take the request for a lost one and run it again.
-  if own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
 end
+-- The record may expire before recovery looks, which would take the request for a lost one and run it again.
+if retention ~= '0' and own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
 return 'accepted'
