@@ -225,9 +225,14 @@ describe('the daily allowance of test keys', () => {
 
     expect((await key.admit()).verdict).toBe('admitted');
     expect((await sister.admit()).verdict).toBe('admitted');
+    // What they do not take comes back.
+    const early = await key.admit();
+    expect([early.verdict, early.retryAfterMs]).toEqual(['test_tokens_in_flight', 1_000]);
+
+    await lab.redis.del(lab.keys.open(key.principal.tenantId));
     const refused = await key.admit();
 
-    // Ten tokens are left, and the estimate is twenty.
+    // They took all that they held: ten tokens are left, as many as the prompt has.
     expect(refused.verdict).toBe('test_tokens');
     expect(refused.retryAfterMs).toBe(86_400_000 - (refused.now % 86_400_000));
   });
@@ -251,7 +256,7 @@ describe('the daily allowance of test keys', () => {
   it('the daily allowance of test keys gets back what a voided request took', async () => {
     const key = await lab.key(test, 0);
     for (const requestId of ['req_a', 'req_b']) await key.admit({ requestId });
-    expect((await key.admit()).verdict).toBe('test_tokens');
+    expect((await key.admit()).verdict).toBe('test_tokens_in_flight');
 
     await lab.store.void('req_b', key.principal);
 
@@ -279,7 +284,7 @@ describe('the daily allowance of test keys', () => {
 
     await key.admit({}, Date.now() + 86_400_000);
 
-    expect((await key.admit({}, Date.now() - 86_400_000)).verdict).toBe('test_tokens');
+    expect((await key.admit({}, Date.now() - 86_400_000)).verdict).toBe('test_tokens_in_flight');
   });
 
   it('the daily allowance of test keys does not lower the rpm of live keys', async () => {

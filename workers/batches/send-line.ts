@@ -44,6 +44,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
   tenant_tpm: 'tpm',
   test_tokens: 'test_tokens',
+  test_tokens_in_flight: 'test_tokens',
   daily: 'daily_requests',
   credits: 'credits',
   credits_in_flight: 'credits',

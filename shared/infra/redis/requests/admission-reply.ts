@@ -18,6 +18,7 @@ export type Verdict =
   | 'daily'
   | 'tpm'
   | 'test_tokens'
+  | 'test_tokens_in_flight'
   | 'credits'
   | 'credits_in_flight'
   | 'budget'
