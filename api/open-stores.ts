@@ -127,7 +127,7 @@ function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountSto
   return {
     ...store,
     async publishBook(...book) {
-      recentWrites.note(() => store.publishBook(...book));
+      recentWrites.note(() => store.publishBook(...book), { tenantId: book[1] });
       await store.publishBook(...book);
     },
   };
@@ -138,7 +138,7 @@ function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): Ad
   return {
     ...store,
     async endSession(...session) {
-      recentWrites.note(() => store.endSession(...session));
+      recentWrites.note(() => store.endSession(...session), { reason: 'end of an admin session' });
       await store.endSession(...session);
     },
   };
@@ -179,7 +179,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
       requestTimeoutMs,
       retentionMs,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs }),
+    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),

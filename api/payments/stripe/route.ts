@@ -1,12 +1,12 @@
 import { Router } from 'express';
-import type { Request } from 'express';
+import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment-notices.ts';
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
-import { addressBlockOf } from '../../admission/address-guard.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
+import { addressBlockOf } from '../../http/address-block.ts';
 import { createBodyBudget } from '../../http/body-budget.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
 import { readBody } from '../../http/read-body.ts';
@@ -24,13 +24,38 @@ export interface StripeWebhookDeps {
 
 /** Stripe's events are a few KiB; anyone can send here. */
 const BODY_BYTES_MAX = 256 * 1024;
-const BODY_LIMIT = {
-  bytes: BODY_BYTES_MAX,
-  fault: () => new ServiceError('invalid_request', `The callback must not exceed ${BODY_BYTES_MAX} bytes.`),
-};
-/** What bodies hold that are being read: of one address, so that nobody takes the room of Stripe, and of all. */
+/** What bodies that are on their way hold together, of one address and of all. */
 const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
 const ALL_BYTES_MAX = 64 * 1024 * 1024;
+
+function unreadable(cause: unknown): ServiceError {
+  if (cause instanceof ServiceError && cause.code === 'model_unavailable') {
+    return new ServiceError(cause.code, 'Callbacks that are on their way take all the room there is; send it again.', {
+      retryAfterSeconds: cause.retryAfterSeconds ?? 1,
+    });
+  }
+  return new ServiceError('invalid_request', 'The callback could not be read.', { cause });
+}
+
+/** The signature is over the bytes as they were sent. */
+function readRaw(): RequestHandler {
+  const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
+  const limit = {
+    bytes: BODY_BYTES_MAX,
+    fault: () => new ServiceError('payload_too_large', `A callback must not exceed ${BODY_BYTES_MAX} bytes.`),
+  };
+  return async (req, _res, next) => {
+    const share = budget.open(addressBlockOf(req.ip));
+    try {
+      req.body = await readBody(req, limit, share);
+    } catch (cause) {
+      throw unreadable(cause);
+    } finally {
+      share.close();
+    }
+    next();
+  };
+}
 
 /**
  * `POST /billing/stripe/webhook`, without a key: the signature authenticates the call. An event that has had its effect
@@ -38,17 +63,6 @@ const ALL_BYTES_MAX = 64 * 1024 * 1024;
  */
 export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const { stripe, bookPayment, purchases, clock } = deps;
-  const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
-
-  /** The bytes as they were sent: the signature is over them. */
-  async function readSent(req: Request): Promise<Buffer> {
-    const share = budget.open(addressBlockOf(req.ip));
-    try {
-      return await readBody(req, BODY_LIMIT, share);
-    } finally {
-      share.close();
-    }
-  }
 
   type Reversed = Extract<StripeNotice['effect'], { kind: 'reversed' }>;
 
@@ -84,12 +98,13 @@ export function createStripeWebhookRoute(deps: StripeWebhookDeps): Router {
   const router = Router();
   router
     .route('/billing/stripe/webhook')
-    .post(async (req, res) => {
+    .post(readRaw(), async (req, res) => {
+      const body: unknown = req.body;
       const signature = req.headers['stripe-signature'];
-      if (typeof signature !== 'string') {
+      if (!Buffer.isBuffer(body) || typeof signature !== 'string') {
         throw new ServiceError('invalid_request', 'The callback needs a body and one Stripe-Signature.');
       }
-      await hear(stripe.readCallback(await readSent(req), signature), contextOf(res).requestId);
+      await hear(stripe.readCallback(body, signature), contextOf(res).requestId);
       setAddressHeaders(res);
       res.json({ received: true });
     })

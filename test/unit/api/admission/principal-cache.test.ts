@@ -151,6 +151,15 @@ describe('the principal cache', () => {
     expect(await find(1, REVOKED)).toBe(REVOKED);
   });
 
+  it('asks again for a key that was unknown when invalidations may have been missed', async () => {
+    const { cache, find } = startCache();
+    expect(await find(0)).toBeUndefined();
+
+    cache.clear();
+
+    expect(await find(1, PRINCIPAL)).toBe(PRINCIPAL);
+  });
+
   it('answers for a known key up to 15 minutes while the database is away, and rejects after that', async () => {
     const { find } = startCache();
     await find(0, PRINCIPAL);
