@@ -137,10 +137,10 @@ if settles and follows == '0' then
 else
   redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'sent', last_seq, 'finishedAt', now_text)
 end
-if keeps_nothing then
-  -- Nothing was charged that could be given back (void.lua).
-  if not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
-  keep_nothing(KEYS[1], stream, KEYS[10], id, now)
+-- Nothing was charged that could be given back (void.lua).
+if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
+if retention + 0 < READING_MS then
+  keep_briefly(KEYS[1], stream, KEYS[10], id, now, retention)
 else
   redis.call('PEXPIRE', KEYS[1], retention)
 end

@@ -141,6 +141,26 @@ describe('text on its way to the stream', () => {
     expect(texts(appends).at(-1)).toBe('d');
   });
 
+  it.each([
+    { streams: 51, moments: 2, apart: 40 },
+    { streams: 100, moments: 2, apart: 40 },
+    { streams: 160, moments: 4, apart: 20 },
+    { streams: 500, moments: 4, apart: 20 },
+  ])('$streams streams are read on $moments beats, $apart ms apart', async ({ streams, moments, apart }) => {
+    const { silent } = open(0, { others: streams - 1 });
+    for (const stream of silent) stream.write('a');
+    await turn();
+    const readAt = new Map<number, number>();
+    const count = (at: number) => readAt.set(at, (readAt.get(at) ?? 0) + 1);
+
+    for (const stream of silent) stream.readLater()?.(() => count(performance.now() % 80));
+    await jest.advanceTimersByTimeAsync(100);
+
+    const beats = [...readAt.keys()].sort((one, other) => one - other);
+    expect(beats).toEqual(Array.from({ length: moments }, (_, beat) => beat * apart));
+    for (const read of readAt.values()) expect(Math.abs(read - streams / moments)).toBeLessThanOrEqual(1);
+  });
+
   it('waits for no beat where it was read on one', async () => {
     const { writer, appends } = open(0, { others: 50 });
     writer.write('a');
