@@ -138,7 +138,7 @@ function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): Ad
   return {
     ...store,
     async endSession(...session) {
-      recentWrites.note(() => store.endSession(...session), { write: 'end of an admin session' });
+      recentWrites.note(() => store.endSession(...session), { reason: 'end of an admin session' });
       await store.endSession(...session);
     },
   };

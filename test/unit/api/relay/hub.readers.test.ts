@@ -28,7 +28,7 @@ function openHub() {
     },
     streams: { readFrom: () => Promise.resolve([]) },
     records: {
-      renewReader: async () => tell('renew')().then(() => isKnown),
+      renewReader: async () => tell('renew')().then(() => (isKnown ? 'open' : 'unknown')),
       detach: tell('detach'),
       wipe: tell('wipe'),
     },
