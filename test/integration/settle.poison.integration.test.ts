@@ -136,6 +136,21 @@ it('goes on with new records while an old one is still refused', async () => {
   expect(await book.usageOf(tenantId)).toHaveLength(1);
 });
 
+it('tells the operator every 30 s that nothing is booked, and not with each round', async () => {
+  await put(JSON.stringify(recordOf('ten_1')));
+  const settler = newSettler({ settle: () => Promise.reject(new Error('away')) });
+  const alarms: number[] = [];
+
+  for (const ms of [0, 15_000, 14_999, 1]) {
+    time += ms;
+    await expect(settler.settleShard(SHARD)).rejects.toThrow('away');
+    alarms.push(log.errors().length);
+  }
+
+  expect(alarms).toEqual([1, 1, 1, 2]);
+  expect(blocked).toEqual(Array(4).fill('unavailable'));
+});
+
 it('gives no record up while MongoDB is away, however long, and books all of them afterwards', async () => {
   const tenantId = await book.tenant(GRANT);
   const settler = newSettler(await book.ledgerThrough(proxy.port));

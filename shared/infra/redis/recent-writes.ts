@@ -52,7 +52,7 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
   /** What is left to be repeated, the latest last. */
   let due: Kept[] = [];
   let returns = 0;
-  const lanes = new Set<Promise<void>>();
+  const runners = new Set<Promise<void>>();
 
   /**
    * Drops old ones, but none for its age while Redis is away: it needs those of the last seconds before it went. (On a
@@ -101,11 +101,11 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
     async repeatAll() {
       returns += 1;
       due = kept.slice(first);
-      while (due.length > 0 && lanes.size < AT_ONCE) {
-        const lane: Promise<void> = repeatDue().finally(() => lanes.delete(lane));
-        lanes.add(lane);
+      while (due.length > 0 && runners.size < AT_ONCE) {
+        const runner: Promise<void> = repeatDue().finally(() => runners.delete(runner));
+        runners.add(runner);
       }
-      await Promise.all(lanes);
+      await Promise.all(runners);
     },
   };
 }

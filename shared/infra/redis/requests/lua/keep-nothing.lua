@@ -5,7 +5,7 @@
 local READING_MS = 60000
 -- An answer whose time is over stays for so long after each renewal of a reader (reader.lua): as long as its lease.
 local READ_ON_MS = 15000
--- The record becomes a tombstone: late attempts, repeats and look-ups learn that the request has ended, and nothing else.
+-- The record becomes a tombstone: late deliveries, repeats and look-ups learn that the request has ended, and nothing else.
 local GONE_MS = 3600000
 
 local function is_read(record, now)

@@ -94,3 +94,11 @@ it('begins anew where Redis comes back once more, with no more calls under way t
   expect(new Set(done).size).toBe(COUNT);
   expect(most).toBe(atOnce);
 });
+
+it('repeats no more than the latest 5,000, which hold texts of answers', async () => {
+  for (let number = 0; number < 5_003; number += 1) note(`req_${number}`);
+
+  await writes.repeatAll();
+
+  expect([done.length, done[0], done.at(-1)]).toEqual([5_000, 'req_5002', 'req_3']);
+});
