@@ -72,12 +72,28 @@ const ONE_KEY_PRESS_MS = 400;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    const isRepeated = performance.now() - signalledAt < ONE_KEY_PRESS_MS;
-    signalledAt = performance.now();
-    if (isRepeated) return;
-    if (current === undefined) process.exit(128 + constants.signals[signal]);
-    signalGroup(current, signal === 'SIGHUP' ? 'SIGTERM' : signal);
+    stop(signal);
   });
+}
+
+/** npm's shell dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it. */
+const PARENT = process.ppid;
+const PARENT_CHECK_MS = 500;
+if (process.env.npm_lifecycle_event !== undefined) {
+  const check = setInterval(() => {
+    if (process.ppid === PARENT) return;
+    clearInterval(check);
+    // After a signal of its own this would be the second one, which ends everything at once.
+    if (signalledAt === -Infinity) stop('SIGTERM');
+  }, PARENT_CHECK_MS).unref();
+}
+
+function stop(signal) {
+  const isRepeated = performance.now() - signalledAt < ONE_KEY_PRESS_MS;
+  signalledAt = performance.now();
+  if (isRepeated) return;
+  if (current === undefined) process.exit(128 + constants.signals[signal]);
+  signalGroup(current, signal === 'SIGHUP' ? 'SIGTERM' : signal);
 }
 
 function signalGroup(child, signal) {
@@ -111,9 +127,13 @@ function run(command, args, { env = {}, isOwner = false } = {}) {
 /** Two tasks that are started at once in a new clone must not install into the same folder. */
 async function installIfDue() {
   if (!isInstallDue()) return;
-  const claim = join(tmpdir(), `parley-install-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}`);
-  for (let isFirst = true; !tryClaim(claim); isFirst = false) {
-    if (isFirst) console.log('Waiting for another process, which installs the packages ...');
+  const user = process.getuid?.() ?? 'all';
+  const claim = join(
+    tmpdir(),
+    `parley-install-${user}-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}`,
+  );
+  for (let holder = tryClaim(claim), isFirst = true; holder !== undefined; holder = tryClaim(claim), isFirst = false) {
+    if (isFirst) console.log(`Waiting for process ${holder}, which installs the packages (or delete ${claim}) ...`);
     await pause(500);
   }
   try {
@@ -123,20 +143,38 @@ async function installIfDue() {
   }
 }
 
-/** Whether the file is now this process's; that of a process that has ended is removed for the next try. */
+/** Undefined: the file is now this process's. Else who has it; that of a process that has ended is taken over. */
 function tryClaim(file) {
-  try {
-    writeFileSync(file, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (error.code !== 'EEXIST') throw error;
-  }
-  try {
-    process.kill(Number(readFileSync(file, 'utf8')) || process.pid, 0);
-  } catch {
+  for (;;) {
+    try {
+      writeFileSync(file, String(process.pid), { flag: 'wx' });
+      return undefined;
+    } catch (error) {
+      if (error.code !== 'EEXIST') {
+        throw new Failure(
+          `${file} cannot be written (${error.code}): make room there, or set TMPDIR to another folder.`,
+        );
+      }
+    }
+    const holder = holderOf(file);
+    if (holder !== undefined) return holder;
     rmSync(file, { force: true });
   }
-  return false;
+}
+
+/** How long a file may be empty that is being written. */
+const EMPTY_MS = 5_000;
+
+function holderOf(file) {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    if (pid === 0) return Date.now() - statSync(file).mtimeMs < EMPTY_MS ? 'unknown' : undefined;
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    // It has ended, or its number is another user's by now.
+    return undefined;
+  }
 }
 
 async function install() {

@@ -4,6 +4,7 @@ import { connectMongo } from '../shared/infra/mongo/connection.ts';
 import { createReconciliationRepository } from '../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createAccountAudit } from '../shared/infra/redis/accounts/account-audit.ts';
+import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { connectRedis, createRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -49,12 +50,15 @@ export async function runReconcile(config: Config, task: ReconcileTask): Promise
       clock: systemClock,
       log: createLogger('reconcile', config.logLevel),
     });
+    const lastDrift = createLastDrift(redis, keyspace);
     let isRight = true;
     for (const shard of shards) {
       const { tenants, failed, found, left } = await reconciler.reconcileShard(shard, {
         repair: task === 'repair',
         full: true,
       });
+      // Workers show it as `parley_ledger_drift`.
+      if (task === 'repair') await lastDrift.keep(shard, { ...left });
       const verdict = isDrifting(found) ? (isDrifting(left) ? 'drift is left' : 'drift was repaired') : 'no drift';
       console.log(`shard ${shard}: ${tenants} tenants, ${verdict}`);
       if (isDrifting(found)) console.table({ found, left });

@@ -114,14 +114,9 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently,
   });
-  const journal = createFinishJournal({ requests, hasReconnectedRecently, clock: systemClock, log });
-  onReturn(() => {
-    journal.replay().catch((error: unknown) => {
-      log.error('What was finished before Redis went away could not be replayed.', { error });
-    });
-  });
   const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
   onReturn(() => void recentWrites.repeatAll());
+  const journal = createFinishJournal({ requests, recentWrites, log });
   const admissions = createAdmissionStore(redis, keyspace, {
     queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
@@ -182,6 +177,7 @@ export async function composeWorker(
     queues,
     pseudonyms,
     erasures,
+    recentWrites,
     retentionMs,
     events,
     leases,
@@ -216,12 +212,12 @@ export async function composeWorker(
       admissions,
       isFull: memory.isFull,
       accountStore,
+      recentWrites,
       leases,
       workerId,
       breakers,
       telemetry,
       events,
-      recentWrites,
       hasReconnectedRecently,
       requestTimeoutMs,
       retentionMs,

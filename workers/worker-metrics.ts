@@ -60,12 +60,13 @@ export function measureWorker(events: WorkerEventBus, metrics: WorkerMetrics, cl
   events.on('settlement.blocked', (reason) => {
     metrics.settlementBlocked.inc({ reason });
   });
-  events.on('ledger.reconciled', (shard, { failed, found, left }) => {
+  events.on('ledger.reconciled', (_shard, { failed, found, left }) => {
     metrics.reconcileFailures.inc(failed);
-    for (const part of Object.keys(left) as (keyof Drift)[]) {
-      metrics.ledgerDrift.set({ shard: String(shard), part }, left[part]);
+    for (const part of Object.keys(left) as (keyof Drift)[])
       if (found[part] > left[part]) metrics.driftRepaired.inc({ part }, found[part] - left[part]);
-    }
+  });
+  events.on('ledger.drift', (shard, left) => {
+    for (const [part, amount] of Object.entries(left)) metrics.ledgerDrift.set({ shard: String(shard), part }, amount);
   });
 }
 

@@ -121,6 +121,23 @@ describe('the tokens of a minute', () => {
     expect((await key.admitWith(limits, { promptTokens: 500 })).verdict).toBe('admitted');
   });
 
+  it('are all gone, and with them the time until the window is empty, once every request was taken back', async () => {
+    const key = await lab.key();
+    await key.admit({ requestId: 'req_first' });
+    await key.pass(20_000);
+    await key.admit({ requestId: 'req_second' });
+    const look = () => lab.store.count('req_look', key.principal, false);
+
+    await lab.store.void('req_second', key.principal);
+    const { tokens, tokensResetMs } = await look();
+    expect(tokens).toBe(20);
+    expect(tokensResetMs).toBeLessThanOrEqual(GONE_MS - 20_000);
+
+    await lab.redis.hincrby(lab.keys.record('req_first'), 'acceptedAt', -20_000);
+    await lab.store.void('req_first', key.principal);
+    expect(await look()).toMatchObject({ tokens: 0, tokensResetMs: 0 });
+  });
+
   it('are right again when a request without any has left the window', async () => {
     const key = await lab.key();
     await key.admit({ requestId: 'req_nothing' });

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFile, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -12,9 +14,11 @@ const LATER = new Date(Date.now() + 60_000);
 
 /** A clone of its own, with an `npm` and a `node` that only note what they are asked. */
 let clone: Awaited<ReturnType<typeof makeFolder>>;
+let temporary: string;
 
 beforeEach(async () => {
   clone = await makeFolder();
+  temporary = tmpdir();
   await mkdir(join(clone.path, 'scripts'));
   await mkdir(join(clone.path, 'bin'));
   for (const file of ['launch.mjs', 'task-arguments.mjs'])
@@ -47,7 +51,7 @@ async function writeInstalled(packages: Record<string, object>): Promise<void> {
 function launch(...args: string[]) {
   return spawn(process.execPath, [join(clone.path, 'scripts', 'launch.mjs'), ...args], {
     cwd: clone.path,
-    env: { PATH: `${join(clone.path, 'bin')}:${process.env['PATH'] ?? ''}` },
+    env: { PATH: `${join(clone.path, 'bin')}:${process.env['PATH'] ?? ''}`, TMPDIR: temporary },
   });
 }
 
@@ -98,10 +102,42 @@ describe('the launcher', () => {
     );
     const results = await Promise.all([run('start'), run('drive')]);
     expect((await calls()).filter((call) => call.startsWith('npm'))).toHaveLength(1);
-    expect(results.map(({ output }) => output.includes('Waiting for another process')).toSorted()).toEqual([
-      false,
-      true,
-    ]);
+    expect(results.map(({ output }) => output.includes('Waiting for process ')).toSorted()).toEqual([false, true]);
+  });
+
+  it('takes over from an installation that could not even say who it is, as on a full disk', async () => {
+    temporary = clone.path;
+    const digest = createHash('sha256').update(clone.path).digest('hex').slice(0, 16);
+    const claim = join(clone.path, `parley-install-${process.getuid?.() ?? 'all'}-${digest}`);
+    await writeFile(claim, '');
+    await utimes(claim, 0, 0);
+    expect((await run('start')).output).not.toContain('Waiting');
+    expect((await calls())[0]).toMatch(/^npm ci /);
+  });
+
+  it('says what to change where it can write nothing beside the clone', async () => {
+    temporary = '/nonexistent';
+    const { code, output } = await run('start');
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: expect.stringMatching(/^\S+ cannot be written \(ENOENT\).*TMPDIR.*\n$/),
+    });
+  });
+
+  it('ends with the npm that has started it, whose shell passes no SIGTERM on', async () => {
+    await writeInstalled({});
+    await writeFile(
+      join(clone.path, 'task'),
+      'trap "echo told >> calls; exit 0" TERM; echo up >> calls; while :; do sleep 0.05; done',
+    );
+    const npm = spawn('/bin/sh', ['-c', `${process.execPath} scripts/launch.mjs drive; true`], {
+      cwd: clone.path,
+      env: { PATH: process.env['PATH'] ?? '', npm_lifecycle_event: 'drive' },
+    });
+    await until(async () => (await calls()).includes('up'));
+    npm.kill('SIGTERM');
+    await until(async () => (await calls()).includes('told'));
+    expect((await calls()).filter((line) => line === 'told')).toHaveLength(1);
   });
 
   it('ends with a sentence when the installation fails', async () => {

@@ -196,4 +196,38 @@ describe('the hourly run', () => {
     expect(page).toMatch(/parley_ledger_drift_repaired_total{part="balance",process="worker"} 500\n/);
     expect(await book.balanceOf(tenantId)).toEqual({ account: GRANT + 1, ledger: GRANT });
   });
+
+  it('is shown by every worker as the last turn has left it, whoever had that turn', async () => {
+    const workers = ['first', 'second'].map((name) => {
+      const leases = createLeaderLease(lab.redis, lab.keyspace, name);
+      const metrics = createWorkerMetrics({ unreadableProviders: () => 0 });
+      const events = createEventBus<WorkerEvents>(() => undefined);
+      measureWorker(events, metrics, systemClock);
+      const drift = createLastDrift(lab.redis, lab.keyspace);
+      const leaves = (balance: number): Reconciler => ({
+        reconcileShard: () =>
+          Promise.resolve({ tenants: 1, failed: 0, found: noDrift(), left: { ...noDrift(), balance } }),
+      });
+      const run = (reconciler: Reconciler) =>
+        createReconcileHourly({ reconciler, events, outbox: lab.outbox, log: createRecordingLog(), drift, leases })(
+          SHARD,
+        );
+      const shown = async () =>
+        /parley_ledger_drift{shard="3",part="balance".*} (\d+)/.exec(await metrics.page.render())?.[1];
+      return { shown, run, leaves };
+    });
+    const [first, second] = workers;
+    if (first === undefined || second === undefined) throw new Error('There are two.');
+    const nextHour = () => lab.redis.del(lab.keyspace.shard(SHARD).lease('reconcile'));
+
+    await nextHour();
+    await first.run(first.leaves(7));
+    await second.run(second.leaves(0));
+    expect([await first.shown(), await second.shown()]).toEqual(['7', '7']);
+
+    await nextHour();
+    await second.run(second.leaves(0));
+    await first.run(first.leaves(7));
+    expect([await first.shown(), await second.shown()]).toEqual(['0', '0']);
+  });
 });

@@ -74,6 +74,8 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
   ): Promise<Sent> => {
+    // Admission goes by a flag in Redis, which may have lost it.
+    if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
       const tier = request.model ?? principal.defaultModel;

@@ -17,6 +17,13 @@ export interface FinishDeps {
   log: Logger;
 }
 
+/** What charge and notice say of the request. */
+function factsOf({ envelope }: Claimed) {
+  const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
+  const entity = request.entityId === undefined ? {} : { entityId: request.entityId };
+  return { requestId, tenantId, keyId, mode, tier, endpoint, ...entity };
+}
+
 /** The charge. Without text there is none; a test key's costs zero, but its entry is written as well. */
 function settlementOf(
   run: Claimed,
@@ -25,50 +32,36 @@ function settlementOf(
 ): SettlementRecord | undefined {
   const { envelope, answer, rates } = run;
   if (answer.text === '') return undefined;
-  const { requestId, tenantId, keyId, mode, tier, endpoint, acceptedAt, request } = envelope;
   return {
-    requestId,
-    tenantId,
-    keyId,
-    mode,
-    tier,
-    endpoint,
-    acceptedAt,
+    ...factsOf(run),
+    acceptedAt: envelope.acceptedAt,
     finishedAt,
     finishReason,
-    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
     provider: answer.provider,
     model: answer.model,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     estimated: usage.estimated ?? false,
-    costMicro: mode === 'test' ? 0 : priceUsage(usage, rates),
+    costMicro: envelope.mode === 'test' ? 0 : priceUsage(usage, rates),
   };
 }
 
 /** What webhooks hear besides the booking: a failure, or that moderation flagged the request. */
 function noticeOf(
-  { envelope, answer, seq }: Claimed,
+  run: Claimed,
   { usage, finishReason, error }: Outcome,
   finishedAt: number,
 ): FinishedNotice | undefined {
-  const { verdict = 'passed', categories = [] } = answer.trace.moderation ?? {};
+  const { verdict = 'passed', categories = [] } = run.answer.trace.moderation ?? {};
   const isFlagged = verdict === 'flagged_input' || verdict === 'flagged_output';
   if (finishReason !== 'error' && !isFlagged) return undefined;
-  const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
   const side = verdict === 'flagged_input' ? 'input' : 'output';
   return {
-    requestId,
-    tenantId,
-    keyId,
-    mode,
-    tier,
-    endpoint,
-    seq,
+    ...factsOf(run),
+    seq: run.seq,
     finishReason,
     usage,
     finishedAt,
-    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
     errorCode: error?.code ?? null,
     ...(isFlagged ? { flagged: { side, categories } } : {}),
   };
@@ -126,7 +119,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     });
     if (finished) events.emit('request.finished', run, outcome);
     else
-      log.info('A finish was refused: another attempt owns the request or it has ended.', {
+      log.info('A finish was refused: another delivery owns the request or it has ended.', {
         requestId: ref.requestId,
         attempt: ref.fence,
       });

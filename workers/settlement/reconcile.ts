@@ -185,6 +185,8 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
 
 export interface ReconcileEvents {
   'ledger.reconciled': [shard: number, done: Reconciled];
+  /** What the shard's last reconciliation left wrong, by part, whichever worker had its turn. */
+  'ledger.drift': [shard: number, left: Readonly<Record<string, number>>];
 }
 
 export interface ReconcileHourlyDeps {
@@ -206,12 +208,17 @@ const EVERY_MS = 3_600_000;
 export function createReconcileHourly(deps: ReconcileHourlyDeps): ReconcileHourly {
   const { reconciler, leases, outbox, drift, events, log } = deps;
   return async (shard) => {
-    if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) return;
+    if (!(await leases.takeTurn(shard, TASK, EVERY_MS))) {
+      // Turns go from worker to worker: one that has seen drift would show it for ever, and a new worker none.
+      events.emit('ledger.drift', shard, (await drift.read(shard)) ?? {});
+      return;
+    }
     const { requeued } = await outbox.requeue(shard);
     if (requeued > 0) log.warn('Dead letters are tried again.', { shard, count: requeued });
     // A turn that fails is over as well: what is too much for one run must not be begun again every half a minute.
     const done = await reconciler.reconcileShard(shard, { repair: true });
     events.emit('ledger.reconciled', shard, done);
+    events.emit('ledger.drift', shard, { ...done.left });
     await drift.keep(shard, { ...done.left });
   };
 }

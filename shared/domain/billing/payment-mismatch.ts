@@ -1,5 +1,6 @@
 /** What is compared before a payment's notice books credits; the label of `parley_payment_mismatches_total`. */
-export type PaymentMismatch = 'checkout' | 'session' | 'mode' | 'livemode' | 'status' | 'currency' | 'amount';
+export const PAYMENT_MISMATCHES = ['checkout', 'session', 'mode', 'livemode', 'status', 'currency', 'amount'] as const;
+export type PaymentMismatch = (typeof PAYMENT_MISMATCHES)[number];
 
 /** A payment's session as its notice describes it; null: the notice does not say. */
 export interface PaidSession {

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
+import { PAYMENT_MISMATCHES } from '../../domain/billing/payment-mismatch.ts';
 import { gaugeQueues } from './queue-gauges.ts';
 import type { QueueGauges } from './queue-gauges.ts';
 
@@ -26,6 +27,19 @@ function countBreakerChanges(registers: Registry[]): Counter {
     labelNames: ['provider', 'from', 'to'],
     registers,
   });
+}
+
+/**
+ * A series that begins with its first event shows no increase by it, so an alert on the increase would miss the one event
+ * that it is there for.
+ */
+function fromZero<Label extends string>(
+  counter: Counter<Label>,
+  label: Label,
+  values: readonly string[],
+): Counter<Label> {
+  for (const value of values) counter.inc({ [label]: value } as Record<Label, string>, 0);
+  return counter;
 }
 
 function pageOf(registry: Registry): MetricsPage {
@@ -74,12 +88,16 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       buckets: SECONDS_BUCKETS,
       registers,
     }),
-    admissions: new Counter({
-      name: 'parley_admissions_total',
-      help: 'Outcomes of the admission script.',
-      labelNames: ['verdict'],
-      registers,
-    }),
+    admissions: fromZero(
+      new Counter({
+        name: 'parley_admissions_total',
+        help: 'Outcomes of the admission script.',
+        labelNames: ['verdict'],
+        registers,
+      }),
+      'verdict',
+      ['lane'],
+    ),
     breakerChanges: countBreakerChanges(registers),
     relayGapsFilled: new Counter({
       name: 'parley_relay_gaps_filled_total',
@@ -104,12 +122,16 @@ export function createIngressMetrics({ openReaders, redisMemoryRatio, ...queueGa
       labelNames: ['plane'],
       registers,
     }),
-    paymentMismatches: new Counter({
-      name: 'parley_payment_mismatches_total',
-      help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
-      labelNames: ['reason'],
-      registers,
-    }),
+    paymentMismatches: fromZero(
+      new Counter({
+        name: 'parley_payment_mismatches_total',
+        help: 'Paid notices that did not fit their checkout and booked nothing, by what did not fit.',
+        labelNames: ['reason'],
+        registers,
+      }),
+      'reason',
+      PAYMENT_MISMATCHES,
+    ),
   };
 }
 
@@ -141,7 +163,7 @@ export function createWorkerMetrics({ unreadableProviders }: WorkerGauges) {
       'outcome',
     ]),
     duration: seconds('parley_request_duration_seconds', 'From acceptance to the terminal event.', ['tier']),
-    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the start of the first attempt.', ['tier']),
+    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the claim by a worker.', ['tier']),
     firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
     tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
     unbilled: count(
@@ -205,10 +227,14 @@ export function createWorkerMetrics({ unreadableProviders }: WorkerGauges) {
       labelNames: ['shard'],
       registers,
     }),
-    settlementBlocked: count(
-      'parley_settlement_blocked_total',
-      'Rounds that booked nothing of what waits: a store does not serve (unavailable), or MongoDB refuses all (refused).',
-      ['reason'],
+    settlementBlocked: fromZero(
+      count(
+        'parley_settlement_blocked_total',
+        'Rounds that booked nothing of what waits: a store does not serve (unavailable), or MongoDB refuses all (refused).',
+        ['reason'],
+      ),
+      'reason',
+      ['unavailable', 'refused'],
     ),
     reconcileFailures: count('parley_reconciliation_failures_total', 'Tenants that could not be reconciled.', []),
   };

@@ -15,7 +15,7 @@ const FOLDER = join(ROOT, 'deploy/kubernetes');
 /** The schemas of Kubernetes 1.3x and KEDA 2, as a package of the registry has them. */
 const MODELS = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, ScaledObject, Service, ServiceAccount };
 /** Of the Prometheus operator; no package has their schema for this one. */
-const UNCHECKED = new Set(['PodMonitor']);
+const UNCHECKED = new Set(['PodMonitor', 'PrometheusRule']);
 
 interface Manifest {
   kind: string;
@@ -24,25 +24,29 @@ interface Manifest {
 
 interface Kustomization {
   resources: string[];
+  patches?: { target: { kind: string }; patch: string }[];
 }
+
+const kustomizationOf = (folder: string) =>
+  parse(readFileSync(join(FOLDER, folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
+/** Files of the folder itself, without what it builds upon. */
+const filesOf = (folder: string) => kustomizationOf(folder).resources.filter((file) => !file.startsWith('../'));
 
 const folders = readdirSync(FOLDER, { withFileTypes: true }).filter((entry) => entry.isDirectory());
 
-const manifests = folders.flatMap(({ name: folder }) => {
-  const { resources } = parse(readFileSync(join(FOLDER, folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
-  return resources.flatMap((file) =>
+const manifests = folders.flatMap(({ name: folder }) =>
+  filesOf(folder).flatMap((file) =>
     parseAllDocuments(readFileSync(join(FOLDER, folder, file), 'utf8')).map((document) => ({
       where: `${folder}/${file}`,
       manifest: document.toJS() as Manifest,
     })),
-  );
-});
+  ),
+);
 
 it('a kustomization names every manifest of its folder', () => {
   for (const { name: folder } of folders) {
-    const { resources } = parse(readFileSync(join(FOLDER, folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
     const files = readdirSync(join(FOLDER, folder)).filter((file) => file !== 'kustomization.yaml');
-    expect(resources.toSorted()).toEqual(files.toSorted());
+    expect(filesOf(folder).toSorted()).toEqual(files.toSorted());
   }
 });
 
@@ -107,4 +111,19 @@ it.each([
 it.each(deployments)('%s stays alive while a store is away, and out of the service', (_name, { containers }) => {
   expect(containers[0]?.livenessProbe.httpGet.path).toBe('/health/live');
   expect(containers[0]?.readinessProbe.httpGet.path).toBe('/health/ready');
+});
+
+it('leaves the number of processes to KEDA, so that a new version does not begin with two of each', () => {
+  const { resources, patches = [] } = kustomizationOf('keda');
+
+  expect(resources).toContain('../base');
+  expect(patches.map(({ target, patch }) => [target.kind, parse(patch)])).toEqual([
+    ['Deployment', [{ op: 'remove', path: '/spec/replicas' }]],
+  ]);
+});
+
+it('gives the Prometheus operator the alerts of deploy/prometheus', () => {
+  const [rule] = ofKind('PrometheusRule') as (Manifest & { spec: object })[];
+
+  expect(rule?.spec).toEqual(parse(readFileSync(join(ROOT, 'deploy/prometheus/rules.yaml'), 'utf8')));
 });

@@ -5,6 +5,7 @@ import { expect, it } from '@jest/globals';
 import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 
+import { PAYMENT_MISMATCHES } from '../../../shared/domain/billing/payment-mismatch.ts';
 import { createIngressMetrics, createWorkerMetrics } from '../../../shared/infra/metrics/registry.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';
 
@@ -58,7 +59,8 @@ function metricsOf({ where, promql }: Expression): string[] {
   return names;
 }
 
-async function publishedMetrics(): Promise<Set<string>> {
+/** What processes publish before anything has happened. */
+async function renderPages(): Promise<string> {
   const pages = [
     createIngressMetrics({
       openReaders: () => 0,
@@ -68,10 +70,13 @@ async function publishedMetrics(): Promise<Set<string>> {
     }).page,
     createWorkerMetrics({ unreadableProviders: () => 0 }).page,
   ];
-  const texts = await Promise.all(pages.map((page) => page.render()));
+  return (await Promise.all(pages.map((page) => page.render()))).join('\n');
+}
+
+async function publishedMetrics(): Promise<Set<string>> {
   // `up` is Prometheus's own.
   const names = new Set(['up']);
-  for (const [, name = '', type] of texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+  for (const [, name = '', type] of (await renderPages()).matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
     names.add(name);
     if (type === 'histogram') for (const part of ['bucket', 'sum', 'count']) names.add(`${name}_${part}`);
   }
@@ -95,6 +100,16 @@ it('every metric of ours is shown by a dashboard or watched by an alert', async 
   const ours = [...(await publishedMetrics())].filter((name) => /^parley_(?!.*_(?:bucket|sum|count)$)/.test(name));
 
   expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+});
+
+it('a counter whose increase is an alert is published before its first event, which would show no increase', async () => {
+  const text = await renderPages();
+  const counters = alerts.flatMap(({ expr }) => [...expr.matchAll(/increase\((\w+)\[/g)].map(([, name = '']) => name));
+
+  expect(counters).toContain('parley_payment_mismatches_total');
+  expect(counters.filter((name) => !new RegExp(`^${name}\\{.*\\} 0$`, 'm').test(text))).toEqual([]);
+  for (const reason of PAYMENT_MISMATCHES)
+    expect(text).toContain(`parley_payment_mismatches_total{reason="${reason}",`);
 });
 
 it('the runbook has a section for every alert', () => {

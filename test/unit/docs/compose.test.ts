@@ -1,9 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 
 import { describe, expect, it } from '@jest/globals';
 
-const COMPOSE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docker-compose.yml'), 'utf8');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const COMPOSE = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+/** Settings that the file decides itself, and those of what it does not have. */
+const OWN = [
+  'NODE_ENV',
+  'HOST',
+  'ADMIN_HOST',
+  'WORKER_PORT',
+  'PROVIDER_PORT',
+  'METRICS_PUBLIC',
+  'REDIS_URL',
+  'MONGODB_URI',
+];
+const NOT_HERE = /^(REDIS_(SENTINEL|TLS)_|TLS_|DATA_DIR$|OPENAI_API_KEY$|ANTHROPIC_API_KEY$)/;
 
 const SERVICES = /^services:\n(.*?)^networks:/ms.exec(COMPOSE)?.[1] ?? '';
 /** The text of each service, by its name. */
@@ -45,6 +59,14 @@ describe('docker-compose.yml', () => {
       ['models'],
     ]);
     expect(COMPOSE).toMatch(/^ {2}stores:\n {4}internal: true$/m);
+  });
+
+  it('passes on every other setting of .env', () => {
+    const settings = Object.keys(parseEnv(readFileSync(join(ROOT, '.env.example'), 'utf8')));
+    const wanted = settings.filter((name) => !OWN.includes(name) && !NOT_HERE.test(name));
+
+    expect(wanted).toContain('STRIPE_SECRET_KEY');
+    expect(wanted.filter((name) => !COMPOSE.includes(`\${${name}:`))).toEqual([]);
   });
 
   it('publishes ports to this machine only', () => {

@@ -8,6 +8,7 @@ import type { Scope } from '../../../domain/keys/api-key.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { newId, randomBase62 } from '../../../lifecycle/ids.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
+import { toFieldUpdate } from '../field-changes.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
 import { tenantModel } from './tenant-repository.ts';
@@ -110,16 +111,7 @@ function definedOf(changes: KeyChanges): Record<string, unknown> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
-function toUpdate(changes: KeyChanges): { $set?: object; $unset?: object } {
-  const entries = Object.entries(definedOf(changes));
-  const set = entries.filter(([, value]) => value !== null);
-  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
-  return {
-    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
-    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
-  };
-}
-
+/** Whether a key is accepted at `now` (milliseconds since the epoch): neither revoked nor expired. */
 export function isActiveKey({ status, expiresAt }: Pick<KeyRow, 'status' | 'expiresAt'>, now: number): boolean {
   return status === 'active' && (expiresAt ?? Infinity) > now;
 }
@@ -163,7 +155,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         const changes = decide(key);
         const changed = applyKeyChanges(key, changes);
         if (isActiveKey(changed, now) && !isActiveKey(key, now)) await assertRoom(tenantId, session, now);
-        await keys.updateOne({ _id: keyId, tenantId }, toUpdate(changes), { session });
+        await keys.updateOne({ _id: keyId, tenantId }, toFieldUpdate(changes), { session });
         return changed;
       });
     },

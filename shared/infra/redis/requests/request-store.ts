@@ -30,8 +30,8 @@ export { statusOf } from './running-request.ts';
 export type { DeliveryRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
 export interface RequestStore {
-  /** `made`: the claim that came with the job, so Redis is not asked. */
-  claim(shard: number, requestId: string, tenantId: string, attempt: number, made?: MadeClaim): Promise<Claim>;
+  /** `fence`: the number of the delivery. `made`: the claim that came with the job, so Redis is not asked. */
+  claim(shard: number, requestId: string, tenantId: string, fence: number, made?: MadeClaim): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
   /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
@@ -89,11 +89,11 @@ export function createRequestStore(
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
 
-  function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
+  function sendClaim(shard: number, requestId: string, tenantId: string, fence: number, owner: string) {
     const keys = keyspace.shard(shard);
     return claim(
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
-      [requestId, attempt, settings.leaseMs, owner, keys.account('')],
+      [requestId, fence, settings.leaseMs, owner, keys.account('')],
     );
   }
 
@@ -102,18 +102,18 @@ export function createRequestStore(
     shard: number,
     requestId: string,
     tenantId: string,
-    attempt: number,
+    fence: number,
     owner: string,
     made?: ScriptReply[],
   ): Promise<{ reply: ScriptReply; body: string }> {
-    const reply = made ?? (await sendClaim(shard, requestId, tenantId, attempt, owner));
+    const reply = made ?? (await sendClaim(shard, requestId, tenantId, fence, owner));
     const isClaimed = Array.isArray(reply) && reply[0] === 'run';
     const body = isClaimed ? String(reply[1]) : '';
     if (!isClaimed || body !== '') return { reply, body };
     const long = await getLongBody(client, keyspace.shard(shard).body(requestId));
     if (long !== undefined) return { reply, body: long };
     // It has ended meanwhile, or Redis came back without it: the claim says which.
-    return claimWhole(shard, requestId, tenantId, attempt, owner);
+    return claimWhole(shard, requestId, tenantId, fence, owner);
   }
 
   /** Reads from the record what the unreadable body would have said. */
@@ -135,14 +135,14 @@ export function createRequestStore(
   }
 
   return {
-    async claim(shard, requestId, tenantId, attempt, made) {
+    async claim(shard, requestId, tenantId, fence, made) {
       const owner = made?.owner ?? randomBase62(12);
-      const { reply, body } = await claimWhole(shard, requestId, tenantId, attempt, owner, made?.reply);
+      const { reply, body } = await claimWhole(shard, requestId, tenantId, fence, owner, made?.reply);
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
-      const claimed = { shard, fence: attempt, owner };
+      const claimed = { shard, fence, owner };
       const envelope = readEnvelope(body);
       if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
       return {

@@ -126,6 +126,7 @@ export function knownSeq(outcome: ScriptReply): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
 
+/** `reply`: the texts that claim_request returns (lua/claiming.lua), in its order. */
 export function toClaimed(
   claim: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
   envelope: RequestEnvelope,

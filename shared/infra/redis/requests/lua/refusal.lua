@@ -19,13 +19,13 @@ end
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
-  local estimate, likely, micro, open = known.estimate, known.likely, known.micro, known.open
+  local estimate, needed, micro, open = known.estimate, known.needed, known.micro, known.open
   local rpm_limit, tenant_rpm, tenant_tpm, open_limit = known.rpm_limit, known.tenant_rpm, known.tenant_tpm, known.open_limit
   local is_replay = rpm_limit >= REPLAY_LIMIT
 
   local function reply(verdict, retry_ms, estimated, place)
     return {
-      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens, reset_of_use(key, now),
+      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens + known.kept, reset_of_use(key, now),
       math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
     }
   end
@@ -117,7 +117,7 @@ local function refusal(known)
     if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(open)) end
   end
   local left, used, balance, held = known.left, known.used, known.balance, known.held
-  if not known.billed and (left <= 0 or used > 0 and left < likely) then
+  if not known.billed and (left <= 0 or used > 0 and left < needed) then
     refuse('test_tokens', 86400000 - now % 86400000)
   end
   if verdict == 'tpm' and known.keeps then keep_for(KEYS[3], known.line, id, estimate, now) end
@@ -128,7 +128,7 @@ local function refusal(known)
     if balance <= 0 then return reply_counted('credits') end
     if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon_ms(1)) end
     if left and left <= 0 then return reply_counted('budget') end
-    if left and used > 0 and left - used < likely then return reply_counted('budget_in_flight', soon_ms(1)) end
+    if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', soon_ms(1)) end
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share
