@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
-import { createBatchLab } from '../support/batch-lab.ts';
+import { createBatchLab, textOf } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { chatOf, postChat } from '../support/chat.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
+import type { TestTenant } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
 import { mongoUri, openTestRedis, redisUrl } from '../support/stores.ts';
@@ -102,7 +103,7 @@ describe('a line whose queue is paused for longer than a request may take', () =
   }, 60_000);
 });
 
-describe('a batch that was cancelled when Redis comes back without its last second', () => {
+describe('a batch that is cancelled when Redis comes back without its last second', () => {
   let proxy: LossyProxy;
   /** Past the proxy. */
   let direct: RedisClient;
@@ -133,6 +134,16 @@ describe('a batch that was cancelled when Redis comes back without its last seco
     return values;
   }
 
+  /** Redis goes away, and comes back as it was. */
+  async function rollBackTo(before: ReadonlyMap<string, Buffer>): Promise<void> {
+    proxy.setDown(true);
+    await direct.unlink(...(await snapshot()).keys());
+    for (const [key, value] of before) await direct.restore(key, 0, value);
+    proxy.setDown(false);
+  }
+
+  const charges = ({ tenantId }: TestTenant) => service.models.ledger.countDocuments({ tenantId, type: 'usage' });
+
   it('runs and charges none of the lines that it says did not run', async () => {
     const keys = service.keyspace.shard(0);
     const tenant = await service.startTenant();
@@ -143,16 +154,36 @@ describe('a batch that was cancelled when Redis comes back without its last seco
     await lab.cancel(batchId);
     await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
 
-    proxy.setDown(true);
-    const now = [...(await snapshot()).keys()];
-    await direct.unlink(...now);
-    for (const [key, value] of before) await direct.restore(key, 0, value);
-    proxy.setDown(false);
+    await rollBackTo(before);
     await queues.queue(0, 'batch').resume();
 
     await waitFor(async () => ((await direct.zcard(keys.inflight)) === 0 ? true : undefined), 'what is left to end');
     await waitFor(async () => ((await direct.xlen(keys.outbox)) === 0 ? true : undefined), 'the charges to be booked');
     expect((await lab.lines(batchId)).map(({ error }) => error?.code)).toEqual(Array(5).fill('conflict'));
-    expect(await service.models.ledger.countDocuments({ tenantId: tenant.tenantId, type: 'usage' })).toBe(0);
+    expect(await charges(tenant)).toBe(0);
+  }, 60_000);
+
+  it('has the answers that are charged, although Redis has lost all of their requests', async () => {
+    const keys = service.keyspace.shard(0);
+    const tenant = await service.startTenant();
+    const before = await snapshot();
+    service.provider.change({ first_token_ms: 1_500 });
+    const batchId = await lab.submit(tenant, contents(5), { metadataJson: '{"a":1}' });
+    await waitFor(async () => ((await direct.zcard(keys.inflight)) === 5 ? true : undefined), 'the lines to run');
+    // Nobody brings the answers into the results.
+    await direct.set(keys.lease('batches'), 'wrk_another', 'PX', 60_000);
+    await waitFor(async () => ((await charges(tenant)) === 5 ? true : undefined), 'the lines to be charged');
+    expect((await lab.lines(batchId)).map(({ state }) => state)).toEqual(Array(5).fill('waiting'));
+    await lab.cancel(batchId);
+
+    await rollBackTo(before);
+
+    expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({ completed: 5 });
+    for (const line of await lab.lines(batchId)) {
+      expect(textOf(line)).not.toBe('');
+      expect(line.fields).toMatchObject({ tier: 'mobius', billed: '1', metadata: '{"a":1}' });
+    }
+    expect(await charges(tenant)).toBe(5);
+    service.provider.change({ first_token_ms: 0 });
   }, 60_000);
 });

@@ -33,7 +33,7 @@ export interface Dispatcher {
   release(shard: number): Promise<void>;
 }
 
-/** The lease ran out during a round: what is known may be another process's to know. */
+/** The lease ran out during a round, or Redis did: what is known may be another process's to know, or be no more. */
 class LeadLost extends Error {
   override readonly name = 'LeadLost';
 }
@@ -139,6 +139,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function round(shard: number, state: ShardBatches): Promise<void> {
     const keepLead = async () => {
       if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
+      // The round may have begun before: it would send once more, or end, what has an answer that is about to be put back.
+      if (hasReconnectedRecently()) throw new LeadLost('Redis was away');
     };
     await refresh(shard, state);
     for (const [batchId, batch] of state.open)

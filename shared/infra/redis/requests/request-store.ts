@@ -1,4 +1,6 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
+import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
@@ -11,6 +13,7 @@ import { toFinishCall } from './finish-call.ts';
 import { getLongBody } from './long-bodies.ts';
 import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
+import { createAnswerCache } from './stored-answers.ts';
 import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type {
   DeliveryRef,
@@ -39,8 +42,8 @@ export interface RequestStore {
   finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
    * Repeats the end of a request to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it
-   * had. If even the record was lost, only the charge is written again, and the book takes it once. `superseded`: another
-   * delivery has the request and ends it.
+   * had. If even the record was lost, the charge is written again, and the book takes it once; of the answer only what nobody
+   * has but Redis (`record`). `superseded`: another delivery has the request and ends it.
    */
   replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
@@ -56,6 +59,13 @@ export interface RequestStoreSettings {
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
 const READERS_BACK_MS = 20_000;
 
+/** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
+function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, terminal, record }: Ending): EndedAnswer {
+  const lastSeq = deltas.length + eventsOf(terminal);
+  const fields = { ...record, tenant: tenantId, state: 'done', status, sent: String(lastSeq) };
+  return { requestId, tenantId, fields, entries: [{ lastSeq, payload: encodeEntry(deltas, terminal) }] };
+}
+
 /** What finish.lua returns if the request has ended. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 
@@ -68,6 +78,7 @@ export function createRequestStore(
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
   const finish = defineScript(client, 'finish', parts);
+  const answers = createAnswerCache(client, keyspace);
   const { hasReconnectedRecently = () => false } = settings;
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),
@@ -193,7 +204,12 @@ export function createRequestStore(
       const outcome = await writes.end(ref, sentSeq, due);
       if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
-      if (isDue) await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
+      if (!isDue) return 'replayed';
+      await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
+      if (outcome === 'missing' && sentSeq === 0 && ending.record !== undefined) {
+        const times = { ttlMs: ending.retentionMs, namedMs: 0 };
+        await answers.restore(ref.shard, answerOf(ref, ending), times);
+      }
       return 'replayed';
     },
   };

@@ -11,11 +11,11 @@ const rowOf = (_id: string, status: BatchRow['status'] = 'in_progress'): BatchRo
 });
 
 /** Two batches; what is done for the first one throws. */
-function dispatching(fault: Error | undefined, status: BatchRow['status'], losesLead = false) {
+function dispatching(fault: Error | undefined, status: BatchRow['status'], during?: 'lead lost' | 'Redis back') {
   const collected: string[] = [];
   const filled: string[][] = [];
   const noted: string[] = [];
-  const lead = { isLost: false };
+  let isOver = false;
   const log = createRecordingLog();
   const failFor = (batchId: string) =>
     fault !== undefined && batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve();
@@ -37,16 +37,16 @@ function dispatching(fault: Error | undefined, status: BatchRow['status'], loses
     fillQueue: (_shard, batches) => {
       filled.push(batches.map(({ row }) => row._id));
       // The process stands still here for longer than its lease.
-      lead.isLost = true;
+      isOver = true;
       return Promise.resolve();
     },
     watch: { isDown: () => false },
     leases: {
       hold: () => Promise.resolve(true),
-      renew: () => Promise.resolve(!(lead.isLost && losesLead)),
+      renew: () => Promise.resolve(!(isOver && during === 'lead lost')),
       release: () => Promise.resolve(),
     },
-    hasReconnectedRecently: () => false,
+    hasReconnectedRecently: () => isOver && during === 'Redis back',
     clock: systemClock,
     log,
   });
@@ -88,10 +88,11 @@ it('ends a round where a store does not answer', async () => {
 });
 
 it.each([
-  ['tells what has changed while it leads', false, ['batch_1', 'batch_2']],
-  ['tells nothing where another process may lead, which tells only what changes', true, []],
-] as const)('%s', async (_what, losesLead, expected) => {
-  const { dispatcher, noted } = dispatching(undefined, 'in_progress', losesLead);
+  ['tells what has changed while it leads', undefined, ['batch_1', 'batch_2']],
+  ['tells nothing where another process may lead, which tells only what changes', 'lead lost', []],
+  ['does nothing more of a round in which Redis came back: workers may yet replay what it has lost', 'Redis back', []],
+] as const)('%s', async (_what, during, expected) => {
+  const { dispatcher, noted } = dispatching(undefined, 'in_progress', during);
 
   await dispatcher.dispatchShard(0);
 
