@@ -28,28 +28,28 @@ const BODY_BYTES_MAX = 256 * 1024;
 const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
 const ALL_BYTES_MAX = 64 * 1024 * 1024;
 
-function unreadable(cause: unknown): ServiceError {
-  if (cause instanceof ServiceError && cause.code === 'model_unavailable') {
-    return new ServiceError(cause.code, 'Callbacks that are on their way take all the room there is; send it again.', {
-      retryAfterSeconds: cause.retryAfterSeconds ?? 1,
-    });
-  }
-  return new ServiceError('invalid_request', 'The callback could not be read.', { cause });
+const BODY_LIMIT = {
+  bytes: BODY_BYTES_MAX,
+  fault: () => new ServiceError('invalid_request', `A callback must not exceed ${BODY_BYTES_MAX} bytes.`),
+};
+
+/** The budget speaks of accounts, which a callback has none of. */
+function withoutAccount(cause: unknown): unknown {
+  if (!(cause instanceof ServiceError) || cause.code !== 'model_unavailable') return cause;
+  return new ServiceError(cause.code, 'Callbacks that are on their way take all the room there is; send it again.', {
+    retryAfterSeconds: cause.retryAfterSeconds ?? 1,
+  });
 }
 
 /** The signature is over the bytes as they were sent. */
 function readRaw(): RequestHandler {
   const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
-  const limit = {
-    bytes: BODY_BYTES_MAX,
-    fault: () => new ServiceError('payload_too_large', `A callback must not exceed ${BODY_BYTES_MAX} bytes.`),
-  };
   return async (req, _res, next) => {
     const share = budget.open(addressBlockOf(req.ip));
     try {
-      req.body = await readBody(req, limit, share);
+      req.body = await readBody(req, BODY_LIMIT, share);
     } catch (cause) {
-      throw unreadable(cause);
+      throw withoutAccount(cause);
     } finally {
       share.close();
     }
