@@ -59,6 +59,9 @@ export interface RequestStoreSettings {
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
 const READERS_BACK_MS = 20_000;
 
+/** By how much a clock is put back now and then. */
+const CLOCK_MS = 5_000;
+
 /** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
 function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, terminal, record }: Ending): EndedAnswer {
   const lastSeq = deltas.length + eventsOf(terminal);
@@ -160,7 +163,9 @@ export function createRequestStore(
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
         serverTimeMs(client, keyspace.shard(shard).record(requestId)),
       ]);
-      return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
+      const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
+      // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
+      return leftMs > settings.leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
     },
 
     async renew(ref, { weight, must, ahead, overrun }) {
