@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 
 import { chatOf, errorOf, postChat, postStream, waitFor } from '../support/chat.ts';
+import { holdLead } from '../support/hold-lead.ts';
 import { openLiveStream } from '../support/live-stream.ts';
 import { askToMove, kindsOn, moveWhenIdle, shardOf } from '../support/move-lab.ts';
 import { apiOf } from '../support/tenant-api.ts';
@@ -192,7 +193,7 @@ it('has moves in the audit logs of the operator and of the tenant', async () => 
 it('waits for what webhooks are yet to hear: nobody might serve the former shard any more', async () => {
   const { tenantId, key, from, to } = await startPlaced();
   const keys = service.keyspace.shard(from);
-  await service.redis.set(keys.lease('notices'), 'a process that has gone', 'PX', 60_000);
+  const giveUpLead = await holdLead(service.redis, keys.lease('notices'));
   service.provider.change({ text: 'parley moderation test' });
   await postChat(service.app, key, chatOf('Hi'));
   service.provider.restore();
@@ -203,7 +204,7 @@ it('waits for what webhooks are yet to hear: nobody might serve the former shard
   );
 
   const refused = await askToMove(service, tenantId, to);
-  await service.redis.del(keys.lease('notices'));
+  await giveUpLead();
 
   expect(refused.status).toBe(409);
   expect(refused.body.error.message).toMatch(/not idle: an event is not published\./);

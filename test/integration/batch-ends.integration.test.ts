@@ -8,6 +8,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createBatchLab, textOf } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { chatOf, postChat } from '../support/chat.ts';
+import { holdLead } from '../support/hold-lead.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import type { TestTenant } from '../support/service.ts';
@@ -171,10 +172,11 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     const batchId = await lab.submit(tenant, contents(5), { metadataJson: '{"a":1}' });
     await waitFor(async () => ((await direct.zcard(keys.inflight)) === 5 ? true : undefined), 'the lines to run');
     // Nobody brings the answers into the results.
-    await direct.set(keys.lease('batches'), 'wrk_another', 'PX', 60_000);
+    const giveUpLead = await holdLead(direct, keys.lease('batches'));
     await waitFor(async () => ((await charges(tenant)) === 5 ? true : undefined), 'the lines to be charged');
     expect((await lab.lines(batchId)).map(({ state }) => state)).toEqual(Array(5).fill('waiting'));
     await lab.cancel(batchId);
+    await giveUpLead();
 
     await rollBackTo(before);
 

@@ -126,6 +126,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     }
     batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
     rest(batch.row.tenantId, length);
+    batch.refusedAt = performance.now();
     batch.waitingFor = sent.waitFor;
     batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
@@ -146,6 +147,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       read.map(({ index }) => index),
     );
     batch.waitingFor = null;
+    batch.refusedAt = 0;
     const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
@@ -170,9 +172,12 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     batch.later = later;
   }
 
-  /** The first batch of a tenant that may send something. */
+  /**
+   * The first batch of a tenant that may send something. Those that were refused come last: the whole tenant rests behind a
+   * refusal, and at its end one of them may be due again before the others ever are.
+   */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
-    for (const batch of batches) {
+    for (const batch of batches.toSorted((one, other) => one.refusedAt - other.refusedAt)) {
       if (batch.isClosed || batch.notBefore > performance.now()) continue;
       wake(batch);
       await lines.more(batch);

@@ -45,6 +45,8 @@ export interface OpenBatch {
   waitingFor: BatchWait | null;
   /** Nothing is sent before; by `performance.now`. */
   notBefore: number;
+  /** When a line was last refused; 0: none of those that were sent last. By `performance.now`. */
+  refusedAt: number;
   /** The lines that wait have been ended. */
   isClosed: boolean;
 }
@@ -62,6 +64,7 @@ export function openBatch(row: BatchRow, counts: BatchCounts): OpenBatch {
     noted: '',
     waitingFor: null,
     notBefore: 0,
+    refusedAt: 0,
     isClosed: false,
   };
 }

@@ -15,7 +15,7 @@ export interface RecentWrites {
   note(write: Write, about: LogFields): void;
   /**
    * Repeats them, the latest first: Redis has surely lost those, if any. One that fails is tried again for a while. If Redis
-   * comes back once more meanwhile, this begins anew; two of them never run beside each other.
+   * comes back once more meanwhile, all are repeated again; a write is never under way twice.
    */
   repeatAll(): Promise<void>;
 }
@@ -49,7 +49,7 @@ interface Kept {
 export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
   let kept: Kept[] = [];
   let first = 0;
-  /** What is left to be repeated, the latest last. */
+  /** What is left to be repeated, the latest last. Until then it does not grow old. */
   let due: Kept[] = [];
   let returns = 0;
   const runners = new Set<Promise<void>>();
@@ -66,12 +66,19 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
     first = 0;
   }
 
+  function keep(write: Write, about: LogFields): void {
+    const now = clock.now();
+    kept.push({ at: now, write, about });
+    dropOlder(now);
+  }
+
+  /** Until it is done, since the latest return of Redis, or cannot be. */
   async function repeatOne({ write, about }: Kept): Promise<void> {
-    const begunAt = returns;
+    let begunAt = returns;
     for (let tries = 1; ; tries += 1) {
       try {
         await write();
-        return;
+        if (begunAt === returns) return;
       } catch (error) {
         if (tries === TRIES || isBadKey(error)) {
           log.error('What Redis may have lost could not be repeated; its next return tries again.', {
@@ -80,27 +87,28 @@ export function createRecentWrites({ hasReconnectedRecently, clock, log }: Recen
           });
           return;
         }
+        await pause(PAUSE_MS, undefined, { ref: false });
       }
-      await pause(PAUSE_MS, undefined, { ref: false });
-      // It is among those that are repeated anew.
-      if (begunAt !== returns) return;
+      if (begunAt !== returns) [begunAt, tries] = [returns, 0];
     }
   }
 
   async function repeatDue(): Promise<void> {
-    for (let next = due.pop(); next !== undefined; next = due.pop()) await repeatOne(next);
+    for (let next = due.pop(); next !== undefined; next = due.pop()) {
+      await repeatOne(next);
+      // Redis may lose it once more.
+      keep(next.write, next.about);
+    }
   }
 
   return {
-    note(write, about) {
-      const now = clock.now();
-      kept.push({ at: now, write, about });
-      dropOlder(now);
-    },
+    note: keep,
 
     async repeatAll() {
       returns += 1;
-      due = kept.slice(first);
+      due = [...due, ...kept.slice(first)];
+      kept = [];
+      first = 0;
       while (due.length > 0 && runners.size < AT_ONCE) {
         const runner: Promise<void> = repeatDue().finally(() => runners.delete(runner));
         runners.add(runner);

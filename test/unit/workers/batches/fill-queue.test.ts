@@ -118,3 +118,37 @@ it('reads few of the large requests that are refused, and rests for the time tha
   // Every two seconds, as often as a small one, but for the first time.
   expect(read.length).toBeGreaterThan(25);
 });
+
+it('serves the batches of a tenant that may be sent beside one that is refused again and again', async () => {
+  const [refused, served] = ['refused', 'served'].map((_id) => {
+    const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
+    batch.isRead = true;
+    batch.ready = Array.from({ length: 20 }, (_, index) => ({ index, requestId: `${_id}_${index}` }));
+    return batch;
+  });
+  if (refused === undefined || served === undefined) throw new Error('There are two.');
+  const requestJson = 'x'.repeat(125_000);
+  const fillQueue = createFillQueue({
+    work: {
+      end: () => Promise.resolve(0),
+      toSend: (_tenant, id, indexes) =>
+        Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
+    },
+    queue: { waiting: () => Promise.resolve(0) },
+    principals: { findByKey: () => Promise.resolve(principalOf({})) },
+    lines: { more: () => Promise.resolve() },
+    sendLine: ({ requestId }) =>
+      Promise.resolve(requestId.startsWith('served') ? { kind: 'sent', promptTokens: 1 } : WAIT),
+    watch: { isDown: () => false, takeProbe: () => false },
+    clock: systemClock,
+  });
+
+  for (let round = 0; round < 20; round += 1) {
+    // Lines of it end now and then, which lets it try soon.
+    refused.notBefore = 0;
+    await fillQueue(3, [refused, served], () => Promise.resolve());
+    jest.advanceTimersByTime(100);
+  }
+
+  expect(served.inFlight.size).toBe(20);
+});

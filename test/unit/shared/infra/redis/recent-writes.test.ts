@@ -95,6 +95,38 @@ it('begins anew where Redis comes back once more, with no more calls under way t
   expect(most).toBe(atOnce);
 });
 
+it('forgets no write for its age before it is repeated, however often Redis comes back', async () => {
+  let isRefusing = true;
+  note('refused', () => (isRefusing ? Promise.reject(new Error('NOREPLICAS')) : Promise.resolve()));
+  const repeating = [writes.repeatAll()];
+  await jest.advanceTimersByTimeAsync(12_000);
+  note('later');
+
+  repeating.push(writes.repeatAll());
+  isRefusing = false;
+  await jest.advanceTimersByTimeAsync(1_000);
+  await Promise.all(repeating);
+
+  expect(done.toSorted()).toEqual(['later', 'refused']);
+});
+
+it('repeats again what is under way while Redis comes back, and what was repeated a moment ago', async () => {
+  const slow = Promise.withResolvers<undefined>();
+  note('slow', () => slow.promise);
+  note('quick');
+  await jest.advanceTimersByTimeAsync(8_000);
+  const repeating = [writes.repeatAll()];
+  await jest.advanceTimersByTimeAsync(3_000);
+  expect(done).toEqual(['quick']);
+
+  note('later');
+  repeating.push(writes.repeatAll());
+  slow.resolve(undefined);
+  await Promise.all(repeating);
+
+  expect(done.toSorted()).toEqual(['later', 'quick', 'quick', 'slow', 'slow']);
+});
+
 it('repeats no more than the latest 5,000, which hold texts of answers', async () => {
   for (let number = 0; number < 5_003; number += 1) note(`req_${number}`);
 
