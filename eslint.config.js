@@ -2,10 +2,11 @@ import prettier from 'eslint-config-prettier';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-/** A spread of a literal only packs several lines into one. */
+/** A spread of a literal only packs several lines into one, with a type around it (`as const`) or without. */
+const LITERAL = ':matches(ObjectExpression, ArrayExpression)';
+const TYPED = ':matches(TSAsExpression, TSSatisfiesExpression)';
 const PLAIN_LISTS = {
-  selector:
-    ':matches(ObjectExpression > SpreadElement > ObjectExpression, ArrayExpression > SpreadElement > ArrayExpression)',
+  selector: `${LITERAL} > SpreadElement > :matches(${LITERAL}, ${TYPED} > ${LITERAL})`,
   message: 'Write the parts of the literal where they are spread.',
 };
 const CLOCK_AND_CHANCE = 'Time and chance are arguments in the domain (docs/architecture.md, import rules).';

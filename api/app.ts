@@ -96,7 +96,7 @@ const HEALTH_PATH = /^\/health\/(live|ready)\/?$/i;
 
 /** Health checks may come over plain HTTP. */
 const requireHttpsOfCalls: Step = (req, res) => {
-  if (!HEALTH_PATH.test(req.path)) requireHttps(req, res);
+  if (req.secure || !HEALTH_PATH.test(req.path)) requireHttps(req, res);
 };
 
 /** `GET /health/live` and `/health/ready` (docs/spec/contract.md section 1); they need no key and touch no limit. */
@@ -108,6 +108,7 @@ function createHealthRoute(readiness: Readiness): Router {
   });
   router.get('/health/ready', async (_req, res) => {
     const { ready, checks } = await readiness.check();
+    if (!ready) res.setHeader('Retry-After', 1);
     res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
   });
   return router;
@@ -130,8 +131,8 @@ export function createApp(deps: AppDeps): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
-  const steps = [assignRequestId, forbidSniffing, createMeasure(metrics), requireHost, ignoreAnyMatch];
-  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : [])));
+  const steps = [assignRequestId, forbidSniffing, createMeasure(metrics)];
+  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : []), requireHost, ignoreAnyMatch));
   if (deps.tracing !== undefined) app.use('/platform/v1', inOneLayer(createTraceRequest(deps.tracing)));
   const origins: RequestHandler[] =
     http.corsOrigins.length === 0

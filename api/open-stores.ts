@@ -26,6 +26,7 @@ import { createAccountStore } from '../shared/infra/redis/accounts/account-store
 import type { AccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createLastDrift } from '../shared/infra/redis/accounts/last-drift.ts';
 import { createAdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
+import type { AdminAccessStore } from '../shared/infra/redis/administration/admin-access-store.ts';
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import type { RedisClient } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
@@ -126,8 +127,19 @@ function withRecent(store: AccountStore, recentWrites: RecentWrites): AccountSto
   return {
     ...store,
     async publishBook(...book) {
-      recentWrites.note(() => store.publishBook(...book));
+      recentWrites.note(() => store.publishBook(...book), { tenantId: book[1] });
       await store.publishBook(...book);
+    },
+  };
+}
+
+/** A session that was ended would be open again. */
+function withRecentEnds(store: AdminAccessStore, recentWrites: RecentWrites): AdminAccessStore {
+  return {
+    ...store,
+    async endSession(...session) {
+      recentWrites.note(() => store.endSession(...session), { reason: 'end of an admin session' });
+      await store.endSession(...session);
     },
   };
 }
@@ -144,7 +156,10 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
     keys: createKeyRepository(mongo),
     audit: createAuditRepository(mongo),
     adminAudit: createAdminAuditRepository(mongo),
-    adminAccess: createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
+    adminAccess: withRecentEnds(
+      createAdminAccessStore(redis, keyspace, { failuresPerMinute: ADMIN_FAILURES_PER_MINUTE }),
+      recentWrites,
+    ),
     entities: createEntityRepository(mongo),
     idempotency: createIdempotencyRepository(mongo),
     batches: createBatchRepository(mongo, bulk),
@@ -164,7 +179,7 @@ export function openStores({ config, keyspace, redis, recentWrites, cipher, mong
       requestTimeoutMs,
       retentionMs,
     }),
-    records: createRecordStore(redis, keyspace, { retentionMs }),
+    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     streams: createStreamReader(redis, keyspace, inTime),
     acceptanceClock: createAcceptanceClock(redis, keyspace),
     accountStore: withRecent(createAccountStore(redis, keyspace, inTime), recentWrites),

@@ -79,6 +79,11 @@ export interface TenantEvents {
   ): Promise<void>;
 }
 
+/** What a log line calls the target: an entity's id is personal, and a log outlives the entity's deletion. */
+export function targetInLog({ type, target }: Pick<TenantEvent, 'type' | 'target'>): string {
+  return type.startsWith('entity.') ? 'an entity' : target;
+}
+
 /** Calls the listeners in turn. One that fails does not stop the next. */
 export function createTenantEvents(listeners: readonly TenantEventListener[], log: Logger): TenantEvents {
   return {
@@ -90,7 +95,7 @@ export function createTenantEvents(listeners: readonly TenantEventListener[], lo
           await listener(event);
         } catch (error) {
           const { tenantId, requestId } = by;
-          log.error(`A listener failed: ${type} of ${target} by ${by.id}.`, { requestId, tenantId, error });
+          log.error(`A listener failed: ${type} of ${targetInLog(event)} by ${by.id}.`, { requestId, tenantId, error });
         }
       }
     },

@@ -9,6 +9,7 @@ import { createAdmissionStore } from '../shared/infra/redis/requests/admission-s
 import { createCancelChannel } from '../shared/infra/redis/requests/request-channels.ts';
 import { createLeaderLease } from '../shared/infra/redis/leases/leader-lease.ts';
 import { watchOutages } from '../shared/infra/redis/outages.ts';
+import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
 import { systemClock } from '../shared/lifecycle/clock.ts';
@@ -113,12 +114,9 @@ export async function composeWorker(
     disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
     hasReconnectedRecently,
   });
-  const journal = createFinishJournal({ requests, hasReconnectedRecently, clock: systemClock, log });
-  onReturn(() => {
-    journal.replay().catch((error: unknown) => {
-      log.error('What was finished before Redis went away could not be replayed.', { error });
-    });
-  });
+  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
+  onReturn(() => void recentWrites.repeatAll());
+  const journal = createFinishJournal({ requests, recentWrites, log });
   const admissions = createAdmissionStore(redis, keyspace, {
     queueLimit: config.queue.maxWaiting,
     requestTimeoutMs,
@@ -179,6 +177,7 @@ export async function composeWorker(
     queues,
     pseudonyms,
     erasures,
+    recentWrites,
     retentionMs,
     events,
     leases,
@@ -213,6 +212,7 @@ export async function composeWorker(
       admissions,
       isFull: memory.isFull,
       accountStore,
+      recentWrites,
       leases,
       workerId,
       breakers,

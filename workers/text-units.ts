@@ -22,3 +22,9 @@ export function codePointAt(units: Uint16Array, at: number): number {
   const second = units[at + 1] ?? 0;
   return second < 0xdc00 || second > 0xdfff ? first : (first - 0xd800) * 0x400 + (second - 0xdc00) + 0x1_0000;
 }
+
+/** Whether the last unit is the first half of a character whose other half is yet to come. */
+export function endsInHalfCharacter(text: string): boolean {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last < 0xdc00;
+}

@@ -1,7 +1,3 @@
-import { isIP } from 'node:net';
-
-import ipaddr from 'ipaddr.js';
-
 import { ADDRESS_FAILURES_PER_MINUTE } from '../../shared/domain/limits/defaults.ts';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -15,16 +11,6 @@ const WAITING_MAX = 1_000;
 /** An address over its limit has one look-up in this time: its next key may be a right one. */
 const TRICKLE_MS = 1_000;
 const ADDRESSES_MAX = 20_000;
-
-/** What failed authentications are counted by: an IPv4 address, or the /64 of an IPv6 address, which one customer has. */
-export function addressBlockOf(ip: string | undefined): string {
-  if (ip === undefined) return 'unknown';
-  if (isIP(ip) === 0) return ip;
-  const address = ipaddr.process(ip.replace(/%.*$/, ''));
-  if (!(address instanceof ipaddr.IPv6)) return address.toString();
-  const groups = address.parts.slice(0, 4).map((group) => group.toString(16));
-  return `${groups.join(':')}::/64`;
-}
 
 /** The figures of an address over its limit. */
 interface HeldAddress extends Pick<WindowFigures, 'requests' | 'requestsResetMs'> {

@@ -9,12 +9,15 @@ import type { PrincipalCache } from './principal-cache.ts';
 /**
  * Follows a tenant that was moved to another shard. If admission says so, returns the call's principal with the new shard:
  * the caller repeats its step with it. Undefined: nothing has changed.
+ *
+ * Where admission keeps a tenant out that MongoDB does not, has Redis told what MongoDB says: it may have come back
+ * without the last word about a suspension.
  */
 export type FollowMove = (res: Response, figures: Pick<Admission, 'verdict' | 'movedTo'>) => Principal | undefined;
 
 export interface FollowMoveDeps {
   principals: Pick<PrincipalCache, 'relocate'>;
-  /** Completes a move whose process has died. Costs little while that process lives. */
+  /** Completes a move whose process has died, and sets the suspension right. Costs little while that process lives. */
   recover: (tenantId: string) => Promise<void>;
   log: Logger;
 }
@@ -31,15 +34,17 @@ export function createFollowMove({ principals, recover, log }: FollowMoveDeps): 
     recovering.add(tenantId);
     recover(tenantId)
       .catch((error: unknown) => {
-        log.warn('A move of a tenant could not be brought to its end.', { tenantId, error });
+        log.warn('What Redis knows of a tenant, its place or its status, could not be set right.', { tenantId, error });
       })
       .finally(() => recovering.delete(tenantId));
   }
 
   return (res, { verdict, movedTo }) => {
     // As for nearly every call.
-    if (verdict !== 'moving' && verdict !== 'moved') return undefined;
+    if (verdict === 'admitted') return undefined;
     const principal = principalOf(res);
+    if (verdict === 'suspended' && principal.tenantStatus === 'active') recoverOnce(principal.tenantId);
+    if (verdict !== 'moving' && verdict !== 'moved') return undefined;
     const context = contextOf(res);
     const { hops: count = 0 } = context;
     if (verdict === 'moving' || count === HOPS_MAX) recoverOnce(principal.tenantId);

@@ -15,6 +15,8 @@ const UNKNOWN_MAX = 10_000;
 interface Entry {
   principal: Principal;
   loadedAt: number;
+  /** It may have changed since: nobody is let in by it, but its key is no stranger's. */
+  isDoubtful?: boolean;
 }
 
 export interface PrincipalCache {
@@ -26,9 +28,9 @@ export interface PrincipalCache {
   isKnown(hash: string, now: number): boolean;
   /** Notes that the tenant is on this shard. */
   relocate(tenantId: string, shard: number): void;
-  /** Drops everything known of a key or a tenant. */
+  /** What is known of a key or a tenant counts no longer. */
   invalidate(id: string): void;
-  /** Drops everything, for when invalidations may have been missed. */
+  /** Nothing counts any longer, for when invalidations may have been missed. */
   clear(): void;
 }
 
@@ -75,8 +77,14 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     }
   }
 
-  function fresh(hash: string, now: number): Principal | undefined {
+  /** What is known of a key and not in doubt. */
+  function certain(hash: string): Entry | undefined {
     const entry = entries.get(hash);
+    return entry?.isDoubtful === true ? undefined : entry;
+  }
+
+  function fresh(hash: string, now: number): Principal | undefined {
+    const entry = certain(hash);
     return entry !== undefined && now - entry.loadedAt < FRESH_MS ? entry.principal : undefined;
   }
 
@@ -86,7 +94,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     async find(hash, now) {
       const found = fresh(hash, now);
       if (found !== undefined) return found;
-      const entry = entries.get(hash);
+      const entry = certain(hash);
       const age = entry === undefined ? Infinity : now - entry.loadedAt;
       if (now - (unknown.get(hash) ?? -Infinity) < UNKNOWN_MS) return undefined;
       return reload(hash, now, age < STALE_MS ? entry?.principal : undefined);
@@ -106,15 +114,16 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     invalidate(id) {
       generation += 1;
       loading.clear();
-      for (const [hash, { principal }] of entries) {
-        if (principal.keyId === id || principal.tenantId === id) entries.delete(hash);
+      for (const entry of entries.values()) {
+        const { principal } = entry;
+        if (principal.keyId === id || principal.tenantId === id) entry.isDoubtful = true;
       }
     },
 
     clear() {
       generation += 1;
       loading.clear();
-      entries.clear();
+      for (const entry of entries.values()) entry.isDoubtful = true;
       unknown.clear();
     },
   };

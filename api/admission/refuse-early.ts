@@ -72,15 +72,22 @@ export function createEarlyRefusal(store: Pick<AdmissionStore, 'count'>, clock: 
     }
   }
 
-  /** Undefined: the body must be read. */
-  function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
-    if (found.verdict === 'rpm') return toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
-    if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
-    if (sentBytesOf(req) < last.costlyBytes * ALIKE) return undefined;
-    const retryAfterSeconds = toRetrySeconds(last.retryAt - clock.now());
-    const refusal = new ServiceError(last.code, last.message, { retryAfterSeconds });
+  function again({ code, message, retryAt }: HeldRefusal): ServiceError {
+    const refusal = new ServiceError(code, message, { retryAfterSeconds: toRetrySeconds(retryAt - clock.now()) });
     repeated.add(refusal);
     return refusal;
+  }
+
+  /** Undefined: the body must be read. */
+  function refusalOf(req: Request, res: Response, found: Admission, last: HeldRefusal | undefined) {
+    if (found.verdict === 'rpm') {
+      // Another limit on requests, as that of a day, may make the caller wait for longer; no body changes that.
+      const isLonger = last?.code === 'rpm_exceeded' && last.retryAt - clock.now() > found.retryAfterMs;
+      return isLonger ? again(last) : toRefusal({ ...found, verdict: 'rpm' }, principalOf(res), 'chat');
+    }
+    if (last?.costlyBytes === undefined || !isCostly(req)) return undefined;
+    if (sentBytesOf(req) < last.costlyBytes * ALIKE) return undefined;
+    return again(last);
   }
 
   async function lookAndRefuse(req: Request, res: Response, last: HeldRefusal | undefined): Promise<void> {

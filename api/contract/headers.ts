@@ -70,7 +70,7 @@ export const REQUEST_HEADERS = {
     schema: text(),
   },
   'Last-Event-ID': {
-    description: 'The number of the last event received; not together with `starting_after`.',
+    description: 'The number of the last event received; wins over `starting_after`.',
     schema: { type: 'string', pattern: '^\\d{1,15}$' },
   },
 } as const satisfies Record<string, Header>;

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { ServiceError, toRetrySeconds } from '../../shared/errors/service-error.ts';
 import type { AdminAccessStore } from '../../shared/infra/redis/administration/admin-access-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { addressBlockOf } from '../admission/address-guard.ts';
+import { addressBlockOf } from './address-block.ts';
 import { contextOf } from './request-context.ts';
 
 /** docs/spec/contract.md section 8: failed tokens of an address before it is kept out. */

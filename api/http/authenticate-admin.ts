@@ -29,6 +29,17 @@ export interface AdminAuthenticationDeps {
 
 const READING = new Set(['GET', 'HEAD']);
 
+/**
+ * Throws for a call that a page of another origin has made its browser send. `SameSite=Strict` keeps other sites from using
+ * a session; to it every port of this host is one site, and so is every subdomain. What is no browser sends neither header.
+ */
+function assertSameOrigin({ headers, host }: Pick<Request, 'headers' | 'host'>): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  const isOwn = site === undefined ? origin === undefined || URL.parse(origin)?.host === host : site === 'same-origin';
+  if (isOwn) return;
+  throw new ServiceError('endpoint_not_allowed', 'A session changes things from the pages of this address only.');
+}
+
 export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminAuthentication {
   const { tokens, failures, sessions } = deps;
 
@@ -78,6 +89,7 @@ export function createAdminAuthentication(deps: AdminAuthenticationDeps): AdminA
       if (req.headers.authorization === undefined) {
         const token = await sessions.find(req);
         if (token !== undefined) {
+          if (!READING.has(req.method)) assertSameOrigin(req);
           contextOf(res).administrator = token;
           next();
           return;

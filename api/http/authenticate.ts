@@ -6,9 +6,9 @@ import type { Scope } from '../../shared/domain/keys/api-key.ts';
 import { bearerTokenOf } from '../../shared/domain/keys/bearer-token.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
-import { addressBlockOf } from '../admission/address-guard.ts';
 import type { AddressGuard } from '../admission/address-guard.ts';
 import type { PrincipalCache } from '../admission/principal-cache.ts';
+import { addressBlockOf } from './address-block.ts';
 import { contextOf, principalOf } from './request-context.ts';
 import type { Guard, Step } from './request-context.ts';
 

@@ -3,6 +3,7 @@ import type { Transform } from 'node:stream';
 import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
+import { askForBody } from './ask-for-body.ts';
 import { assertGrowth, DECODERS, encodingOf, unreadable } from './inflate-body.ts';
 import type { BodyLimit, Encoding } from './inflate-body.ts';
 
@@ -41,6 +42,7 @@ function decoderOf(encoding: Encoding): Transform | undefined {
 export async function* decodeBody(req: Request, limit: BodyLimit): AsyncGenerator<Buffer, void, undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit.bytes) throw limit.fault();
   const decoder = decoderOf(encodingOf(req));
+  askForBody(req);
   let sent = 0;
   const onSent = (count: number) => {
     sent = count;

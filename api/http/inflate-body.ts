@@ -64,6 +64,7 @@ function isTooLarge(fault: unknown): boolean {
   return fault instanceof Error && 'code' in fault && fault.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
+/** For a body that is not what its headers say: 400 `invalid_request`. */
 export function unreadable(cause: unknown): ServiceError {
   const sentence = 'The request body could not be read; check Content-Length and Content-Encoding.';
   return new ServiceError('invalid_request', sentence, { cause });

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 
 import { ServiceError } from '../../shared/errors/service-error.ts';
 import { releaseBytes } from '../../shared/lifecycle/release-bytes.ts';
+import { isUnasked } from './ask-for-body.ts';
 import type { BodyShare } from './body-budget.ts';
 import { createByteBlocks } from './byte-blocks.ts';
 import type { BodyLimit } from './inflate-body.ts';
@@ -13,7 +14,7 @@ export interface BodyPace {
 }
 
 /** docs/spec/contract.md section 8, Bodies. */
-const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
+export const PACE: BodyPace = { leastMs: 30_000, bytesPerSecond: 64 * 1024 };
 
 function tooSlow({ leastMs, bytesPerSecond }: BodyPace): ServiceError {
   return new ServiceError(
@@ -97,7 +98,7 @@ const DISCARD_MS = 5_000;
 
 /** Discards the rest unread: many clients look for an answer only after they have sent everything. */
 async function discard(req: Request): Promise<void> {
-  if (req.readableEnded || req.destroyed) return;
+  if (req.readableEnded || req.destroyed || isUnasked(req)) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, DISCARD_MS);
     const stop = () => {

@@ -4,12 +4,15 @@ import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 
+import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { toErrorObject } from '../../shared/errors/error-body.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { addressHeaders } from '../admission/limit-headers.ts';
 import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { listen } from '../../shared/lifecycle/run-process.ts';
+import { expectLate } from './ask-for-body.ts';
+import { PACE } from './read-body.ts';
 
 /** How long a client may go on sending, so that it can read the refusal before the connection ends. */
 const LINGER_MS = 1_000;
@@ -30,6 +33,7 @@ function answerTo(code: string): string {
   const headers = {
     'X-Request-Id': requestId,
     ...addressHeaders(),
+    'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
@@ -50,14 +54,17 @@ export function refuseMalformed(server: Server): void {
     // The parser also reports everything that follows the first fault.
     if (refused.has(socket)) return;
     refused.add(socket);
+    const refuse = () => {
+      socket.end(answerTo(error.code ?? ''));
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    };
     const answer = underWay.get(socket);
-    const isAnswering = answer?.headersSent === true && !answer.writableFinished;
-    if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
-      socket.destroy();
-      return;
-    }
-    socket.end(answerTo(error.code ?? ''));
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    const isAnswering = answer !== undefined && !answer.writableFinished;
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+    // The fault is behind whole requests, which run: their answers come first.
+    else if (isAnswering && answer.req.complete) answer.once('finish', refuse);
+    else if (isAnswering && answer.headersSent) socket.destroy();
+    else refuse();
   });
 }
 
@@ -88,8 +95,8 @@ export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
-/** A batch of 50 MiB over a slow line. */
-const REQUEST_MS = 300_000;
+/** The largest chat body at its slowest; a batch of 50 MiB comes over a line that is hardly faster. */
+const REQUEST_MS = HEADERS_MS + (CHAT_LIMITS.bodyBytesMax / PACE.bytesPerSecond) * 1_000;
 
 export interface ServeOptions {
   port: number;
@@ -127,6 +134,30 @@ const IDLE_CHECK_MS = 50;
 const LAST_WORDS_MS = 300;
 
 /**
+ * Returns what makes every answer from then on say that its connection ends. A client that keeps its connection would else send
+ * one request after the other to a server that stops, until it is cut, or just as the connection is closed.
+ */
+function createAnnounceEnd(server: Server): () => void {
+  const open = new Set<ServerResponse>();
+  let isEnding = false;
+  const announce = (res: ServerResponse) => {
+    if (!res.headersSent) res.setHeader('Connection', 'close');
+  };
+  // Before the app, which may answer at once.
+  server.prependListener('request', (_req, res) => {
+    if (isEnding) announce(res);
+    else {
+      open.add(res);
+      res.once('close', () => open.delete(res));
+    }
+  });
+  return () => {
+    isEnding = true;
+    open.forEach(announce);
+  };
+}
+
+/**
  * `server.close()` alone waits for open streams without end (docs/architecture/facts.md section 4): they get the grace and
  * are cut then. Idle keep-alive connections are closed at once.
  */
@@ -156,8 +187,15 @@ export async function serve(app: RequestListener, options: ServeOptions, closer:
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server);
   closeUnread(server);
-  // Unknown expectations are ignored (RFC 9110 section 10.1.1); Node's own 417 has no error object.
-  server.on('checkExpectation', app);
+  expectLate(server);
+  const announceEnd = createAnnounceEnd(server);
   await listen(server, port, host, setting);
-  closer.defer(setting, () => closeServer(server, options), { limitMs: Infinity });
+  closer.defer(
+    setting,
+    () => {
+      announceEnd();
+      return closeServer(server, options);
+    },
+    { limitMs: Infinity },
+  );
 }

@@ -1,5 +1,5 @@
-import express, { Router } from 'express';
-import type { Request, RequestHandler, Response } from 'express';
+import { Router } from 'express';
+import type { Request, Response } from 'express';
 
 import { toCredits } from '../../shared/domain/pricing/pricing.ts';
 import type {
@@ -12,6 +12,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../admission/limit-headers.ts';
 import { methodNotAllowed } from '../http/error-handler.ts';
+import { readForm } from '../http/read-form.ts';
 import { contextOf } from '../http/request-context.ts';
 import type { BookPayment } from './book-payment.ts';
 import { checkoutStatus } from '../resources/billing/billing-resource.ts';
@@ -92,19 +93,6 @@ export interface TestPaymentDeps {
   checkouts: CheckoutRepository;
   bookPayment: BookPayment;
   clock: Clock;
-}
-
-/** The form has one short field, and anyone can send it. */
-const FORM_BYTES_MAX = 1_024;
-
-function readForm(): RequestHandler {
-  const read: RequestHandler = express.urlencoded({ extended: false, limit: FORM_BYTES_MAX });
-  return (req, res, next) => {
-    read(req, res, (cause?: unknown) => {
-      if (cause === undefined) next();
-      else next(new ServiceError('invalid_request', 'The form could not be read.', { cause }));
-    });
-  };
 }
 
 function actionIn(body: unknown): 'pay' | 'cancel' {

@@ -12,6 +12,8 @@ export interface CatchUp {
   recover(...missing: readonly OpenReader[]): void;
   /** Recovers all readers that have had no entry for this time. */
   recoverQuiet(quietForMs: number): void;
+  /** Reads all that the stream has. False: another read is under way, or Redis does not answer. */
+  readRest(group: ReaderGroup): Promise<boolean>;
 }
 
 /** Entries in one read. A slow client takes a few of them, and the rest is read again. */
@@ -42,18 +44,20 @@ export function createCatchUp(deps: {
   const { groups, streams, handOn, onGap, now, log } = deps;
   const { deliver, breakOff } = handOn;
 
-  /** Reads what readers of a request have not seen: one read at a time, for all of them. */
-  async function fill(group: ReaderGroup): Promise<void> {
-    if (group.isFilling) return;
+  /** Reads what readers of a request have not seen: one read at a time, for all of them. False: it has not read all. */
+  async function fill(group: ReaderGroup): Promise<boolean> {
+    if (group.isFilling) return false;
     group.isFilling = true;
     const behindOf = () => [...group.readers].filter((reader) => reader.isBehind && isOpen(reader));
     try {
       for (let behind = behindOf(); behind.length > 0; behind = behindOf()) await readFor(group, behind);
+      return true;
     } catch (error) {
       // What is no entry will never be one; anything else the next poll tries again.
       if (!(error instanceof SyntaxError))
         log.debug('A stream could not be read.', { requestId: group.requestId, error });
       else for (const reader of [...group.readers].filter(isOpen)) breakOff(reader, reader.nextSeq, error);
+      return false;
     } finally {
       group.isFilling = false;
     }
@@ -92,5 +96,10 @@ export function createCatchUp(deps: {
     }
   }
 
-  return { catchUp, recover, recoverQuiet };
+  async function readRest(group: ReaderGroup): Promise<boolean> {
+    for (const reader of group.readers) reader.isBehind = true;
+    return fill(group);
+  }
+
+  return { catchUp, recover, recoverQuiet, readRest };
 }

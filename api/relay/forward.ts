@@ -16,7 +16,7 @@ const PLACE_MS = 1_000;
 /** A client that reads nothing for this long has gone (docs/architecture/facts.md section 4). */
 export const DRAIN_MS = 30_000;
 
-const SSE_HEADERS = {
+export const SSE_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-cache, no-transform',
   'X-Accel-Buffering': 'no',

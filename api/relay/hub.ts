@@ -7,6 +7,7 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createCatchUp } from './catch-up.ts';
 import { createHandOn } from './hand-on.ts';
+import { isOpen } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';
 
 export interface RelayEvents {
@@ -77,7 +78,7 @@ export function createRelayHub(deps: {
   const onGap = () => {
     events.emit('relay.gap_filled');
   };
-  const { catchUp, recover, recoverQuiet } = createCatchUp({ groups, streams, handOn, onGap, now, log });
+  const { catchUp, recover, recoverQuiet, readRest } = createCatchUp({ groups, streams, handOn, onGap, now, log });
 
   /** Takes a published entry: delivers it, unless an entry before it is missing. */
   function receive(reader: OpenReader, entry: StreamEntry): void {
@@ -115,16 +116,18 @@ export function createRelayHub(deps: {
   }, POLL_MS / 2);
   poll.unref();
 
-  async function renew({ readers }: ReaderGroup): Promise<void> {
-    const open = [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
-    const [reader] = open;
-    if (reader === undefined) return;
-    const isKnown = await records.renewReader(reader.shard, reader.requestId, channel.nameOf(reader.shard));
-    if (isKnown) return;
-    log.warn('A request that a client waits for is unknown to Redis; the client is told.', {
-      requestId: reader.requestId,
-    });
-    for (const lost of open) lose(lost);
+  /** A reader that has read all there is, and still waits, would wait in vain. */
+  async function renew(group: ReaderGroup): Promise<void> {
+    const { shard, requestId, readers } = group;
+    const waitingOf = () => [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
+    if (waitingOf().length === 0) return;
+    const state = await records.renewReader(shard, requestId, channel.nameOf(shard));
+    // An answer may be read for longer than its record stays.
+    if (state === 'open' || !(await readRest(group))) return;
+    const lost = waitingOf().filter(isOpen);
+    if (lost.length === 0) return;
+    log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });
+    for (const reader of lost) lose(reader);
   }
 
   /** A reader's lease that is not renewed ends, and the disconnect grace follows, so failures need no handling. */

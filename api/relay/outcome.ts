@@ -11,6 +11,7 @@ import type { AnswerHead } from './answer.ts';
  */
 export const DEADLINE_MARGIN_MS = 20_000;
 
+/** 504: nobody has ended the request, so the relay gives up on it. */
 export function relayTimeout(): ServiceError {
   return new ServiceError('timeout', 'The request did not end within its time limit.');
 }

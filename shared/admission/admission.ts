@@ -55,6 +55,7 @@ export type AdmissionOutcome = { figures: Admission } & (
 /** A larger body is sent after the admission, so that a flood of refusals does not carry it. */
 const BODY_TOKENS_MAX = 16_384;
 
+/** A quarter of the bytes of all messages, rounded up: the ingress has no tokenizer. */
 export function estimatePromptTokens(request: ChatRequest): number {
   let bytes = 0;
   for (const message of request.messages) bytes += Buffer.byteLength(message.content);

@@ -46,10 +46,14 @@ export function createEnqueue(deps: EnqueueDeps): Enqueue {
   /** Its caller was told 503. Redis may come back with the request, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
     if (state !== 'accepted' && state !== 'missing') return;
-    recentWrites?.note(async () => {
-      // It came back, ended and was charged, and its tenant keeps nothing: nobody can read its answer.
-      if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
-    });
+    const { tenantId } = principal;
+    recentWrites?.note(
+      async () => {
+        // It came back, ended and was charged, and its tenant keeps nothing: nobody can read its answer.
+        if ((await store.disown(requestId, principal, LOST)) === 'gone') void refund?.(requestId, principal);
+      },
+      { requestId, tenantId },
+    );
   }
 
   /** Returns the state in which the record was found. Undefined: Redis did not answer in time. */

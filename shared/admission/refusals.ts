@@ -76,6 +76,13 @@ const MESSAGES: Record<Refusal, RefusalMessage> = {
       `The daily allowance of ${testDailyTokens} tokens for the tenant's test keys is used up; it starts again at midnight UTC.`,
     waits: true,
   },
+  test_tokens_in_flight: {
+    code: 'tpm_exceeded',
+    message: () =>
+      "The rest of the daily allowance for the tenant's test keys is held by requests that are still running; try again when they have ended.",
+    waits: true,
+    reason: 'in_flight',
+  },
   credits: {
     code: 'insufficient_credits',
     message: () => 'The prepaid credit balance is used up; buy credits or ask the administrator.',

@@ -60,7 +60,7 @@ export interface StreamEntry {
   /** JSON string literals, quotes included. */
   deltas: string[];
   terminal?: Terminal;
-  /** The attempt that wrote it. Absent if no attempt wrote the end, and in restored answers. */
+  /** Names the claim of the delivery that wrote it. Absent if no delivery wrote the end, and in restored answers. */
   writer?: string;
 }
 
@@ -69,17 +69,19 @@ export function eventsOf(terminal: Terminal): number {
   return terminal.finishReason === 'error' ? 1 : 2;
 }
 
+/** The sequence number of the entry's first event. */
 export function firstSeqOf(entry: StreamEntry): number {
   return entry.lastSeq - entry.deltas.length - (entry.terminal === undefined ? 0 : eventsOf(entry.terminal)) + 1;
 }
 
+/** The payload of an entry; `deltas` are plain text, not yet literals. */
 export function encodeEntry(deltas: readonly string[], terminal?: Terminal): string {
   const lines = deltas.map((delta) => JSON.stringify(delta));
   if (terminal !== undefined) lines.push(JSON.stringify(terminal));
   return lines.join('\n');
 }
 
-/** `head`: last sequence number and, perhaps, the attempt that wrote the entry (emit.lua). */
+/** `head`: last sequence number and, perhaps, the writer of the entry (emit.lua). */
 export function decodeMessage(head: string, payload: string): StreamEntry {
   const [lastSeq, writer] = head.split(' ');
   const entry = decodeEntry(Number(lastSeq), payload);

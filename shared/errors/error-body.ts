@@ -23,6 +23,7 @@ export interface ErrorDetail {
   retryAfterSeconds?: number;
 }
 
+/** The wire's form of an error: its type follows from the code. */
 export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObject {
   return {
     code: detail.code,
@@ -34,6 +35,7 @@ export function toErrorObject(detail: ErrorDetail, requestId: string): ErrorObje
   };
 }
 
+/** What travels of an error: no cause, which only operators may read. */
 export function toErrorDetail(error: {
   code: ErrorCode;
   message: string;

@@ -135,6 +135,33 @@ describe('pages', () => {
   });
 });
 
+describe('a session on the board', () => {
+  const pause = async (headers: Record<string, string>) =>
+    request(admin.app)
+      .put('/admin/queues/api/queues/pause')
+      .set('Cookie', await sessionCookie())
+      .set(headers);
+
+  it.each([
+    ['another site', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['another port or subdomain', { 'Sec-Fetch-Site': 'same-site' }],
+    ['another origin, in an old browser', { Origin: 'http://127.0.0.1:1' }],
+    ['a page without an origin', { Origin: 'null' }],
+  ])('changes nothing for %s', async (_whose, headers) => {
+    const response = await pause(headers);
+    expect(response.status).toBe(403);
+    expect(errorOf(response)['code']).toBe('endpoint_not_allowed');
+  });
+
+  it.each([
+    ['its own page', { 'Sec-Fetch-Site': 'same-origin' }],
+    ['its own page, in an old browser', { Host: 'parley.test', Origin: 'https://parley.test' }],
+    ['what is no browser', {}],
+  ])('acts for %s', async (_whose, headers) => {
+    expect((await pause(headers as Record<string, string>)).status).toBe(200);
+  });
+});
+
 describe('every answer', () => {
   it.each([
     ['get', '/nothing-here', 404, 'not_found'],

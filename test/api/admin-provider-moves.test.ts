@@ -64,22 +64,31 @@ describe('the key of a provider whose server changes', () => {
 });
 
 describe('plain http', () => {
-  it.each(['http://api.openai.com/v1', 'http://93.184.215.14/v1', 'http://[2606:2800:21f::1]/v1'])(
-    'is refused on the Internet: %s',
-    async (url) => {
-      const refused = await put({ ...PROVIDER, base_url: url, api_key: null });
+  it.each([
+    'http://api.openai.com/v1',
+    'http://93.184.215.14/v1',
+    'http://0x5db8d70e/v1',
+    'http://[2606:2800:21f::1]/v1',
+    // Addresses of the Internet, written as IPv6 has them.
+    'http://[::ffff:93.184.215.14]/v1',
+    'http://[64:ff9b::93.184.215.14]/v1',
+    'http://[2002:5db8:d70e::1]/v1',
+  ])('is refused on the Internet: %s', async (url) => {
+    const refused = await put({ ...PROVIDER, base_url: url, api_key: null });
 
-      expect(refused.status).toBe(400);
-      expect(errorOf(refused)).toMatchObject({ param: 'base_url', message: expect.stringContaining('https') });
-    },
-  );
+    expect(refused.status).toBe(400);
+    expect(errorOf(refused)).toMatchObject({ param: 'base_url', message: expect.stringContaining('https') });
+  });
 
-  it.each(['http://provider:8090/v1', 'http://10.1.2.3/v1', 'http://[fd00::1]/v1', 'http://llm.internal/v1'])(
-    'is taken on a private network: %s',
-    async (url) => {
-      expect((await put({ ...PROVIDER, base_url: url, api_key: null })).status).toBe(200);
-    },
-  );
+  it.each([
+    'http://provider:8090/v1',
+    'http://10.1.2.3/v1',
+    'http://[fd00::1]/v1',
+    'http://[::ffff:10.1.2.3]/v1',
+    'http://llm.internal/v1',
+  ])('is taken on a private network: %s', async (url) => {
+    expect((await put({ ...PROVIDER, base_url: url, api_key: null })).status).toBe(200);
+  });
 
   describe('with PROVIDER_ALLOW_HTTP', () => {
     const lax = useAdmin({ providerRules: { allowHttp: true } });

@@ -28,7 +28,7 @@ const admin = useAdmin({
     { name: 'grafana', role: 'read', token: READER },
   ],
 });
-const LANE = 'shard-1.interactive';
+const NAME = 'shard-1.interactive';
 const TENANT = 'ten_000000000000000000000000';
 
 let connection: RedisClient;
@@ -38,9 +38,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await connection.quit();
 });
-const lane = () => admin.queues.queue(1, 'interactive');
+const interactive = () => admin.queues.queue(1, 'interactive');
 beforeEach(async () => {
-  await lane().obliterate({ force: true });
+  await interactive().obliterate({ force: true });
   await admin.compliance.queue.obliterate({ force: true });
 });
 afterEach(() => {
@@ -55,7 +55,10 @@ const auditLog = async () => {
 };
 
 /** Adds a job to a queue and fails it. */
-async function failJob(queue: ReturnType<typeof lane> | typeof admin.compliance.queue, id: string): Promise<void> {
+async function failJob(
+  queue: ReturnType<typeof interactive> | typeof admin.compliance.queue,
+  id: string,
+): Promise<void> {
   const worker = new Worker(queue.name, () => Promise.reject(new Error('no luck')), {
     connection,
     prefix: queue.opts.prefix ?? '',
@@ -65,14 +68,14 @@ async function failJob(queue: ReturnType<typeof lane> | typeof admin.compliance.
 }
 
 describe('an operator on the board', () => {
-  it('pauses a lane and resumes it, which the figures show and the audit log names', async () => {
-    expect((await act(`queues/${LANE}/pause`)).status).toBe(200);
+  it('pauses a queue and resumes it, which the figures show and the audit log names', async () => {
+    expect((await act(`queues/${NAME}/pause`)).status).toBe(200);
     const paused = await admin.call('get', '/admin/v1/queues');
     expect(paused.body.data[0]).toMatchObject({ id: '1:interactive', paused: true });
     expect(paused.body.data[1]).toMatchObject({ id: '0:interactive', paused: false });
 
     admin.clock.advance(1_000);
-    expect((await act(`queues/${LANE}/resume`)).status).toBe(200);
+    expect((await act(`queues/${NAME}/resume`)).status).toBe(200);
     const resumed = await admin.call('get', '/admin/v1/queues');
     expect(resumed.body.data[0]).toMatchObject({ paused: false });
 
@@ -81,8 +84,8 @@ describe('an operator on the board', () => {
       return log.length >= 2 && log[0]?.status !== null && log[1]?.status !== null ? log : undefined;
     }, 'the audit log');
     expect(lines.slice(0, 2)).toMatchObject([
-      { actor: 'admin', path: `/admin/queues/api/queues/${LANE}/resume`, target: LANE, status: 200 },
-      { actor: 'admin', path: `/admin/queues/api/queues/${LANE}/pause`, target: LANE, status: 200 },
+      { actor: 'admin', path: `/admin/queues/api/queues/${NAME}/resume`, target: NAME, status: 200 },
+      { actor: 'admin', path: `/admin/queues/api/queues/${NAME}/pause`, target: NAME, status: 200 },
     ]);
   });
 
@@ -98,24 +101,24 @@ describe('an operator on the board', () => {
 
   it('replays a failed chat request, or all of its shard, and BullMQ never runs its job again', async () => {
     const [one, other] = [newId('req'), newId('req')];
-    await lane().add('chat', { tenantId: TENANT }, { jobId: one });
-    await failJob(lane(), one);
+    await interactive().add('chat', { tenantId: TENANT }, { jobId: one });
+    await failJob(interactive(), one);
     replayable.add(one);
 
-    const replayed = await act(`queues/${LANE}/${one}/retry`);
-    const refused = await act(`queues/${LANE}/${other}/retry`);
-    const all = await act(`queues/${LANE}/retry/failed`);
+    const replayed = await act(`queues/${NAME}/${one}/retry`);
+    const refused = await act(`queues/${NAME}/${other}/retry`);
+    const all = await act(`queues/${NAME}/retry/failed`);
 
     expect([replayed.status, refused.status, all.status]).toEqual([204, 409, 204]);
     expect(errorOf(refused)).toMatchObject({ code: 'conflict', message: expect.stringContaining('has ended') });
     expect(replays.map(({ filter }) => filter)).toEqual([{ requestIds: [one] }, { requestIds: [other] }, { shard: 1 }]);
-    expect(await lane().getJobState(one)).toBe('failed');
+    expect(await interactive().getJobState(one)).toBe('failed');
     expect(await auditLog()).toEqual(
       expect.arrayContaining(
         [
-          { path: `/admin/queues/api/queues/${LANE}/${one}/retry`, status: 204 },
-          { path: `/admin/queues/api/queues/${LANE}/${other}/retry`, status: 409 },
-          { path: `/admin/queues/api/queues/${LANE}/retry/failed`, status: 204 },
+          { path: `/admin/queues/api/queues/${NAME}/${one}/retry`, status: 204 },
+          { path: `/admin/queues/api/queues/${NAME}/${other}/retry`, status: 409 },
+          { path: `/admin/queues/api/queues/${NAME}/retry/failed`, status: 204 },
         ].map((line) => expect.objectContaining({ actor: 'admin', ...line })),
       ),
     );
@@ -123,16 +126,16 @@ describe('an operator on the board', () => {
 
   it('changes nothing with a token that may only read, and sees a board without buttons', async () => {
     for (const path of [
-      `queues/${LANE}/pause`,
+      `queues/${NAME}/pause`,
       'queues/pause',
       'queues/compliance/retry/failed',
-      `queues/${LANE}/retry/failed`,
+      `queues/${NAME}/retry/failed`,
     ]) {
       const response = await act(path, READER);
       expect(response.status).toBe(403);
       expect(errorOf(response)['code']).toBe('endpoint_not_allowed');
     }
-    expect(await lane().isPaused()).toBe(false);
+    expect(await interactive().isPaused()).toBe(false);
     const { body } = await request(admin.app).get('/admin/queues/api/queues').auth(READER, { type: 'bearer' });
     const queues = body.queues as { readOnlyMode: boolean; allowRetries: boolean }[];
     expect(queues).toHaveLength(3);

@@ -23,13 +23,13 @@ describe('the charts of the board', () => {
     admin.clock.advance(200 * DAY_MS);
     await Promise.resolve();
   });
-  const lane = (): QueuePlace => ({ prefix: admin.keyspace.shard(1).tag, queue: 'interactive' });
+  const place = (): QueuePlace => ({ prefix: admin.keyspace.shard(1).tag, queue: 'interactive' });
   const add = (ago: number, ended: { completed?: number; failed?: number; waitedMs?: number; ranMs?: number }) => {
     const { completed = 0, failed = 0, waitedMs = 1, ranMs = 1 } = ended;
     const count = completed + failed;
     const durations = { waited: new Map([[bucketOf(waitedMs), count]]), ran: new Map([[bucketOf(ranMs), count]]) };
     const time = admin.clock.now() - ago;
-    return createQueueHistory(admin.redis).add(lane(), time, { ...emptyTally(), completed, failed, ...durations });
+    return createQueueHistory(admin.redis).add(place(), time, { ...emptyTally(), completed, failed, ...durations });
   };
   const board = async (path: string) => (await admin.call('get', `/admin/queues/api/${path}`)).body;
   const range = (days: number) => `from=${admin.clock.now() - days * DAY_MS}&to=${admin.clock.now()}`;
@@ -94,7 +94,7 @@ describe('the charts of the board', () => {
   it('stay in Redis for as long as the board can show them', async () => {
     await add(0, { completed: 1 });
     const day = Math.floor(admin.clock.now() / DAY_MS);
-    const key = `${lane().prefix}:interactive:history:hours:${day}`;
+    const key = `${place().prefix}:interactive:history:hours:${day}`;
     expect(await admin.redis.ttl(key)).toBeGreaterThan(90 * 86_400);
   });
 });

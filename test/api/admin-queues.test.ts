@@ -49,8 +49,8 @@ async function run(count: number, processor: (job: Job) => Promise<unknown>): Pr
 const board = (path: string) => admin.call('get', `/admin/queues/api/${path}`);
 const NAME = 'shard-1.interactive';
 
-describe('the figures of the lanes', () => {
-  it('the figures of the lanes are there for every shard', async () => {
+describe('the figures of the queues', () => {
+  it('the figures of the queues are there for every shard', async () => {
     const { body } = await admin.call('get', '/admin/v1/queues?order=asc');
     expect(body).toMatchObject({
       object: 'list',
@@ -83,7 +83,7 @@ describe('the figures of the lanes', () => {
     expect(body.data[0].oldest_age_seconds).toBeGreaterThanOrEqual(29);
   });
 
-  it('count what failed and how fast the lane drains', async () => {
+  it('count what failed and how fast the queue drains', async () => {
     for (let index = 0; index < 4; index += 1) await add();
     let calls = 0;
     await run(4, () => {
@@ -119,7 +119,7 @@ describe('the board', () => {
     expect((await admin.call('get', `/admin/queues/${String(script)}`)).status).toBe(200);
   });
 
-  it('the board lists the lanes of every shard apart', async () => {
+  it('the board lists the queues of every shard apart', async () => {
     const { body } = await board('queues');
     const names = (body.queues as { name: string; readOnlyMode: boolean }[]).map(({ name }) => name);
     expect(names).toEqual(['shard-0.interactive', NAME, 'compliance']);

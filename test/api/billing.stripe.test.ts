@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 
@@ -7,6 +9,7 @@ import { callBack, eventOf, startStripeDouble, STRIPE_ENV } from '../support/str
 import type { StripeDouble, StripeEvent } from '../support/stripe-double.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService, useTenantPerTest } from '../support/use-service.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let stripe: StripeDouble;
 beforeAll(async () => {
@@ -243,6 +246,36 @@ describe('a callback', () => {
       .type('json')
       .send(body);
     expect(refusalOf(response).status).toBe(400);
+  });
+
+  it('strangers who send without an end are refused, and hold no more than they may', async () => {
+    const { hostname, port } = new URL(service.url);
+    const begun = Array.from({ length: 40 }, () => {
+      const socket = connect(Number(port), hostname);
+      const heads = ['Host: parley.test', 'Stripe-Signature: t=1,v1=0', 'Content-Length: 262144'];
+      socket.on('error', () => undefined);
+      socket.write(`POST /platform/v1/billing/stripe/webhook HTTP/1.1\r\n${heads.join('\r\n')}\r\n\r\n`);
+      socket.write('x'.repeat(262_000));
+      return socket;
+    });
+    const statuses = begun.map(
+      (socket) =>
+        new Promise<string>((resolve) =>
+          socket.once('data', (data) => {
+            resolve(data.toString('latin1', 9, 12));
+          }),
+        ),
+    );
+    // 8 MiB of an address are 32 of these bodies; the others are answered when their connections have stalled.
+    const refused = await Promise.race(statuses);
+    for (const socket of begun) socket.destroy();
+    expect(refused).toBe('503');
+
+    await waitFor(
+      async () => ((await callBack(service, completed(checkoutId))).status === 200 ? true : undefined),
+      'room',
+    );
+    expect(await balanceOf(service, tenant)).toBe(2_000_000);
   });
 
   it('a callback about what is not ours is heard', async () => {

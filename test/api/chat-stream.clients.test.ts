@@ -76,9 +76,16 @@ describe('a client that leaves its stream', () => {
   });
 
   it('a client that leaves its stream leaves nothing open in the ingress', async () => {
-    await waitFor(async () => {
-      const page = await service.metrics();
-      return /^parley_open_relays\{.*\} 0$/m.test(page) ? true : undefined;
-    }, 'all relays to be closed');
+    const openRelays = async () => Number(/^parley_open_relays\{.*\} (\d+)$/m.exec(await service.metrics())?.[1]);
+    service.provider.change({ chunks: 10, chunk_ms: 30 });
+    const { key } = await service.startTenant();
+    const stream = await openStream(service.url, key, chatOf('Last visit'));
+    await stream.until('"role":"assistant"');
+    expect(await openRelays()).toBeGreaterThan(0);
+
+    stream.leave();
+
+    await waitFor(async () => ((await openRelays()) === 0 ? true : undefined), 'all relays to be closed');
+    await expectSettled(stream);
   });
 });

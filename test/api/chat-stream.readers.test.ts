@@ -49,4 +49,20 @@ describe('the readers of a request', () => {
     for (const reader of [...readers, next]) reader.leave();
     stream.leave();
   });
+
+  it('are not those who ask for the head alone: they have it at once', async () => {
+    service.provider.change({ chunks: 60, chunk_ms: 50 });
+    const { key } = await service.startTenant();
+    const stream = await openStream(service.url, key, chatOf('Tell me a long story'));
+    const requestId = String(stream.headers.get('x-request-id'));
+
+    const head = await fetch(`${service.url}/platform/v1/chat/stream/${requestId}`, {
+      method: 'HEAD',
+      headers: { Authorization: `Bearer ${key}` },
+    });
+
+    expect(stream.text()).not.toContain('[DONE]');
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
+    stream.leave();
+  });
 });

@@ -49,6 +49,17 @@ describe('with Redis away', () => {
     expect(tookMs).toBeLessThan(LIMIT_MS);
   });
 
+  it('readiness is 503, too, and says when to ask again', async () => {
+    redis.cut();
+
+    const response = await waitFor(async () => {
+      const answer = await request(service.app).get('/health/ready');
+      return answer.status === 503 ? answer : undefined;
+    }, 'readiness to end');
+
+    expect(response.headers['retry-after']).toBe('1');
+  });
+
   it.each(['cut', 'stall'] as const)('(%s) a known key is answered 503 in time, complete and streamed', async (how) => {
     const { key } = await service.startTenant();
     expect((await postChat(service.app, key, chatOf('Hi'))).status).toBe(200);

@@ -177,6 +177,11 @@ describe('failed authentications', () => {
     expect(refused.retryAfter).toBeLessThanOrEqual(60);
     expect((await postWith(undefined)).status).toBe(401);
     expect((await postWith(`Bearer ${tenant.key}`, address)).status).toBe(200);
+
+    // It is looked up again after a change, and an address over its limit has one look-up a second, which is taken.
+    await service.admin('patch', `/tenants/${tenant.tenantId}`, { weight: 2 });
+    expect((await postWith(`Bearer ${UNKNOWN}`, address)).status).toBe(429);
+    expect((await postWith(`Bearer ${tenant.key}`, address)).status).toBe(200);
   });
 });
 

@@ -52,6 +52,18 @@ describe('a key over its requests a minute', () => {
     expect(head).toContain(first.message);
   });
 
+  it('is told the longest of its waits, as before: that of its day, and not the minute', async () => {
+    const { key } = await service.startTenant({ tenant: { rpm: 1, daily_requests: 1 } });
+    await postChat(service.app, key, chatOf('Hi'));
+    const first = refusalOf(await postChat(service.app, key, chatOf('Hi')));
+    expect(first.message).toContain('1 requests per day');
+
+    const again = refusalOf(await postChat(service.app, key, chatOf('Hi')));
+
+    expect(again).toMatchObject({ status: 429, code: 'rpm_exceeded', message: first.message });
+    expect(again.retryAfter).toBeGreaterThan((first.retryAfter ?? 0) - 10);
+  });
+
   it('is served again once its limit is raised, though its last refusal holds', async () => {
     const { key, tenantId } = await service.startTenant({ tenant: { rpm: 1 } });
     await postChat(service.app, key, chatOf('Hi'));

@@ -116,6 +116,17 @@ describe('a provider’s count of tokens', () => {
         estimated: false,
       });
     });
+
+    it('beyond the balance takes 200 tokens more than there is, and no more', async () => {
+      said = { prompt: PROMPT_TOKENS + 2_000, completion: TEXT_TOKENS };
+      const { key, tenantId } = await service.startTenant({ credits: 300 });
+
+      const response = await post(service.app, key, chatOf(PROMPT, { model, max_tokens: 10 }));
+
+      const taken = 300 + 200 * rate;
+      expect(await ledgerOf(service, response)).toMatchObject({ estimated: true, amountMicro: -taken * CREDIT });
+      expect((await service.admin('get', `/tenants/${tenantId}`)).body.balance).toBe(-200 * rate);
+    });
   });
 
   it('that cannot be true shuts nobody out: budget, token window and allowance count what is believed', async () => {

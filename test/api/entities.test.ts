@@ -180,6 +180,17 @@ describe('PATCH /entities/{entity_id}', () => {
 });
 
 describe('an unknown entity', () => {
+  it('leaves nothing of what cannot be the id of one', async () => {
+    const { tenantId } = tenant;
+    const count = () => service.models.entities.countDocuments({ tenantId });
+    const before = await count();
+    const answers = await Promise.all(
+      ['x'.repeat(257), 'x'.repeat(4_000), '😀'.repeat(257)].map((id) => api('delete', pathOf(id))),
+    );
+    expect(answers.map((answer) => refusalOf(answer).status)).toEqual([404, 404, 404]);
+    expect(await count()).toBe(before);
+  });
+
   it.each([
     ['get', ''],
     ['patch', ''],

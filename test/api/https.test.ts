@@ -108,6 +108,12 @@ describe('behind a trusted proxy', () => {
     expect((await request(service.app).get(path).set('X-Forwarded-For', STRANGER)).status).toBe(200);
   });
 
+  it('health that came as https says that it is to come so again', async () => {
+    const asHttps = { 'X-Forwarded-For': STRANGER, 'X-Forwarded-Proto': 'https' };
+    const { headers } = await request(service.app).get('/health/live').set(asHttps);
+    expect(headers['strict-transport-security']).toBe('max-age=31536000');
+  });
+
   it.each(['/', '/health', '/health/', '/health/x', '/health/live/x'])(
     'an unknown path is refused like any other: %s',
     async (path) => {

@@ -106,6 +106,15 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
     expectRefusal(answer.slice(second), 400);
   });
 
+  it('nonsense right behind good requests, which have their own answers first', async () => {
+    const good = 'POST /platform/v1/chat HTTP/1.1\r\nHost: parley\r\nContent-Length: 2\r\n\r\n{}';
+
+    const answer = await exchange(port, `${good}${FINE}nonsense\r\n\r\n`);
+
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 404', 'HTTP/1.1 400']);
+    expectRefusal(answer.slice(answer.lastIndexOf('HTTP/1.1 ')), 400);
+  });
+
   it('an expectation that is not known is no reason to refuse', async () => {
     const answer = await exchange(
       port,

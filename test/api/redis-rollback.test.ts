@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
 import { openTestRedis, redisUrl } from '../support/stores.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 describe('what an ingress has told a Redis that comes back without its last second', () => {
@@ -81,5 +83,40 @@ describe('what an ingress has told a Redis that comes back without its last seco
     await rollBackTo(before);
 
     expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
+  });
+
+  it('lets a tenant in again that was suspended and is not any more', async () => {
+    const { tenantId, key } = await service.startTenant();
+    const look = async () => (await apiOf(service, key)('get', '/models')).status;
+    const become = async (status: string) => {
+      expect((await service.admin('patch', `/tenants/${tenantId}`, { status })).status).toBe(200);
+    };
+    await become('suspended');
+    const before = await snapshot();
+    await become('active');
+    expect(await look()).toBe(200);
+
+    await rollBackTo(before);
+
+    expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
+      true,
+    );
+  });
+
+  it('is told again who has signed out of the administration', async () => {
+    const token = 'an-administrator-token-of-tests-0123456789';
+    const signedIn = await request(service.adminApp).post('/admin/sign-in').type('form').send({ token });
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+    const look = async () => (await request(service.adminApp).get('/admin/queues').set('Cookie', cookie)).status;
+    expect(await look()).toBe(200);
+    await request(service.adminApp).post('/admin/sign-out').set('Cookie', cookie);
+    expect(await look()).toBe(401);
+
+    proxy.setDown(true);
+    const ended = await direct.keys(service.keyspace.administration.endedSession('*'));
+    expect(await direct.unlink(...ended)).toBe(1);
+    proxy.setDown(false);
+
+    expect(await waitFor(async () => ((await look()) === 401 ? true : undefined), 'the session to be over')).toBe(true);
   });
 });

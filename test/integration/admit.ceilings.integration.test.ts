@@ -164,7 +164,7 @@ describe('the allowance of test keys', () => {
 
     const admitted = answers.filter(({ verdict }) => verdict === 'admitted');
     expect(admitted.reduce((sum, { estimateTokens }) => sum + estimateTokens, 0)).toBe(allowance);
-    expect(new Set(answers.map(({ verdict }) => verdict))).toEqual(new Set(['admitted', 'test_tokens']));
+    expect(new Set(answers.map(({ verdict }) => verdict))).toEqual(new Set(['admitted', 'test_tokens_in_flight']));
   });
 
   it('does not let tiny requests take all places: they are in flight like others', async () => {

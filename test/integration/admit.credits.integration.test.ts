@@ -180,3 +180,21 @@ describe('the monthly token budget', () => {
     expect(await key.figures()).toMatchObject({ heldMicro: 80 * RATE, budgetHeldTokens: 20 });
   });
 });
+
+describe('the rest of the daily allowance of test keys', () => {
+  it('lets a request in whose prompt leaves some of the rest for an answer, and no more than that', async () => {
+    const key = await lab.key({ mode: 'test', testDailyTokens: 50 }, 0);
+    for (let count = 0; count < 2; count += 1) await key.admit();
+
+    // Ten tokens are left.
+    const isRefused = { verdict: 'test_tokens_in_flight' };
+    expect(await key.admit({ promptTokens: 10, maxTokens: 100 })).toMatchObject(isRefused);
+    expect(await key.admit({ promptTokens: 9, maxTokens: 100, queue: 'batch' })).toMatchObject({
+      verdict: 'test_tokens',
+    });
+    const requestId = 'req_last_of_day';
+    expect((await key.admit({ promptTokens: 9, maxTokens: 100, requestId })).verdict).toBe('admitted');
+    expect(await lab.redis.hget(lab.keys.record(requestId), 'holdTokens')).toBe('10');
+    expect(await key.admit({ promptTokens: 1, maxTokens: 1 })).toMatchObject(isRefused);
+  });
+});

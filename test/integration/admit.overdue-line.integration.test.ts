@@ -50,6 +50,14 @@ describe('a line that has waited long for its key’s tokens', () => {
     expect(admitted?.second).toBeLessThanOrEqual(70);
   });
 
+  it('counts in the figures of the key: nobody else can have what is kept', async () => {
+    await chat(200);
+    expect(await line('req_line', 650)).toBe('tpm');
+    expect(await key.admitWith(LIMITS, { countedTokens: 50 })).toMatchObject({ verdict: 'admitted', tokens: 900 });
+    expect(await key.admitWith(LIMITS, { countedTokens: 101 })).toMatchObject({ verdict: 'tpm', tokens: 900 });
+    expect((await lab.store.count('req_look', key.principal, false)).tokens).toBe(900);
+  });
+
   it('leaves other requests what it does not need itself, and never passes the limit with them', async () => {
     await chat(300);
     expect(await line('req_line', 700)).toBe('tpm');

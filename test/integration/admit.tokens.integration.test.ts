@@ -121,6 +121,23 @@ describe('the tokens of a minute', () => {
     expect((await key.admitWith(limits, { promptTokens: 500 })).verdict).toBe('admitted');
   });
 
+  it('are all gone, and with them the time until the window is empty, once every request was taken back', async () => {
+    const key = await lab.key();
+    await key.admit({ requestId: 'req_first' });
+    await key.pass(20_000);
+    await key.admit({ requestId: 'req_second' });
+    const look = () => lab.store.count('req_look', key.principal, false);
+
+    await lab.store.void('req_second', key.principal);
+    const { tokens, tokensResetMs } = await look();
+    expect(tokens).toBe(20);
+    expect(tokensResetMs).toBeLessThanOrEqual(GONE_MS - 20_000);
+
+    await lab.redis.hincrby(lab.keys.record('req_first'), 'acceptedAt', -20_000);
+    await lab.store.void('req_first', key.principal);
+    expect(await look()).toMatchObject({ tokens: 0, tokensResetMs: 0 });
+  });
+
   it('are right again when a request without any has left the window', async () => {
     const key = await lab.key();
     await key.admit({ requestId: 'req_nothing' });
@@ -208,9 +225,14 @@ describe('the daily allowance of test keys', () => {
 
     expect((await key.admit()).verdict).toBe('admitted');
     expect((await sister.admit()).verdict).toBe('admitted');
+    // What they do not take comes back.
+    const early = await key.admit();
+    expect([early.verdict, early.retryAfterMs]).toEqual(['test_tokens_in_flight', 1_000]);
+
+    await lab.redis.del(lab.keys.open(key.principal.tenantId));
     const refused = await key.admit();
 
-    // Ten tokens are left, and the estimate is twenty.
+    // They took all that they held: ten tokens are left, as many as the prompt has.
     expect(refused.verdict).toBe('test_tokens');
     expect(refused.retryAfterMs).toBe(86_400_000 - (refused.now % 86_400_000));
   });
@@ -234,7 +256,7 @@ describe('the daily allowance of test keys', () => {
   it('the daily allowance of test keys gets back what a voided request took', async () => {
     const key = await lab.key(test, 0);
     for (const requestId of ['req_a', 'req_b']) await key.admit({ requestId });
-    expect((await key.admit()).verdict).toBe('test_tokens');
+    expect((await key.admit()).verdict).toBe('test_tokens_in_flight');
 
     await lab.store.void('req_b', key.principal);
 
@@ -262,7 +284,7 @@ describe('the daily allowance of test keys', () => {
 
     await key.admit({}, Date.now() + 86_400_000);
 
-    expect((await key.admit({}, Date.now() - 86_400_000)).verdict).toBe('test_tokens');
+    expect((await key.admit({}, Date.now() - 86_400_000)).verdict).toBe('test_tokens_in_flight');
   });
 
   it('the daily allowance of test keys does not lower the rpm of live keys', async () => {

@@ -219,6 +219,22 @@ describe('the requests of a day', () => {
   });
 });
 
+describe('the requests of a day, of a server whose clock is put back,', () => {
+  it('leave the day as those before and after them do', async () => {
+    const key = await lab.key();
+    const limits = { dailyRequests: 2 };
+    await key.admitWith(limits);
+    // The minute of the first is ahead now, and the second comes before it.
+    await key.pass(-30 * MINUTE_MS);
+    await key.admitWith(limits);
+    expect((await key.admitWith(limits)).verdict).toBe('daily');
+
+    await key.pass(26 * 60 * MINUTE_MS);
+
+    for (let count = 0; count < 2; count += 1) expect((await key.admitWith(limits)).verdict).toBe('admitted');
+  });
+});
+
 describe('failed authentications of an address', () => {
   it('are let through 60 times a minute, and a look takes none', async () => {
     const address = '203.0.113.77';

@@ -140,3 +140,33 @@ describe('a leader whose clock is put back', () => {
     expect(await leader.loseAnswer()).toMatch(/^req_/);
   }, 20_000);
 });
+
+describe('a Redis that comes back without its last second', () => {
+  it('is told again which lines of a cancelled batch were taken out of line', async () => {
+    const { redis, keyspace } = service;
+    const { line, record, tag } = keyspace.shard(0);
+    let ids: string[] = [];
+    const inLine = async () => (await redis.zmscore(line('batch'), ids)).filter((tag) => tag !== null).length;
+    const leadUntil = (holds: () => Promise<boolean>, what: string) =>
+      waitFor(async () => {
+        await leader.lead();
+        return (await holds()) ? true : undefined;
+      }, what);
+    await leader.takeLease();
+    const batchId = await lab.submit(tenant, contents(3));
+    ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+    await leadUntil(async () => (await inLine()) === 3, 'the lines');
+    await lab.cancel(batchId);
+    const before = new Map<string, Buffer>();
+    for (const key of await redis.keys(`${tag}*`)) before.set(key, await redis.dumpBuffer(key));
+    await leadUntil(async () => (await lab.row(batchId)).status === 'cancelled', 'the end of the batch');
+    await redis.unlink(...(await redis.keys(`${tag}*`)));
+    for (const [key, value] of before) await redis.restore(key, 0, value);
+
+    await leader.repeatAll();
+
+    expect(await inLine()).toBe(0);
+    const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
+    expect(states).toEqual(['void', 'void', 'void']);
+  });
+});

@@ -164,6 +164,24 @@ describe('a batch that cannot go on', () => {
   });
 });
 
+describe('a batch whose tenant is suspended', () => {
+  it('waits, too, where Redis has lost that it is', async () => {
+    const tenant = await service.startTenant();
+    await service.admin('patch', `/tenants/${tenant.tenantId}`, { status: 'suspended' });
+    const row = await service.models.tenants.findById(tenant.tenantId).lean();
+    await service.redis.del(service.keyspace.shard(row?.shard ?? 0).blocked(tenant.tenantId));
+    const batchId = await lab.submit(tenant, contents(2));
+    const { completed: done } = await lab.until(
+      batchId,
+      'to wait',
+      ({ waitingFor, completed: ended }) => waitingFor === 'account' || ended > 0,
+    );
+    expect(done).toBe(0);
+    await service.admin('patch', `/tenants/${tenant.tenantId}`, { status: 'active' });
+    expect(await completed(batchId)).toMatchObject({ completed: 2 });
+  });
+});
+
 describe('the end of a batch before its lines', () => {
   it('lets what runs finish and ends the rest when it is cancelled', async () => {
     service.provider.change({ first_token_ms: 300 });

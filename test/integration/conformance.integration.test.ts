@@ -71,8 +71,8 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
-  ['only a higher attempt may claim', 'if fence >= tonumber(attempt) and known_owner ~= owner then', 'if false then'],
-  ['a claim that is sent again is the same claim', '(attempt) and known_owner ~= owner then', '(attempt) then'],
+  ['only a higher attempt may claim', 'if fence >= tonumber(delivery) and known_owner ~= owner then', 'if false then'],
+  ['a claim that is sent again is the same claim', '(delivery) and known_owner ~= owner then', '(delivery) then'],
   [
     'only the attempt with the fence may append',
     "if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end",

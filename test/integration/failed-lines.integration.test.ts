@@ -62,10 +62,11 @@ function closing(besides: () => Promise<unknown>) {
         return counts;
       },
     },
-    admissions: { void: () => Promise.resolve('missing') },
+    admissions: { void: () => Promise.resolve('missing'), disown: () => Promise.resolve('missing') },
     queue: { close: () => Promise.resolve() },
     lines: { more: () => Promise.resolve() },
     events: { publish: () => Promise.resolve() },
+    recentWrites: { note: () => undefined },
     clock: { now: () => Date.now() },
   });
 }

@@ -1,11 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
+import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
-import { REPLAYED_MS } from '../../workers/pipeline/claim.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
@@ -13,6 +12,7 @@ import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let lab: RequestLab;
+let recentWrites: RecentWrites;
 let endings: FinishJournal;
 let time: number;
 let isAway: boolean;
@@ -26,12 +26,9 @@ afterAll(async () => {
 beforeEach(async () => {
   time = 1_000_000;
   isAway = false;
-  endings = createFinishJournal({
-    requests: lab.requests,
-    hasReconnectedRecently: () => isAway,
-    clock: { now: () => time },
-    log: createRecordingLog(),
-  });
+  const log = createRecordingLog();
+  recentWrites = createRecentWrites({ hasReconnectedRecently: () => isAway, clock: { now: () => time }, log });
+  endings = createFinishJournal({ requests: lab.requests, recentWrites, log });
   await lab.redis.del(lab.keys.outbox);
   request = await lab.admit();
   await lab.run(request, 1);
@@ -51,8 +48,8 @@ async function losing(action: () => Promise<unknown>): Promise<void> {
 it('ends the request again in a Redis that came back without its end', async () => {
   await losing(finish);
 
-  await endings.replay();
-  await endings.replay();
+  await recentWrites.repeatAll();
+  await recentWrites.repeatAll();
 
   expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'completed']);
   expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 15 * RATE });
@@ -68,7 +65,7 @@ it('ends the others again where something else stands in the place of one', asyn
   });
   await lab.redis.set(lab.keys.record(broken.requestId), 'no hash');
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -77,7 +74,7 @@ it('brings the charge again where even the record was lost', async () => {
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
 });
@@ -91,7 +88,7 @@ it.each([
   await lab.redis.hdel(lab.keys.record(request.requestId), 'unheard');
   await lose();
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await settlements()).toEqual([]);
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
@@ -128,7 +125,7 @@ it('changes nothing where nothing was lost', async () => {
   await finish();
   const before = await lab.snapshot();
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await lab.snapshot()).toEqual(before);
 });
@@ -137,7 +134,7 @@ it('leaves a request to the attempt that has taken it over meanwhile', async () 
   await losing(finish);
   await lab.run(request, 2);
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('running');
   expect(await settlements()).toEqual([]);
@@ -146,7 +143,7 @@ it('leaves a request to the attempt that has taken it over meanwhile', async () 
 it('forgets what is older than a few seconds, but only while Redis is there to take more', async () => {
   await losing(finish);
   time += 3_600_000;
-  await endings.replay();
+  await recentWrites.repeatAll();
   expect(await settlements()).toEqual([request.requestId]);
 
   const older = request;
@@ -154,7 +151,7 @@ it('forgets what is older than a few seconds, but only while Redis is there to t
   await lab.run(request, 1);
   await finish();
   await lab.redis.unlink(...Object.keys(await lab.snapshot()));
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect(await settlements()).toEqual([request.requestId]);
   expect(older.requestId).not.toBe(request.requestId);
@@ -169,39 +166,7 @@ it('keeps what ended before one master of a cluster went away, while requests en
   await lab.run(request, 1);
   await finish();
 
-  await endings.replay();
+  await recentWrites.repeatAll();
 
   expect((await settlements()).sort()).toEqual([lost, request.requestId].sort());
-});
-
-it('ends hundreds of requests again before anybody may take them over, and those although one cannot be', async () => {
-  const ids: string[] = [];
-  const slow = createFinishJournal({
-    requests: {
-      finish: () => Promise.resolve(true),
-      async replayFinish({ requestId }) {
-        // The way to Redis and back.
-        await pause(20);
-        if (requestId === request.requestId) throw new Error('Redis refuses it');
-        ids.push(requestId);
-        return 'replayed';
-      },
-    },
-    hasReconnectedRecently: () => false,
-    clock: { now: () => time },
-    log: createRecordingLog(),
-  });
-  const count = 500;
-  for (let index = 0; index < count; index += 1) {
-    const ref = { ...request.ref(1), requestId: index === count / 2 ? request.requestId : `req_${index}` };
-    await slow.finish(ref, 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));
-  }
-
-  const startedAt = performance.now();
-  await slow.replay();
-
-  expect(performance.now() - startedAt).toBeLessThan(REPLAYED_MS);
-  expect(ids).toHaveLength(count - 1);
-  // What Redis has surely lost is what came last.
-  expect(ids[0]).toBe(`req_${count - 1}`);
 });

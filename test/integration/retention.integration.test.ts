@@ -19,6 +19,13 @@ afterAll(async () => {
   await lab.close();
 });
 
+/** The caller that waited has left. */
+async function leave({ requestId }: LabRequest): Promise<void> {
+  const record = lab.keys.record(requestId);
+  const readers = (await lab.redis.hkeys(record)).filter((field) => field.startsWith('reader:'));
+  await lab.redis.hdel(record, ...readers);
+}
+
 describe('a request that is cancelled in line', () => {
   const records = () => createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS });
   const livesMs = (key: string) => lab.redis.pttl(key);
@@ -28,14 +35,27 @@ describe('a request that is cancelled in line', () => {
     ['the time of an answer that is kept for longer', { retentionMs: 86_400_000 }, 86_400_000],
     ['the service’s own time', {}, RETENTION_MS],
   ])('is kept for %s', async (_, options, keptMs) => {
-    const { requestId, principal } = await lab.admit(options);
+    const request = await lab.admit(options);
+    const { requestId, principal } = request;
+    await leave(request);
 
     await records().cancel(principal, requestId);
 
-    for (const key of [lab.keys.record(requestId), lab.keys.stream(requestId)]) {
+    for (const key of [lab.keys.record(requestId), lab.keys.answer(requestId)]) {
       expect(await livesMs(key)).toBeLessThanOrEqual(keptMs);
       expect(await livesMs(key)).toBeGreaterThan(keptMs - 5_000);
     }
+  });
+
+  it('takes little of Redis meanwhile: nobody pays for it', async () => {
+    const { requestId, principal } = await lab.admit({ retentionMs: 86_400_000 });
+    await lab.redis.hset(lab.keys.record(requestId), 'metadata', `{"a":"${'x'.repeat(16_000)}"}`);
+
+    await records().cancel(principal, requestId);
+
+    const names = await lab.redis.keys(`*${requestId}`);
+    const bytes = await Promise.all(names.map((name) => lab.redis.memory('USAGE', name, 'SAMPLES', 0)));
+    expect(bytes.reduce<number>((sum, each) => sum + Number(each), 0)).toBeLessThan(3_000);
   });
 
   it('is not taken for lost once its short time is over', async () => {
@@ -56,7 +76,7 @@ describe('a request that is cancelled in line', () => {
     expect(await lab.redis.hmget(lab.keys.record(requestId), 'gone', 'metadata')).toEqual(['1', null]);
     expect(await lab.redis.exists(lab.keys.body(requestId))).toBe(0);
     // For a reader who is there; its ingress deletes it sooner.
-    expect(await livesMs(lab.keys.stream(requestId))).toBeLessThanOrEqual(60_000);
+    expect(await livesMs(lab.keys.answer(requestId))).toBeLessThanOrEqual(60_000);
   });
 });
 
@@ -67,6 +87,7 @@ describe('a running request that has no body any more', () => {
   ])('leaves its text for %s', async (_, retentionMs) => {
     const request = await lab.admit({ retentionMs });
     await lab.run(request, 1);
+    if (retentionMs > 0) await leave(request);
     await lab.requests.append(request.ref(1), 1, ['Hello']);
     await lab.redis.del(lab.keys.body(request.requestId));
     await lab.redis.zadd(lab.keys.inflight, 'XX', 1, request.requestId);

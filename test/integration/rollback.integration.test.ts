@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
+import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
+import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import type { DeliveryRef } from '../../shared/infra/redis/requests/request-store.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -11,7 +13,7 @@ import { waitFor } from '../support/chat.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { endingOf, FAILED, LEASE_MS, needs, RATE, SHARD } from '../support/request-lab.ts';
+import { endingOf, FAILED, LEASE_MS, needs, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
 
 let relay: RelayLab;
@@ -40,6 +42,9 @@ async function textOf({ requestId }: LabRequest): Promise<string> {
   const entries = await createStreamReader(lab.redis, lab.keyspace).readFrom(SHARD, requestId, 1);
   return entries.flatMap(({ deltas }) => deltas.map((literal) => String(JSON.parse(literal)))).join('');
 }
+
+const openRecentWrites = () =>
+  createRecentWrites({ hasReconnectedRecently: () => false, clock: { now: () => 0 }, log: createRecordingLog() });
 
 const stateOf = ({ requestId }: LabRequest) => lab.redis.hget(lab.keys.record(requestId), 'state');
 
@@ -158,31 +163,23 @@ describe('a Redis that comes back without its last second', () => {
   );
 
   it('is told of an end without a charge, so that nothing runs again that a caller was refused', async () => {
-    const journal = createFinishJournal({
-      hasReconnectedRecently: () => false,
-      requests: lab.requests,
-      clock: { now: () => 0 },
-      log: createRecordingLog(),
-    });
+    const recentWrites = openRecentWrites();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
     await journal.finish(ref, 0, FAILED);
     await rollBackTo(before);
 
-    await journal.replay();
+    await recentWrites.repeatAll();
 
     expect(await lab.redis.hmget(lab.keys.record(request.requestId), 'state', 'status')).toEqual(['done', 'failed']);
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
   });
 
   it('charges once what was ended before and is ended again', async () => {
-    const journal = createFinishJournal({
-      hasReconnectedRecently: () => false,
-      requests: lab.requests,
-      clock: { now: () => 0 },
-      log: createRecordingLog(),
-    });
+    const recentWrites = openRecentWrites();
+    const journal = createFinishJournal({ requests: lab.requests, recentWrites, log: createRecordingLog() });
     const request = await lab.admit();
     const before = await lab.snapshot();
     const ref = await claim(request);
@@ -190,10 +187,43 @@ describe('a Redis that comes back without its last second', () => {
     await journal.finish(ref, 1, { ...endingOf(request, 'b', { prompt: 1, completion: 2 }), earlier: ['a'] });
     await rollBackTo(before);
 
-    await journal.replay();
-    await journal.replay();
+    await recentWrites.repeatAll();
+    await recentWrites.repeatAll();
 
     expect(await textOf(request)).toBe('ab');
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
+  });
+
+  it('is told again what was cancelled in line, so that it does not run', async () => {
+    const recentWrites = openRecentWrites();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    await records.cancel(request.principal, request.requestId);
+    await rollBackTo(before);
+
+    await recentWrites.repeatAll();
+
+    expect(await lab.requests.claim(SHARD, request.requestId, request.principal.tenantId, 1)).toMatchObject({
+      kind: 'drop',
+    });
+    expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 0 });
+  });
+
+  it('is not told again of a cancelling that came too late, so that the end which it has lost is charged', async () => {
+    const recentWrites = openRecentWrites();
+    const records = createRecordStore(lab.redis, lab.keyspace, { retentionMs: RETENTION_MS, recentWrites });
+    const request = await lab.admit();
+    const before = await lab.snapshot();
+    const ref = await claim(request);
+    const ending = endingOf(request, 'a', { prompt: 1, completion: 2 });
+    await lab.requests.finish(ref, 0, ending);
+    await records.cancel(request.principal, request.requestId);
+    await rollBackTo(before);
+
+    await recentWrites.repeatAll();
+
+    expect(await lab.requests.replayFinish(ref, 0, ending)).toBe('replayed');
     expect(await lab.figures(request.principal)).toMatchObject({ heldMicro: 0, pendingMicro: 3 * RATE });
   });
 });

@@ -1,55 +1,24 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from 'mongoose';
+import { expect, it } from '@jest/globals';
 
 import { createConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import type { ConversationRepository, Turn } from '../../shared/infra/mongo/entities/conversation-repository.ts';
 import { connectMongo } from '../../shared/infra/mongo/connection.ts';
-import { createModels, ensureIndexes } from '../../shared/infra/mongo/catalogue.ts';
-import type { Models } from '../../shared/infra/mongo/catalogue.ts';
+import { CREATE, LIVE, replyOf, useConversations } from '../support/conversation-lab.ts';
 import { proxyTo } from '../support/store-proxy.ts';
-import { mongoUri, openTestMongo, uniqueName } from '../support/stores.ts';
+import { mongoUri, uniqueName } from '../support/stores.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const CREATE = { create: true, now: 1_000 };
-const LIVE = { tenantId: 'ten_1', mode: 'live' } as const;
 /** More than a document of MongoDB may have. */
 const TOO_LARGE = 17 * 1024 * 1024;
 
-const turn = (seq: number, content: string): Turn => ({
-  ...{ requestId: `req_${seq}`, seq, attempt: 1 },
-  messages: [{ role: 'assistant', content }],
-});
-
 const database = uniqueName('changes-');
-let mongo: Connection;
-let models: Models;
-let conversations: ConversationRepository;
-beforeAll(async () => {
-  mongo = await openTestMongo(database);
-  models = createModels(mongo);
-  await ensureIndexes(mongo);
-  conversations = createConversationRepository(mongo);
-});
-afterAll(async () => {
-  await mongo.close();
-});
-
-/** Entities of one tenant with one turn each. */
-async function entitiesOf(...names: string[]): Promise<string[]> {
-  const entityIds = names.map((name) => uniqueName(name));
-  for (const entityId of entityIds) await conversations.remember(LIVE, entityId, turn(1, 'first'), CREATE);
-  return entityIds;
-}
-
-async function textsOf(entityId: string): Promise<string[] | undefined> {
-  return (await conversations.find(LIVE, entityId))?.history.map(({ content }) => content);
-}
+const lab = useConversations(database);
 
 /** Saves a turn of each entity at once, into the rows that were found. */
 async function saveAll(
   entityIds: readonly string[],
   turnOf: (index: number) => Turn,
-  store: ConversationRepository = conversations,
+  store: ConversationRepository = lab.conversations,
 ): Promise<PromiseSettledResult<void>[]> {
   const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
   return Promise.allSettled(
@@ -60,82 +29,84 @@ async function saveAll(
 }
 
 it('turns that come while two are written go together, each into its own row', async () => {
-  const entityIds = await entitiesOf('a', 'b', 'c', 'd', 'e', 'f');
+  const entityIds = await lab.entitiesOf(['a', 'b', 'c', 'd', 'e', 'f']);
   const calls: string[] = [];
-  mongo.set('debug', (_collection: string, method: string) => calls.push(method));
+  lab.mongo.set('debug', (_collection: string, method: string) => calls.push(method));
 
-  await saveAll(entityIds, (index) => turn(2, `of ${index}`));
+  await saveAll(entityIds, (index) => replyOf(2, `of ${index}`));
 
-  mongo.set('debug', false);
+  lab.mongo.set('debug', false);
   expect(calls.filter((method) => !method.startsWith('find'))).toEqual(['updateOne', 'updateOne', 'bulkWrite']);
-  expect(await Promise.all(entityIds.map(textsOf))).toEqual(entityIds.map((_, index) => ['first', `of ${index}`]));
+  expect(await Promise.all(entityIds.map(lab.textsOf))).toEqual(entityIds.map((_, index) => ['first', `of ${index}`]));
 });
 
 it('turns are stored once, where one of those that go together is refused, out of order or a second attempt', async () => {
-  const entityIds = await entitiesOf('one', 'two', 'late', 'forgotten', 'again', 'in-order');
+  const entityIds = await lab.entitiesOf(['one', 'two', 'late', 'forgotten', 'again', 'in-order']);
   const [one = '', two = '', late = '', forgotten = '', again = '', inOrder = ''] = entityIds;
-  await saveAll([late], () => turn(9, 'ninth'));
-  await saveAll([again], () => turn(5, 'first attempt'));
-  await models.entities.updateOne({ tenantId: 'ten_1', entityId: forgotten }, { forgottenSeq: 5 });
+  await saveAll([late], () => replyOf(9, 'ninth'));
+  await saveAll([again], () => replyOf(5, 'first attempt'));
+  await lab.models.entities.updateOne({ tenantId: 'ten_1', entityId: forgotten }, { forgottenSeq: 5 });
 
-  await saveAll(entityIds, () => ({ ...turn(5, 'fifth'), attempt: 2 }));
+  await saveAll(entityIds, () => ({ ...replyOf(5, 'fifth'), attempt: 2 }));
 
-  expect(await textsOf(late)).toEqual(['first', 'fifth', 'ninth']);
-  expect(await textsOf(forgotten)).toEqual(['first']);
-  for (const entityId of [one, two, again, inOrder]) expect(await textsOf(entityId)).toEqual(['first', 'fifth']);
+  expect(await lab.textsOf(late)).toEqual(['first', 'fifth', 'ninth']);
+  expect(await lab.textsOf(forgotten)).toEqual(['first']);
+  for (const entityId of [one, two, again, inOrder]) expect(await lab.textsOf(entityId)).toEqual(['first', 'fifth']);
 });
 
 it('turns of one entity that go together are in the order of acceptance', async () => {
-  const [entityId = ''] = await entitiesOf('alone');
+  const [entityId = ''] = await lab.entitiesOf(['alone']);
   const order = [4, 3, 8, 6, 2, 7, 5];
 
   await saveAll(
     order.map(() => entityId),
-    (index) => turn(order[index] ?? 0, `${order[index] ?? 0}`),
+    (index) => replyOf(order[index] ?? 0, `${order[index] ?? 0}`),
   );
 
-  expect(await textsOf(entityId)).toEqual(['first', '2', '3', '4', '5', '6', '7', '8']);
+  expect(await lab.textsOf(entityId)).toEqual(['first', '2', '3', '4', '5', '6', '7', '8']);
 });
 
 it('a turn that can never be stored fails alone', async () => {
-  const entityIds = await entitiesOf('one', 'two', 'large', 'beside');
+  const entityIds = await lab.entitiesOf(['one', 'two', 'large', 'beside']);
 
-  const saved = await saveAll(entityIds, (index) => turn(2, index === 2 ? 'x'.repeat(TOO_LARGE) : 'second'));
+  const saved = await saveAll(entityIds, (index) => replyOf(2, index === 2 ? 'x'.repeat(TOO_LARGE) : 'second'));
 
   expect(saved.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
-  const texts = await Promise.all(entityIds.map(textsOf));
+  const texts = await Promise.all(entityIds.map(lab.textsOf));
   expect(texts).toEqual([['first', 'second'], ['first', 'second'], ['first'], ['first', 'second']]);
 });
 
 it('a turn goes into no row that has gone while it waited for others', async () => {
-  const entityIds = await entitiesOf('one', 'two', 'gone', 'stays');
+  const entityIds = await lab.entitiesOf(['one', 'two', 'gone', 'stays']);
   const [, , gone = '', stays = ''] = entityIds;
-  const found = await Promise.all(entityIds.map((entityId) => conversations.find(LIVE, entityId)));
-  await models.entities.deleteOne({ tenantId: 'ten_1', entityId: gone });
-  await conversations.remember(LIVE, gone, turn(7, 'made anew'), CREATE);
+  const found = await Promise.all(entityIds.map((entityId) => lab.conversations.find(LIVE, entityId)));
+  await lab.models.entities.deleteOne({ tenantId: 'ten_1', entityId: gone });
+  await lab.conversations.remember(LIVE, gone, replyOf(7, 'made anew'), CREATE);
 
   await Promise.all(
     entityIds.map((entityId, index) =>
-      conversations.remember(LIVE, entityId, turn(8, 'eighth'), {
-        ...{ create: false, now: 2_000 },
+      lab.conversations.remember(LIVE, entityId, replyOf(8, 'eighth'), {
+        create: false,
+        now: 2_000,
         rowId: found[index]?.rowId,
       }),
     ),
   );
 
-  expect(await textsOf(gone)).toEqual(['made anew']);
-  expect(await textsOf(stays)).toEqual(['first', 'eighth']);
+  expect(await lab.textsOf(gone)).toEqual(['made anew']);
+  expect(await lab.textsOf(stays)).toEqual(['first', 'eighth']);
 });
 
 it('a turn does not wait for calls that hang', async () => {
-  const entityIds = await entitiesOf('a', 'b', 'c', 'd');
+  const entityIds = await lab.entitiesOf(['a', 'b', 'c', 'd']);
   const proxy = await proxyTo(mongoUri(database));
   const cutOff = await connectMongo(proxy.url);
   const store = createConversationRepository(cutOff);
   const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
   const save = (index: number) =>
-    store.remember(LIVE, entityIds[index] ?? '', turn(2, 'second'), {
-      ...{ create: false, now: 2_000 },
+    store.remember(LIVE, entityIds[index] ?? '', replyOf(2, 'second'), {
+      create: false,
+      now: 2_000,
       rowId: found[index]?.rowId,
     });
   const tried: number[] = [];
@@ -153,7 +124,7 @@ it('a turn does not wait for calls that hang', async () => {
   proxy.restore();
 
   expect((await saved).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
-  expect(await Promise.all(entityIds.slice(0, 3).map(textsOf))).toEqual(Array(3).fill(['first', 'second']));
+  expect(await Promise.all(entityIds.slice(0, 3).map(lab.textsOf))).toEqual(Array(3).fill(['first', 'second']));
   await cutOff.close();
   await proxy.close();
 });

@@ -106,7 +106,7 @@ it('puts aside what is no record, tells the operator, and books the rest', async
   expect(await lab.outbox.length(SHARD)).toBe(0);
 });
 
-it('books the rest at once and gives up later on a record that MongoDB refuses', async () => {
+it('books the rest at once and gives up on a record that MongoDB refuses, with the fifth refusal', async () => {
   const tenantId = await book.tenant(GRANT);
   const refused = JSON.stringify(recordOf('ten_without_account'));
   await put(JSON.stringify(recordOf(tenantId)), refused, JSON.stringify(recordOf(tenantId)));
@@ -114,10 +114,12 @@ it('books the rest at once and gives up later on a record that MongoDB refuses',
 
   await settler.settleShard(SHARD);
   expect(await book.usageOf(tenantId)).toHaveLength(2);
-  expect(await deadLetters()).toEqual([]);
-  await settleForLong(settler);
+  for (const letters of [[], [], [], [refused]]) {
+    time += LOOK_BACK_MS;
+    await settler.settleShard(SHARD);
+    expect(await deadLetters()).toEqual(letters);
+  }
 
-  expect(await deadLetters()).toEqual([refused]);
   expect(log.errors()).toHaveLength(1);
   expect(await lab.outbox.length(SHARD)).toBe(0);
 });
@@ -132,6 +134,21 @@ it('goes on with new records while an old one is still refused', async () => {
   await settler.settleShard(SHARD);
 
   expect(await book.usageOf(tenantId)).toHaveLength(1);
+});
+
+it('tells the operator every 30 s that nothing is booked, and not with each round', async () => {
+  await put(JSON.stringify(recordOf('ten_1')));
+  const settler = newSettler({ settle: () => Promise.reject(new Error('away')) });
+  const alarms: number[] = [];
+
+  for (const ms of [0, 15_000, 14_999, 1]) {
+    time += ms;
+    await expect(settler.settleShard(SHARD)).rejects.toThrow('away');
+    alarms.push(log.errors().length);
+  }
+
+  expect(alarms).toEqual([1, 1, 1, 2]);
+  expect(blocked).toEqual(Array(4).fill('unavailable'));
 });
 
 it('gives no record up while MongoDB is away, however long, and books all of them afterwards', async () => {

@@ -1,6 +1,6 @@
 /**
- * The life of a request and its money as pure transitions: the rules that the Lua scripts of shared/infra/redis/lua
- * carry out. Nothing at run time calls this module; tests explore it under every interleaving of crashes, lost answers
+ * The life of a request and its money as pure transitions: the rules that the Lua scripts of shared/infra/redis carry
+ * out. Nothing at run time calls this module; tests explore it under every interleaving of crashes, lost answers
  * and double deliveries, and compare the scripts with it step by step.
  */
 export interface Request {

@@ -63,6 +63,7 @@ async function moveDays(redis: RedisClient, key: string, minutes: number): Promi
   for (const [field, value] of Object.entries(fields)) {
     if (field === 'total') moved[field] = value;
     else if (field === 'tail') moved[field] = String(Number(value) - minutes);
+    else if (field === 'noted') moved[field] = value.replace(/\d+$/, (minute) => String(Number(minute) - minutes));
     else moved[String(Number(field) - minutes)] = value;
   }
   await redis.hset(key, moved);

@@ -6,6 +6,7 @@ import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cac
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createRequestStore } from '../../shared/infra/redis/requests/request-store.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
@@ -25,6 +26,10 @@ export interface BatchLeader {
   takeInHand(): Promise<{ letGo: () => void; ended: Promise<unknown> }>;
   /** Leads until an admission has happened that is not heard of before a worker has the request; returns its id. */
   loseAnswer(): Promise<string>;
+  /** Leads for one round. */
+  lead(): Promise<unknown>;
+  /** Tells Redis again what this leader has told it last. */
+  repeatAll(): Promise<void>;
   /** Leads without having heard of another leader. */
   takeLease(): Promise<void>;
   /** Gives the lease up. */
@@ -45,6 +50,7 @@ export async function openLeader(
   const requests = createRequestStore(redis, keyspace, { leaseMs: 60_000, disconnectGraceMs: 60_000 });
   let lost: string | undefined;
   let loses = false;
+  const recentWrites = createRecentWrites({ hasReconnectedRecently: () => false, clock, log });
   const dispatcher = openDispatcher({
     mongo,
     redis,
@@ -68,6 +74,7 @@ export async function openLeader(
         throw new Error('Command timed out');
       },
     },
+    recentWrites,
     workerId: LEADER_ID,
     isFull: () => false,
     breakers: { isClosed: () => true, isPassable: () => true },
@@ -113,6 +120,8 @@ export async function openLeader(
         return requestId;
       }
     },
+    lead: () => dispatcher.dispatchShard(0),
+    repeatAll: recentWrites.repeatAll,
     async takeLease() {
       if (!(await leases.hold(0, 'batches'))) throw new Error('Another process leads');
     },

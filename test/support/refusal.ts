@@ -22,6 +22,7 @@ export function expectUniformHeaders({ headers }: Pick<request.Response, 'header
   expect(headers['x-request-id']).toMatch(/^req_[0-9A-Za-z]{24}$/);
   for (const part of ['limit', 'remaining', 'reset']) expect(headers[`x-ratelimit-${part}-requests`]).toMatch(/^\d+$/);
   expect(headers['x-powered-by']).toBeUndefined();
+  expect(headers['x-content-type-options']).toBe('nosniff');
 }
 
 /**

@@ -5,6 +5,8 @@ import { eventsOf } from '../../shared/contracts/events.ts';
 import { createChunkChannel } from '../../shared/infra/redis/requests/request-channels.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import type { RequestRecord } from '../../shared/infra/redis/requests/record-store.ts';
+import type { DeliveryRef } from '../../shared/infra/redis/requests/running-request.ts';
 import { createStreamReader } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
@@ -16,11 +18,17 @@ import { openTestRedis } from './stores.ts';
 /** A running request whose events the test writes itself, as a worker would. */
 interface RunningRequest {
   requestId: string;
+  /** The worker's attempt. */
+  ref: DeliveryRef;
   /** Appends one entry and publishes it. */
   append(...deltas: string[]): Promise<void>;
   /** Appends an entry whose publication nobody hears. */
   appendUnheard(...deltas: string[]): Promise<void>;
-  finish(text?: string): Promise<void>;
+  finish(text?: string, retentionMs?: number): Promise<void>;
+  /** Makes this ingress a reader, as a call that resumes does. */
+  attach(): Promise<RequestRecord | undefined>;
+  /** Nobody reads any more. */
+  leave(): Promise<void>;
   /** Ends it in an error without text. */
   fail(): Promise<void>;
 }
@@ -66,7 +74,8 @@ export async function openRelayLab({ polls = true } = {}): Promise<RelayLab> {
     const request: LabRequest = await lab.admit();
     const { requestId } = request;
     await lab.run(request, 1);
-    await records.attach(request.principal, requestId, channel);
+    const attach = () => records.attach(request.principal, requestId, channel);
+    await attach();
     const record = lab.keys.record(requestId);
     let seq = 0;
     async function append(...deltas: string[]): Promise<void> {
@@ -75,14 +84,21 @@ export async function openRelayLab({ polls = true } = {}): Promise<RelayLab> {
     }
     return {
       requestId,
+      ref: request.ref(1),
       append,
+      attach,
+      async leave() {
+        const readers = (await lab.redis.hkeys(record)).filter((field) => field.startsWith('reader:'));
+        await lab.redis.hdel(record, ...readers);
+      },
       async appendUnheard(...deltas) {
         await lab.redis.hset(record, 'channels', '');
         await append(...deltas);
         await lab.redis.hset(record, 'channels', channel);
       },
-      async finish(text = '') {
-        await lab.requests.finish(request.ref(1), seq, endingOf(request, text, { prompt: 1, completion: 1 }));
+      async finish(text = '', retentionMs = RETENTION_MS) {
+        const ending = endingOf(request, text, { prompt: 1, completion: 1 });
+        await lab.requests.finish(request.ref(1), seq, { ...ending, retentionMs });
       },
       async fail() {
         await lab.requests.finish(request.ref(1), seq, FAILED);

@@ -48,6 +48,7 @@ export interface RunningWorker {
 /** An ingress and, unless told otherwise, a worker in this process, over real stores with names of their own. */
 export interface TestService {
   app: Express;
+  adminApp: Express;
   /** The address of `app` behind a real socket, for what supertest cannot read: streams as they come. */
   url: string;
   provider: SimulatedProvider;
@@ -201,6 +202,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
     app,
+    adminApp,
     url: `http://127.0.0.1:${port}`,
     provider,
     mongo,

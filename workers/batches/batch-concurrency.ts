@@ -4,7 +4,7 @@ import type { InferenceWorker } from '../processors/inference.ts';
 
 /** A shard's queue of batches, and the queue that it yields to. */
 interface YieldingQueues {
-  batch: Pick<InferenceWorker, 'concurrency' | 'meanMs'>;
+  batch: Pick<InferenceWorker, 'concurrency' | 'meanMs' | 'idleMs'>;
   interactive: Pick<InferenceWorker, 'idleMs'>;
 }
 
@@ -51,6 +51,14 @@ export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLo
   return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
 }
 
+/** The places of each shard. Those whose lines run share them; another one keeps a place, in which its first line begins at once. */
+export function placesOf(places: number, areIdle: readonly boolean[]): number[] {
+  const idle = areIdle.filter((isIdle) => isIdle).length;
+  const busy = areIdle.length - idle;
+  const each = busy === 0 ? places / idle : (places - idle) / busy;
+  return areIdle.map((isIdle) => Math.max(1, isIdle && busy > 0 ? 1 : Math.floor(each)));
+}
+
 function createMeter(): () => number {
   let last = performance.eventLoopUtilization();
   return () => {
@@ -71,7 +79,11 @@ export function createBatchConcurrency({ max, busy = createMeter() }: BatchConcu
     const isShared = shards.some(({ interactive }) => interactive.idleMs() < GONE_MS);
     const meanMs = Math.max(0, ...shards.map(({ batch }) => batch.meanMs()));
     places = nextPlaces(places, { busy: busy(), isShared, meanMs }, max);
-    for (const { batch } of shards) batch.concurrency = Math.max(1, Math.floor(places / shards.length));
+    const shares = placesOf(
+      places,
+      shards.map(({ batch }) => batch.idleMs() > GONE_MS),
+    );
+    for (const [index, { batch }] of shards.entries()) batch.concurrency = shares[index] ?? 1;
   }
   const timer = setInterval(look, LOOK_MS);
   timer.unref();

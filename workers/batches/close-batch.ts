@@ -1,7 +1,9 @@
 import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchStatus } from '../../shared/contracts/batches.ts';
+import { LOST } from '../../shared/contracts/events.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
@@ -13,10 +15,11 @@ import type { ReadLines } from './read-lines.ts';
 
 export interface CloseBatchDeps {
   work: Pick<BatchWorkRepository, 'endWaiting' | 'count' | 'reopened' | 'finish' | 'told'>;
-  admissions: Pick<AdmissionStore, 'void'>;
+  admissions: Pick<AdmissionStore, 'void' | 'disown'>;
   queue: Pick<BatchQueue, 'close'>;
   lines: Pick<ReadLines, 'more'>;
   events: Pick<EventSink, 'publish'>;
+  recentWrites: Pick<RecentWrites, 'note'>;
   clock: Clock;
 }
 
@@ -31,7 +34,7 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
 };
 
 /** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
-export function createCloseBatch({ work, admissions, queue, lines, events, clock }: CloseBatchDeps) {
+export function createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock }: CloseBatchDeps) {
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
@@ -51,9 +54,13 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
     }
     batch.ready = [];
     batch.later = [];
+    const owner = { shard, tenantId, keyId };
     for (const [index, { requestId }] of batch.inFlight) {
-      const state = await admissions.void(requestId, { shard, tenantId, keyId });
-      if (state !== 'running' && state !== 'done') batch.inFlight.delete(index);
+      const state = await admissions.void(requestId, owner);
+      if (state === 'running' || state === 'done') continue;
+      batch.inFlight.delete(index);
+      // A Redis that comes back without this would run the line, whose result says that it did not run.
+      recentWrites.note(() => admissions.disown(requestId, owner, LOST), { requestId, tenantId });
     }
     await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);
@@ -75,8 +82,9 @@ export function createCloseBatch({ work, admissions, queue, lines, events, clock
     /** Ends the batch where that is due; true: it has ended. Safe to repeat. */
     async closeIfDue(batch: OpenBatch, keepLead: KeepLead): Promise<boolean> {
       const closing = closingOf(batch);
-      // A line that Redis has lost, or taken back, comes to wait once more: it is not sent again, either.
-      const isToEnd = !batch.isClosed || batch.ready.length + batch.later.length > 0;
+      // A line that Redis has lost, or taken back, comes to wait once more: it is not sent again, either. Nobody but this reads
+      // the lines of a closed batch, where a fault has had what is known of them forgotten.
+      const isToEnd = !batch.isClosed || !batch.isRead || batch.ready.length + batch.later.length > 0;
       if (closing !== undefined && isToEnd) await endWaiting(batch, closing, keepLead);
       if (!isAtRest(batch)) return false;
       const hasEnded = await finish(batch, closing ?? 'completed');

@@ -41,6 +41,14 @@ interface EndedTry {
   end: ReturnType<typeof endOf>;
 }
 
+/**
+ * Its time was over before anybody was asked: its queue was paused, or slower than lines came. That says nothing about the
+ * line or its provider.
+ */
+function hasOnlyWaited({ terminal }: EndedTry['end']): boolean {
+  return terminal?.error?.code === 'timeout' && (terminal.trace?.attempts ?? []).length === 0;
+}
+
 /** In the place of an answer that nobody can read: the results of a batch are read all together. */
 const UNREADABLE: EndedAnswer['entries'] = [{ lastSeq: eventsOf(FAULT), payload: encodeEntry([], FAULT) }];
 
@@ -68,8 +76,9 @@ export function createCollectEnds(deps: CollectEndsDeps) {
   function retryOf({ line, answer: { fields }, end }: EndedTry): LineRetry | undefined {
     if (end.terminal === undefined || outageOf(end) === undefined) return undefined;
     const since = line.retry?.failedAt ?? Number(fields['acceptedAt']);
-    const isOwnFault =
+    const hasOthers =
       answeredAt(end.terminal.trace) !== undefined || watch.hasAnsweredSince(fields['tier'] ?? '', since);
+    const isOwnFault = hasOthers && !hasOnlyWaited(end);
     return nextRetry(line.retry, { isOwnFault, now: clock.now(), random: random() });
   }
 
@@ -112,7 +121,11 @@ export function createCollectEnds(deps: CollectEndsDeps) {
       if (end.terminal === undefined || line.isNoted === true) continue;
       // A few ends that cannot be stored are read again and again, and would pass for many.
       line.isNoted = true;
-      watch.noteEnd(answer.fields['tier'] ?? '', end.terminal.trace, outageOf(end) !== undefined);
+      watch.noteEnd(
+        answer.fields['tier'] ?? '',
+        end.terminal.trace,
+        outageOf(end) !== undefined && !hasOnlyWaited(end),
+      );
     }
     const ends: LineEnd[] = [];
     const again: Promise<void>[] = [];

@@ -9,7 +9,7 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
 import type { CollectEnds } from './collect-ends.ts';
-import type { FillQueue } from './fill-queue.ts';
+import type { FillQueue, KeepLead } from './fill-queue.ts';
 import { openBatch, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
@@ -33,7 +33,7 @@ export interface Dispatcher {
   release(shard: number): Promise<void>;
 }
 
-/** The lease ran out during a round: what is known may be another process's to know. */
+/** The lease ran out during a round, or Redis did: what is known may be another process's to know, or be no more. */
 class LeadLost extends Error {
   override readonly name = 'LeadLost';
 }
@@ -122,7 +122,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return isHeld || (later.length > 0 && ready.length === 0 && inFlight.size === 0);
   }
 
-  async function note(batch: OpenBatch): Promise<void> {
+  async function note(batch: OpenBatch, keepLead: KeepLead): Promise<void> {
     const { row, counts, inFlight } = batch;
     const waitingFor = batch.waitingFor ?? (waitsForProvider(batch) ? 'provider' : null);
     const hasBegun = inFlight.size > 0 || counts.completed > 0;
@@ -130,6 +130,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const state = { ...counts, waitingFor, ...(startedAt === undefined ? {} : { startedAt }) };
     const text = JSON.stringify({ ...counts, waitingFor, hasBegun });
     if (text === batch.noted) return;
+    // The next leader tells only what changes: it would not put this right.
+    await keepLead();
     await work.note(row.tenantId, row._id, state);
     batch.noted = text;
   }
@@ -137,6 +139,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function round(shard: number, state: ShardBatches): Promise<void> {
     const keepLead = async () => {
       if (!(await leases.renew(shard, BATCH_LEASE))) throw new LeadLost('The lease ran out');
+      // The round may have begun before: it would send once more, or end, what has an answer that is about to be put back.
+      if (hasReconnectedRecently()) throw new LeadLost('Redis was away');
     };
     await refresh(shard, state);
     for (const [batchId, batch] of state.open)
@@ -150,7 +154,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       });
     const batches = [...state.open.values()].filter(({ row }) => !rests(state, row._id));
     await fillQueue(shard, batches, keepLead);
-    for (const batch of batches) await note(batch);
+    for (const batch of batches) await note(batch, keepLead);
   }
 
   /** What is known of the shard while this process leads it without a break; undefined: another one leads. */

@@ -35,6 +35,13 @@ const SENDER_MS = 2_000;
 /** Lines of one tenant that are sent at once before it is the next one's turn. */
 const SLICE = 8;
 
+/**
+ * What a refused line has taken of MongoDB and of this process to be read: a tenant without credits may have thousands of
+ * megabytes. Its lines rest meanwhile; a request that is known to be large is read alone.
+ */
+const REFUSED_PER_MS = 2_000;
+const LARGE = 1_000_000;
+
 /** A line that has waited so long for its key's tokens has them kept (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md). */
 const OVERDUE_MS = 180_000;
 
@@ -48,6 +55,13 @@ const EXPIRED: ErrorDetail = { code: 'expired_api_key', message: 'The API key of
 /** A line's row, and what the leader knows beside it. */
 type ReadLine = SendableLine & OpenLine;
 
+/** How many of the first lines are read at once. */
+function readable(lines: readonly OpenLine[], count: number): number {
+  let sum = 0;
+  const over = lines.slice(0, count).findIndex(({ length = 0 }) => (sum += length) > LARGE);
+  return over === -1 ? count : Math.max(1, over);
+}
+
 type Sender = { principal: Principal } | { fault: ErrorDetail };
 
 /**
@@ -58,6 +72,14 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   /** Whose turn it was last, by shard. */
   const lastServed = new Map<number, string>();
   const senders = new WeakMap<OpenBatch, { sender: Sender; until: number }>();
+  /** Tenants that rest, and until when; by `performance.now`. */
+  const resting = new Map<string, number>();
+
+  function rest(tenantId: string, length: number): void {
+    const now = performance.now();
+    for (const [id, until] of resting) if (until <= now) resting.delete(id);
+    resting.set(tenantId, (resting.get(tenantId) ?? now) + length / REFUSED_PER_MS);
+  }
 
   async function lookUp({ row }: OpenBatch): Promise<Sender> {
     const principal = await principals.findByKey(row.tenantId, row.keyId);
@@ -78,7 +100,8 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   /** `isFirst`: of the batch's lines that may be sent, so that tokens are kept for one line of it. */
   async function send(batch: OpenBatch, line: ReadLine, sender: Sender, isFirst: boolean): Promise<LineEnd[]> {
     const { index, requestId, tier, retry, waitsSince = performance.now() } = line;
-    const open: OpenLine = { index, requestId, ...(tier && { tier }), ...(retry && { retry }) };
+    const length = line.requestJson?.length ?? 0;
+    const open: OpenLine = { index, requestId, length, ...(tier && { tier }), ...(retry && { retry }) };
     const failed = (error: ErrorDetail): LineEnd[] => [{ index, requestId, status: 'failed', error }];
     if ('fault' in sender) return failed(sender.fault);
     // The tenant has just been moved: whoever leads on its shard goes on with the batch.
@@ -102,6 +125,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       return [];
     }
     batch.ready.push(sent.waitFor === 'tpm' ? { ...open, waitsSince } : open);
+    rest(batch.row.tenantId, length);
     batch.waitingFor = sent.waitFor;
     batch.notBefore = Math.max(batch.notBefore, performance.now() + sent.ms);
     return [];
@@ -113,7 +137,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const sender = await senderOf(batch);
     // A tenant's lines may take long: another process may have ended or sent these meanwhile.
     await keepLead();
-    const read = batch.ready.splice(0, count);
+    const read = batch.ready.splice(0, readable(batch.ready, count));
     const known = new Map(read.map((line) => [line.index, line]));
     // They may have waited here for long: a line whose entity was deleted meanwhile has been ended.
     const slice = await work.toSend(
@@ -125,8 +149,10 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
     const sending = slice.map((line, at) => send(batch, { ...known.get(line.index), ...line }, sender, at === 0));
     const ends = (await Promise.all(sending)).flat();
     batch.ready.sort((one, other) => one.index - other.index);
-    await work.end(tenantId, batchId, ends);
-    batch.counts.failed += ends.length;
+    if (ends.length === 0) return;
+    // Another leader may have sent what was refused here.
+    await keepLead();
+    batch.counts.failed += await work.end(tenantId, batchId, ends);
   }
 
   /** Lets lines go whose time has come: a next try, or a tier that is up again, or one line to find out. */
@@ -171,7 +197,8 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
       const left: typeof turns = [];
       for (const turn of turns) {
         const [tenantId, own] = turn;
-        const batch = room > 0 ? await nextOf(own) : undefined;
+        const rests = (resting.get(tenantId) ?? 0) > performance.now();
+        const batch = room > 0 && !rests ? await nextOf(own) : undefined;
         if (batch === undefined) continue;
         const count = Math.min(SLICE, room);
         room -= count;

@@ -11,6 +11,8 @@ export interface OpenLine extends WaitingLine {
   tier?: Tier;
   /** It finds out whether its tier answers again. */
   isProbe?: boolean;
+  /** Of its request as JSON, once it has been read. */
+  length?: number;
   /** Since when it has waited for tokens of its key; by `performance.now`. */
   waitsSince?: number;
 }

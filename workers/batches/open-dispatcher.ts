@@ -8,6 +8,7 @@ import { createBatchWorkRepository } from '../../shared/infra/mongo/batches/batc
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import type { RoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
 import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
@@ -43,6 +44,8 @@ export interface OpenDispatcherDeps {
   telemetry: Pick<WorkerEventBus, 'on'>;
   pseudonyms: Pick<Pseudonyms, 'of'>;
   events: Pick<EventSink, 'publish'>;
+  /** Written again whenever Redis is back. */
+  recentWrites: Pick<RecentWrites, 'note'>;
   hasReconnectedRecently: () => boolean;
   requestTimeoutMs: number;
   retentionMs: number;
@@ -52,7 +55,8 @@ export interface OpenDispatcherDeps {
 
 /** Puts together what runs batches: see dispatcher.ts for what it does. */
 export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
-  const { mongo, redis, keyspace, admissions, leases, events, hasReconnectedRecently, retentionMs, clock, log } = deps;
+  const { mongo, redis, keyspace, admissions, leases, events, recentWrites, hasReconnectedRecently } = deps;
+  const { retentionMs, clock, log } = deps;
   const work = createBatchWorkRepository(mongo);
   const queue = createBatchQueue(redis, keyspace);
   const lines = createReadLines({ work, queue });
@@ -71,6 +75,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
     store: { void: admissions.void, disown: admissions.void },
     giveUpAfterMs: deps.requestTimeoutMs,
+    recentWrites,
     clock,
     log,
   });
@@ -110,7 +115,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       random: Math.random,
       log,
     }),
-    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, clock }),
+    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock }),
     watch,
     leases,
     hasReconnectedRecently,

@@ -44,6 +44,7 @@ const WAITS: Partial<Record<Refusal, BatchWait>> = {
   tpm: 'tpm',
   tenant_tpm: 'tpm',
   test_tokens: 'test_tokens',
+  test_tokens_in_flight: 'test_tokens',
   daily: 'daily_requests',
   credits: 'credits',
   credits_in_flight: 'credits',
@@ -74,6 +75,8 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
     principal: Principal,
     { batchId, tokens, isOverdue }: { batchId: string; tokens: Pick<LineTokens, 'next'>; isOverdue: boolean },
   ): Promise<Sent> => {
+    // Admission goes by a flag in Redis, which may have lost it.
+    if (principal.tenantStatus === 'suspended') return { kind: 'wait', waitFor: 'account', ms: WAIT_MAX_MS };
     try {
       const request = parseStoredRequest(line.requestJson ?? '');
       const tier = request.model ?? principal.defaultModel;

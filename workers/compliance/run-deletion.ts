@@ -98,7 +98,7 @@ export function createRunDeletion(deps: RunDeletionDeps): RunKind {
     const { tenantId, mode = 'live', entityId, reason } = job;
     const tenant = await tenants.find(tenantId);
     if (tenant === undefined) throw new Error(`Tenant ${tenantId} is not there`);
-    // What is erased on one shard would stand on the other; the next attempt is a moment later.
+    // What is erased on one shard would stand on the other; the next run is a moment later.
     if (tenant.move !== undefined) throw new Error(`Tenant ${tenantId} is being moved to another shard`);
     const subject = { ...overseenBy({ tenantId, mode }), shard: tenant.shard, entityId };
     let last = await pass(job, subject, true, hands);

@@ -18,6 +18,7 @@ import type { Keyspace } from '../../shared/infra/redis/keyspace.ts';
 import { FLEET_SHARD } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import { createOutboxSearch } from '../../shared/infra/redis/requests/outbox.ts';
+import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
@@ -61,6 +62,7 @@ export interface ComplianceDeps {
   queues: ChatQueues;
   pseudonyms: Pseudonyms;
   erasures: ErasureRepository;
+  recentWrites: Pick<RecentWrites, 'note'>;
   retentionMs: number;
   events: Pick<EventSink, 'publish'>;
   leases: LeaderLease;
@@ -77,11 +79,11 @@ const QUIET_MS = 2_000;
 const CLOSING_MS = 5_000;
 
 function eraseRequestsOf(deps: ComplianceDeps) {
-  const { mongo, redis, keyspace, queues, pseudonyms, retentionMs } = deps;
+  const { mongo, redis, keyspace, queues, pseudonyms, recentWrites, retentionMs } = deps;
   return createEraseRequests({
     traces: createRequestEraser(redis, keyspace),
     outbox: createOutboxSearch(redis, keyspace),
-    records: createRecordStore(redis, keyspace, { retentionMs }),
+    records: createRecordStore(redis, keyspace, { retentionMs, recentWrites }),
     known: createConversationEraser(mongo),
     async removeJob(shard, requestId) {
       // One that a worker has in hand cannot be taken out, and ends with the request.

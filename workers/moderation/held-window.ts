@@ -1,3 +1,4 @@
+import { endsInHalfCharacter } from '../text-units.ts';
 import type { ModerationPolicy, Moderator } from './moderator.ts';
 import { FlaggedError, type OutputWindow, type WindowListener, moderationUnavailable } from './moderator.ts';
 
@@ -116,11 +117,6 @@ export function createHeldWindow(
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('The call was ended', { cause: reason });
-}
-
-function endsInHalfCharacter(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last < 0xdc00;
 }
 
 /** The end of a text, not beginning with half a character. */

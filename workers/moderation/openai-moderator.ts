@@ -22,11 +22,16 @@ function piecesOf(text: string): string[] {
   return pieces;
 }
 
-const LINE_BREAKS = /\s*[\n\r\u2028\u2029]\s*/gu;
+/**
+ * Runs of white space, each looked at once: an expression that asks for the line break itself (`\s*[\n…]\s*`) would try
+ * every place of a run without one, so that a message of spaces would stop the worker for seconds.
+ */
+const WHITE_SPACE = /\s+/gu;
+const LINE_BREAK = /[\n\r\u2028\u2029]/u;
 
 /** A text as it is and, where it has several lines, with spaces in place of the breaks. */
 function readingsOf(text: string): string[] {
-  const asOneLine = text.trim().replaceAll(LINE_BREAKS, ' ');
+  const asOneLine = text.trim().replaceAll(WHITE_SPACE, (run) => (LINE_BREAK.test(run) ? ' ' : run));
   return asOneLine === text.trim() ? [text] : [text, asOneLine];
 }
 

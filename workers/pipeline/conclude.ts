@@ -3,6 +3,7 @@ import type { Usage } from '../../shared/contracts/events.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ConversationRepository } from '../../shared/infra/mongo/entities/conversation-repository.ts';
+import { withTimeLimit } from '../../shared/lifecycle/clock.ts';
 import { estimateUsage } from './prompt/answer-usage.ts';
 import { Interrupted, Stopped } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
@@ -15,6 +16,9 @@ export interface ConcludeDeps {
 const NO_USAGE = { promptTokens: 0, completionTokens: 0 };
 
 const DAY_MS = 86_400_000;
+
+/** The end of a request waits no longer for a MongoDB that hangs; the deletion goes on. */
+const DELETE_MS = 2_000;
 
 /** Says to the caller what does not cover the request. */
 function exhaustedError(bound: Bound | undefined, { envelope }: Claimed): ServiceError {
@@ -46,7 +50,7 @@ async function usageOf({ answer, envelope }: Claimed): Promise<Usage> {
   if (text === '') return NO_USAGE;
   const { messages, maxTokens } = envelope.request;
   const usage = await estimateUsage(asked ?? messages, text, maxTokens);
-  // Another attempt asked. Only its own count, which came with its first text, has history and instruction.
+  // Another delivery asked. Only its own count, which came with its first text, has history and instruction.
   return asked === undefined && promptTokens > 0 ? { ...usage, promptTokens } : usage;
 }
 
@@ -74,12 +78,16 @@ function toServiceError(error: unknown, run: Claimed, log: Logger): ServiceError
  * delivery owns the request, so this one must not end it.
  */
 export function createConclude({ conversations, log }: ConcludeDeps) {
-  /** A failed request leaves no turn, nor does an earlier delivery that died before it could finish. */
-  async function deleteEarlierTurn({ envelope, ref, claimedAt }: Claimed): Promise<void> {
+  /**
+   * A failed request leaves no turn, nor does an earlier delivery that died before it could finish. This may be the first
+   * one by its number and follow one that Redis has lost.
+   */
+  async function deleteEarlierTurn({ envelope, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
-    if (request.entityId === undefined || ref.fence === 1) return;
+    if (request.entityId === undefined) return;
+    const deleting = conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
     try {
-      await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
+      await withTimeLimit(deleting, DELETE_MS, 'MongoDB has not answered in time');
     } catch (error) {
       log.error('What an interrupted request had stored could not be taken out of its entity.', {
         requestId,

@@ -2,7 +2,9 @@ import type { FinishedNotice } from '../../shared/contracts/finished-notice.ts';
 import type { SettlementRecord } from '../../shared/contracts/settlement.ts';
 import { priceUsage } from '../../shared/domain/pricing/pricing.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
+import { BILLED } from '../../shared/infra/redis/requests/record-store.ts';
 import { statusOf } from '../../shared/infra/redis/requests/request-store.ts';
+import type { Ending } from '../../shared/infra/redis/requests/request-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { FinishJournal } from '../settlement/finish-journal.ts';
 import type { WorkerEmitter } from '../worker-events.ts';
@@ -15,6 +17,13 @@ export interface FinishDeps {
   log: Logger;
 }
 
+/** What charge and notice say of the request. */
+function factsOf({ envelope }: Claimed) {
+  const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
+  const entity = request.entityId === undefined ? {} : { entityId: request.entityId };
+  return { requestId, tenantId, keyId, mode, tier, endpoint, ...entity };
+}
+
 /** The charge. Without text there is none; a test key's costs zero, but its entry is written as well. */
 function settlementOf(
   run: Claimed,
@@ -23,53 +32,45 @@ function settlementOf(
 ): SettlementRecord | undefined {
   const { envelope, answer, rates } = run;
   if (answer.text === '') return undefined;
-  const { requestId, tenantId, keyId, mode, tier, endpoint, acceptedAt, request } = envelope;
   return {
-    requestId,
-    tenantId,
-    keyId,
-    mode,
-    tier,
-    endpoint,
-    acceptedAt,
+    ...factsOf(run),
+    acceptedAt: envelope.acceptedAt,
     finishedAt,
     finishReason,
-    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
     provider: answer.provider,
     model: answer.model,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     estimated: usage.estimated ?? false,
-    costMicro: mode === 'test' ? 0 : priceUsage(usage, rates),
+    costMicro: envelope.mode === 'test' ? 0 : priceUsage(usage, rates),
   };
 }
 
 /** What webhooks hear besides the booking: a failure, or that moderation flagged the request. */
 function noticeOf(
-  { envelope, answer, seq }: Claimed,
+  run: Claimed,
   { usage, finishReason, error }: Outcome,
   finishedAt: number,
 ): FinishedNotice | undefined {
-  const { verdict = 'passed', categories = [] } = answer.trace.moderation ?? {};
+  const { verdict = 'passed', categories = [] } = run.answer.trace.moderation ?? {};
   const isFlagged = verdict === 'flagged_input' || verdict === 'flagged_output';
   if (finishReason !== 'error' && !isFlagged) return undefined;
-  const { requestId, tenantId, keyId, mode, tier, endpoint, request } = envelope;
   const side = verdict === 'flagged_input' ? 'input' : 'output';
   return {
-    requestId,
-    tenantId,
-    keyId,
-    mode,
-    tier,
-    endpoint,
-    seq,
+    ...factsOf(run),
+    seq: run.seq,
     finishReason,
     usage,
     finishedAt,
-    ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
     errorCode: error?.code ?? null,
     ...(isFlagged ? { flagged: { side, categories } } : {}),
   };
+}
+
+/** The answer of a line is in Redis alone until it has been brought into the results of its batch. */
+function recordOf({ endpoint, mode, tier, acceptedAt, request }: Claimed['envelope']): Ending['record'] {
+  if (endpoint !== 'batch') return undefined;
+  return { billed: BILLED[mode], tier, acceptedAt: String(acceptedAt), metadata: request.metadataJson ?? '' };
 }
 
 /** By how much charges of concurrent requests may overdraw an account (docs/spec/contract.md section 8, Bounds). */
@@ -100,6 +101,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     const settlement = settlementOf(run, outcome, now);
     const notice = noticeOf(run, outcome, now);
     const { finishReason, usage, error, unbilled } = outcome;
+    const record = recordOf(envelope);
     const jobLock = run.job?.lockToEnd(run, outcome);
     const finished = await journal.finish(ref, answer.sentSeq, {
       status: statusOf(finishReason),
@@ -111,12 +113,13 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
       overdraftMicro: OVERDRAFT_TOKENS * Math.max(rates.promptMicro, rates.completionMicro),
       ...(settlement === undefined ? {} : { settlement }),
       ...(notice === undefined ? {} : { notice }),
+      ...(record === undefined ? {} : { record }),
       ...(jobLock === undefined ? {} : { jobLock }),
       ...(unbilled === undefined ? {} : { unbilledTokens: unbilled.promptTokens }),
     });
     if (finished) events.emit('request.finished', run, outcome);
     else
-      log.info('A finish was refused: another attempt owns the request or it has ended.', {
+      log.info('A finish was refused: another delivery owns the request or it has ended.', {
         requestId: ref.requestId,
         attempt: ref.fence,
       });

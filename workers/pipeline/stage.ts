@@ -95,7 +95,7 @@ export class Stopped extends Error {
   readonly bound: Bound | undefined;
 
   constructor(reason: StopReason, bound?: Bound) {
-    super(`The attempt was stopped: ${reason}`);
+    super(`The request was stopped: ${reason}`);
     this.reason = reason;
     this.bound = bound;
   }

@@ -1,7 +1,7 @@
 import type { Worker } from 'bullmq';
 
 import { isOutOfMemory } from '../../shared/infra/redis/memory-watch.ts';
-import { isRefusal } from '../../shared/infra/redis/refusals.ts';
+import { isRefusal } from '../../shared/infra/redis/refused-calls.ts';
 
 const REST_MS = 1_000;
 

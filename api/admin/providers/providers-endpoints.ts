@@ -25,7 +25,7 @@ export interface ProvidersDeps {
   providers: ProviderRepository;
   /** `PROVIDER_ALLOW_HTTP`. */
   providerRules: { allowHttp: boolean };
-  tiers: Pick<TierRepository, 'usersOf'>;
+  tiers: Pick<TierRepository, 'removeProvider'>;
   breakers: Pick<BreakerStore, 'readAll' | 'forget'>;
   clock: Clock;
 }
@@ -100,14 +100,14 @@ const deleteProvider = defineAdminEndpoint({
   examples: {},
   async handle({ params }, deps: ProvidersDeps) {
     const { _id: name } = await findProvider(deps.providers, params.provider);
-    const users = await deps.tiers.usersOf(name);
+    const { isRemoved, users } = await deps.tiers.removeProvider(name);
     if (users.length > 0) {
       throw new ServiceError(
         'conflict',
         `The provider is a target of ${users.join(' and ')}; take it out of the targets first.`,
       );
     }
-    found((await deps.providers.remove(name)) || undefined, 'provider');
+    found(isRemoved || undefined, 'provider');
     // A provider that gets this name later starts with a closed breaker; one that is left behind heals by its probes.
     await deps.breakers.forget(name).catch(() => undefined);
     return ok({ id: name, object: 'provider', deleted: true });

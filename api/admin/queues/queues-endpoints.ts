@@ -86,7 +86,7 @@ export async function readQueues({ queues, queueStatistics, clock }: QueuesDeps)
 }
 
 const EXAMPLE = {
-  id: '0:chat',
+  id: `0:${QUEUE_NAMES[0]}`,
   object: 'queue',
   lane: QUEUE_NAMES[0],
   shard: 0,

@@ -151,7 +151,7 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
       channel: '',
       idempotency: kept?.idempotency,
       onDisconnect: 'finish',
-      // In line only behind the fence of its last attempt.
+      // In line only behind the fence of its last delivery.
       isEnqueuedAtOnce: false,
     });
   }

@@ -1,4 +1,4 @@
-import express, { Router } from 'express';
+import { Router } from 'express';
 import type { RequestHandler, Response } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -6,6 +6,7 @@ import type { AdminSessions } from '../../http/admin-session.ts';
 import { SIGN_IN_PATH } from '../../http/authenticate-admin.ts';
 import type { AdminAuthentication } from '../../http/authenticate-admin.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
+import { readForm } from '../../http/read-form.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { AdminAudit } from '../audit-log/admin-audit.ts';
 import { BOARD_PATH } from '../queues/board.ts';
@@ -55,9 +56,6 @@ ${session}${alert}<form method="post" action="${SIGN_IN_PATH}">
 `;
 }
 
-/** The form has one short field, and anyone can send it. */
-const FORM_BYTES_MAX = 4_096;
-
 function sendForm(res: Response, status: number, page: SignInPage): void {
   res.status(status).setHeader('Content-Security-Policy', SIGN_IN_POLICY).type('html').send(renderSignIn(page));
 }
@@ -67,19 +65,12 @@ function tokenIn(body: unknown): string {
   return typeof token === 'string' ? token : '';
 }
 
-/** Reads the form into `req.body`. */
-function readForm(): RequestHandler {
-  const read: RequestHandler = express.urlencoded({ extended: false, limit: FORM_BYTES_MAX });
-  return (req, res, next) => {
-    if (req.is('application/x-www-form-urlencoded') === false) {
-      throw new ServiceError('unsupported_media_type', 'The form is sent as application/x-www-form-urlencoded.');
-    }
-    read(req, res, (cause?: unknown) => {
-      if (cause === undefined) next();
-      else next(new ServiceError('invalid_request', 'The form could not be read.', { cause }));
-    });
-  };
-}
+const assertFormType: RequestHandler = (req, _res, next) => {
+  if (req.is('application/x-www-form-urlencoded') === false) {
+    throw new ServiceError('unsupported_media_type', 'The form is sent as application/x-www-form-urlencoded.');
+  }
+  next();
+};
 
 export interface SignInDeps {
   findToken: AdminAuthentication['findToken'];
@@ -96,7 +87,7 @@ export function createAdminSignInRoute({ findToken, sessions, audit }: SignInDep
       const token = await sessions.find(req);
       sendForm(res, 200, { signedInAs: token?.name });
     })
-    .post(readForm(), async (req, res) => {
+    .post(assertFormType, readForm(), async (req, res) => {
       const token = await findToken(req, res, tokenIn(req.body)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === 'rpm_exceeded') return error;
         throw error;

@@ -38,7 +38,10 @@ export interface MoveTenant {
    * tenant is not idle.
    */
   move(tenantId: string, to: number): Promise<TenantRow>;
-  /** Ends a move whose process has died: for whoever finds a tenant on its way. */
+  /**
+   * Ends a move whose process has died, for whoever finds a tenant on its way; where there is none, takes away a mark or
+   * a suspension that only Redis knows of.
+   */
   recover(tenantId: string): Promise<void>;
 }
 
@@ -174,12 +177,15 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
     else await giveUp(tenantId, move);
   }
 
-  /** A mark on the tenant's own shard that nothing belongs to: its process was overtaken before it had set it. */
-  async function takeMarkAway({ _id: tenantId, shard }: TenantRow): Promise<void> {
+  /**
+   * Takes away what keeps a tenant out of its own shard and nothing belongs to: a mark whose process was overtaken before it
+   * had set it, or the flag of a suspension, where Redis has lost that it was taken back.
+   */
+  async function openShard({ _id: tenantId, shard }: TenantRow): Promise<void> {
     const mark = await marks.find(shard, tenantId);
     const latest = await findTenant(tenants, tenantId);
-    if (mark === undefined || latest.move !== undefined || latest.shard !== shard) return;
-    await marks.take(shard, tenantId, mark);
+    if (latest.move !== undefined || latest.shard !== shard) return;
+    if (mark !== undefined) await marks.take(shard, tenantId, mark);
     await applyStatus(deps, latest);
   }
 
@@ -208,7 +214,7 @@ export function createMoveTenant(deps: MoveTenantDeps): MoveTenant {
 
     async recover(tenantId) {
       const tenant = await findTenant(tenants, tenantId);
-      if (tenant.move === undefined) await takeMarkAway(tenant);
+      if (tenant.move === undefined) await openShard(tenant);
       else if (clock.now() - tenant.move.renewedAt >= STALE_MS) await settle(tenantId, tenant.move);
     },
   };

@@ -1,7 +1,7 @@
 import Joi from 'joi';
 
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import type { TierContent, TierRepository } from '../../../shared/infra/mongo/routing/tier-repository.ts';
+import type { TierContent, TierRepository, TierRow } from '../../../shared/infra/mongo/routing/tier-repository.ts';
 import { atMostSixDecimals, countSchema, SIX_DECIMALS_RULE } from '../../contract/number-schemas.ts';
 import { TIERS } from '../../../shared/contracts/chat-request.ts';
 import type { Tier } from '../../../shared/contracts/chat-request.ts';
@@ -95,6 +95,21 @@ async function unknownProviderIn({ providers }: TiersDeps, { targets }: TierCont
   return targets.findIndex((target) => !names.has(target.provider));
 }
 
+/** Puts it, unless a provider of a target is missing: then `refuse` says so, who is told the target's index. */
+async function putContent(
+  deps: TiersDeps,
+  tier: Tier,
+  content: TierContent,
+  refuse: (index: number) => ServiceError,
+): Promise<TierRow> {
+  for (;;) {
+    const index = await unknownProviderIn(deps, content);
+    if (index !== -1) throw refuse(index);
+    const row = await deps.tiers.put(tier, content, deps.clock.now());
+    if (row !== undefined) return row;
+  }
+}
+
 const listTiers = defineAdminEndpoint({
   method: 'GET',
   path: '/tiers',
@@ -141,12 +156,11 @@ const putTier = defineAdminEndpoint({
   async handle({ params, body }, deps: TiersDeps) {
     const tier = knownTier(params.tier);
     const content = toTierContent(body);
-    const index = await unknownProviderIn(deps, content);
-    if (index !== -1) {
+    const row = await putContent(deps, tier, content, (index) => {
       const param = `targets[${index}].provider`;
-      throw new ServiceError('invalid_request', `\`${param}\` must be the name of a provider.`, { param });
-    }
-    return ok(toTierResource(tier, await deps.tiers.put(tier, content, deps.clock.now())));
+      return new ServiceError('invalid_request', `\`${param}\` must be the name of a provider.`, { param });
+    });
+    return ok(toTierResource(tier, row));
   },
 });
 
@@ -183,15 +197,17 @@ const rollBackTier = defineAdminEndpoint({
     const old = await deps.tiers.version(tier, body.version);
     if (old === undefined) throw new ServiceError('not_found', 'The tier has no such version.', { param: 'version' });
     const { promptRateMicro, completionRateMicro, targets } = old;
-    const index = await unknownProviderIn(deps, old);
-    if (index !== -1) {
-      throw new ServiceError(
-        'conflict',
-        `Version ${old.version} uses the provider ${String(targets[index]?.provider)}, which no longer exists; create it first.`,
-      );
-    }
-    const content = { promptRateMicro, completionRateMicro, targets };
-    return ok(toTierResource(tier, await deps.tiers.put(tier, content, deps.clock.now())));
+    const row = await putContent(
+      deps,
+      tier,
+      { promptRateMicro, completionRateMicro, targets },
+      (index) =>
+        new ServiceError(
+          'conflict',
+          `Version ${old.version} uses the provider ${String(targets[index]?.provider)}, which no longer exists; create it first.`,
+        ),
+    );
+    return ok(toTierResource(tier, row));
   },
 });
 

@@ -1,4 +1,4 @@
-import express, { Router } from 'express';
+import { Router } from 'express';
 import type { RequestHandler } from 'express';
 
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -6,7 +6,10 @@ import type { PaymentNotice } from '../../../shared/infra/mongo/accounts/payment
 import type { PurchaseRepository } from '../../../shared/infra/mongo/accounts/purchase-repository.ts';
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { setAddressHeaders } from '../../admission/limit-headers.ts';
+import { addressBlockOf } from '../../http/address-block.ts';
+import { createBodyBudget } from '../../http/body-budget.ts';
 import { methodNotAllowed } from '../../http/error-handler.ts';
+import { readBody } from '../../http/read-body.ts';
 import { contextOf } from '../../http/request-context.ts';
 import type { BookPayment } from '../book-payment.ts';
 import type { StripePayment } from './stripe-payment.ts';
@@ -21,15 +24,36 @@ export interface StripeWebhookDeps {
 
 /** Stripe's events are a few KiB; anyone can send here. */
 const BODY_BYTES_MAX = 256 * 1024;
+/** What bodies that are on their way hold together, of one address and of all. */
+const ADDRESS_BYTES_MAX = 8 * 1024 * 1024;
+const ALL_BYTES_MAX = 64 * 1024 * 1024;
+
+const BODY_LIMIT = {
+  bytes: BODY_BYTES_MAX,
+  fault: () => new ServiceError('invalid_request', `A callback must not exceed ${BODY_BYTES_MAX} bytes.`),
+};
+
+/** The budget speaks of accounts, which a callback has none of. */
+function withoutAccount(cause: unknown): unknown {
+  if (!(cause instanceof ServiceError) || cause.code !== 'model_unavailable') return cause;
+  return new ServiceError(cause.code, 'Callbacks that are on their way take all the room there is; send it again.', {
+    retryAfterSeconds: cause.retryAfterSeconds ?? 1,
+  });
+}
 
 /** The signature is over the bytes as they were sent. */
 function readRaw(): RequestHandler {
-  const read = express.raw({ type: () => true, limit: BODY_BYTES_MAX, inflate: false });
-  return (req, res, next) => {
-    read(req, res, (cause?: unknown) => {
-      if (cause === undefined) next();
-      else next(new ServiceError('invalid_request', 'The callback could not be read.', { cause }));
-    });
+  const budget = createBodyBudget(ADDRESS_BYTES_MAX, ALL_BYTES_MAX);
+  return async (req, _res, next) => {
+    const share = budget.open(addressBlockOf(req.ip));
+    try {
+      req.body = await readBody(req, BODY_LIMIT, share);
+    } catch (cause) {
+      throw withoutAccount(cause);
+    } finally {
+      share.close();
+    }
+    next();
   };
 }
 

@@ -3,7 +3,7 @@ import type { AuditRepository } from '../../../shared/infra/mongo/tenants/audit-
 import type { Clock } from '../../../shared/lifecycle/clock.ts';
 import { derivedId } from '../../../shared/lifecycle/ids.ts';
 import { spaceFields } from '../../../shared/infra/mongo/spaces.ts';
-import { HAPPENS_ONCE } from '../../tenant-events.ts';
+import { HAPPENS_ONCE, targetInLog } from '../../tenant-events.ts';
 import type { TenantEventListener } from '../../tenant-events.ts';
 
 export interface WriteAuditLogDeps {
@@ -17,7 +17,8 @@ export interface WriteAuditLogDeps {
  * entry that cannot be written goes to the operator's log instead.
  */
 export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): TenantEventListener {
-  return async ({ type: action, by, target, details }) => {
+  return async (event) => {
+    const { type: action, by, target, details } = event;
     const { tenantId, id: actor, requestId } = by;
     const space = spaceFields(by);
     try {
@@ -33,7 +34,11 @@ export function createWriteAuditLog({ audit, clock, log }: WriteAuditLogDeps): T
         details: { ...details },
       });
     } catch (error) {
-      log.error(`The audit log lacks a line: ${action} of ${target} by ${actor}.`, { requestId, tenantId, error });
+      log.error(`The audit log lacks a line: ${action} of ${targetInLog(event)} by ${actor}.`, {
+        requestId,
+        tenantId,
+        error,
+      });
     }
   };
 }

@@ -12,7 +12,7 @@ import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { QueryRule } from '../../contract/operation.ts';
 import { keepsNothing } from '../../admission/retention.ts';
 import { answerHead } from '../../relay/answer.ts';
-import { openForwarder } from '../../relay/forward.ts';
+import { openForwarder, SSE_HEADERS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 import type { ReaderPlaces } from '../../relay/reader-places.ts';
@@ -101,10 +101,15 @@ async function read(
   const { shard } = principal;
   await hub.ensureShard(shard);
   const channel = hub.channelOf(shard);
-  const attach = () => records.attach(principal, requestId, channel);
+  const attach = () => records.attach(principal, requestId, res.req.method === 'HEAD' ? '' : channel);
   const record = await reached(position, () => findRequest(deps, principal, requestId, attach), clock);
   if (record.state === 'done' && position === record.sentSeq) {
     res.status(204).end();
+    return;
+  }
+  // Who asks for the head alone waits for no event, and reads none.
+  if (res.req.method === 'HEAD' && record.state !== 'done') {
+    res.writeHead(200, SSE_HEADERS).end();
     return;
   }
   const options = {

@@ -27,6 +27,7 @@ import {
   entityChangesSchema,
   entityListQuery,
   entityFieldsSchema,
+  isEntityId,
   newEntitySchema,
   toEntityChanges,
   toEntityFields,
@@ -178,6 +179,8 @@ const deleteEntity = defineEndpoint({
   examples: { one: { status: 200, answer: { id: ENTITY_EXAMPLE.id, object: 'entity', deleted: true } } },
   async handle({ principal, params, actor }, deps: EntitiesDeps) {
     const { entityId } = params;
+    // The deletion of an unknown entity leaves a mark of its id for two days, so that of another text must not.
+    found(isEntityId(entityId) || undefined, 'entityId');
     const isRemoved = await deps.entities.remove(principal, entityId, await momentOf(deps, principal));
     found(isRemoved || undefined, 'entityId');
     await deps.events.emit(actor, 'entity.deleted', entityId);

@@ -76,6 +76,11 @@ export function toEntityFields(body: EntityBody): EntityFields {
   return Object.fromEntries(given);
 }
 
+/** Whether an entity can have this id. */
+export function isEntityId(text: string): boolean {
+  return pathSchema.validate({ entity_id: text }, { convert: false }).error === undefined;
+}
+
 /** A body may repeat the id of the path. Throws `invalid_request`. */
 export function assertSameEntity(inPath: string, inBody: string | undefined): void {
   checkAgainst(pathSchema, { entity_id: inPath });

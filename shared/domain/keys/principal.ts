@@ -13,6 +13,7 @@ export interface Principal {
   tenantStatus: 'active' | 'suspended';
   /** Milliseconds since the epoch. */
   expiresAt?: number;
+  /** Of the key, and of the endpoints for this key (`chatRpm`, `streamRpm`), a minute; `dailyRequests` in 24 hours, 0: any. */
   limits: { rpm: number; tpm: number; dailyRequests: number; chatRpm: number; streamRpm: number };
   /** Of all the tenant's keys together; null: none. */
   ceilings: { rpm: number | null; tpm: number | null; inFlight: number | null };
@@ -20,12 +21,13 @@ export interface Principal {
   weight: number;
   /** Tokens a calendar month (UTC); null: none. */
   monthlyTokenBudget: number | null;
+  /** Tokens a day (UTC) of all the tenant's test keys together. */
   testDailyTokens: number;
   defaultModel: Tier;
   subject?: string;
   grade?: string;
   onDisconnect: 'cancel' | 'finish';
-  /** How long answers stay after their end; absent: the settings of the service. */
+  /** How long answers stay after their end; absent: the settings of the service; 0: nothing is kept. */
   retentionSeconds?: number;
   moderation?: ModerationSettings;
 }

@@ -27,15 +27,17 @@ const MICRO_PER_CREDIT = 1_000_000;
 /** An estimate that needs no tokenizer: a token of English text is about four bytes. */
 export const BYTES_PER_TOKEN = 4;
 
+/** Micro-credits. Rates are whole micro-credits a token, so no fraction is lost. */
 export function priceUsage(usage: Usage, rates: Rates): number {
   return usage.promptTokens * rates.promptMicro + usage.completionTokens * rates.completionMicro;
 }
 
-/** Credits have at most six decimals, so the product is within half a micro-credit of an integer. */
+/** Credits, which have at most six decimals, as whole micro-credits: the product is within half of one of an integer. */
 export function toMicro(credits: number): number {
   return Math.round(credits * MICRO_PER_CREDIT);
 }
 
+/** Micro-credits as credits, for the wire: amounts that are added up stay micro-credits. */
 export function toCredits(micro: number): number {
   return micro / MICRO_PER_CREDIT;
 }

@@ -17,6 +17,7 @@ const BOUNDS_MS = [
   1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
 ];
 
+/** The bucket of a duration: the index of the least bound that is no less. Durations beyond all bounds count in the last. */
 export function bucketOf(durationMs: number): number {
   const bucket = BOUNDS_MS.findIndex((bound) => durationMs <= bound);
   return bucket === -1 ? BOUNDS_MS.length - 1 : bucket;

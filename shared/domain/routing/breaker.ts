@@ -131,6 +131,7 @@ export function decisionAt(breaker: Breaker, settings: BreakerSettings, now: num
 /** What a request may do with the provider at the moment. */
 export type Passage = { kind: 'call' } | { kind: 'probe' } | { kind: 'wait'; ms: number };
 
+/** A breaker whose pause, or whose probe's lease, is over has its next probe free. Waits are milliseconds. */
 export function passageOf({ state, retryAt, probe }: Breaker, now: number): Passage {
   if (state === 'closed') return { kind: 'call' };
   const freeAt = (state === 'open' ? retryAt : probe?.until) ?? now;
@@ -150,6 +151,7 @@ export function holdsProbe({ state, probe }: Breaker, holder: string): boolean {
   return state === 'half_open' && probe?.holder === holder;
 }
 
+/** Extends the lease of the probe; changes nothing if `holder` does not have it. */
 export function renewProbe(breaker: Breaker, holder: string, now: number): Breaker {
   return holdsProbe(breaker, holder) ? { ...breaker, probe: { holder, until: now + PROBE_LEASE_MS } } : breaker;
 }
@@ -186,6 +188,7 @@ export interface BreakerChange {
   errors: Record<string, number>;
 }
 
+/** Undefined: the state is the same. */
 export function changeBetween(
   provider: string,
   before: Breaker,

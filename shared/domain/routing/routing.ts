@@ -10,7 +10,7 @@ export interface Provider {
   baseUrl: string;
   /** Decrypted; never logged. */
   apiKey?: string;
-  /** The whole attempt. */
+  /** The whole call. */
   timeoutMs: number;
   firstTokenTimeoutMs: number;
   maxRetries: number;

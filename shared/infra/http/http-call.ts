@@ -78,6 +78,7 @@ export interface TextCollector {
   text(): string;
 }
 
+/** Joins the parts of a body to UTF-8 text of at most `maxBytes`. */
 export function collectText(maxBytes: number): TextCollector {
   const parts: Buffer[] = [];
   let size = 0;

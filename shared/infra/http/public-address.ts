@@ -27,9 +27,20 @@ export function isPublicAddress(text: string): boolean {
 /** Endings of names that only a network of one's own knows (RFC 6761, 6762, 8375, 9476; Kubernetes). */
 const PRIVATE_NAME = /\.(?:local|localhost|internal|lan|home\.arpa|test|svc)\.?$/i;
 
-/** Whether a URL's host is no server on the Internet, as far as its name tells: nothing is looked up. */
+/** Networks of one's own; of the other ranges some are routed, such as those of IPv6 that carry public IPv4 addresses. */
+const PRIVATE_RANGES: ReadonlySet<string> = new Set([
+  'private',
+  'loopback',
+  'unspecified',
+  'linkLocal',
+  'uniqueLocal',
+  'carrierGradeNat',
+]);
+
+/** Whether a URL's host is a server of a private network, as far as its name tells: nothing is looked up. */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(host) !== 0) return !isPublicAddress(host);
+  // A mapped address is as private as the IPv4 address in it.
+  if (isIP(host) !== 0) return PRIVATE_RANGES.has(ipaddr.process(host).range());
   return !host.includes('.') || PRIVATE_NAME.test(host);
 }

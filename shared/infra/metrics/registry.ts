@@ -163,7 +163,7 @@ export function createWorkerMetrics({ unreadableProviders }: WorkerGauges) {
       'outcome',
     ]),
     duration: seconds('parley_request_duration_seconds', 'From acceptance to the terminal event.', ['tier']),
-    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the start of the first attempt.', ['tier']),
+    queueWait: seconds('parley_queue_wait_seconds', 'From acceptance to the claim by a worker.', ['tier']),
     firstToken: seconds('parley_time_to_first_token_seconds', 'From acceptance to the first text.', ['tier']),
     tokens: count('parley_tokens_total', 'Metered tokens by tier and kind (prompt, completion).', ['tier', 'kind']),
     unbilled: count(

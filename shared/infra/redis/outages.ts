@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { repeat } from '../../lifecycle/repeat.ts';
 import type { Repeating } from '../../lifecycle/repeat.ts';
 import type { RedisClient } from './connection.ts';
-import { isRefusing, onTaken } from './refusals.ts';
+import { isRefusing, onTaken } from './refused-calls.ts';
 import { inTime } from './timing.ts';
 
 /** More than a renewal interval of leases: by then every living worker has renewed (workers/pipeline/lease/lease.ts). */

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Logger } from '../logging/logger.ts';
+import type { LogFields, Logger } from '../logging/logger.ts';
 import type { Clock } from '../../lifecycle/clock.ts';
+import { isBadKey } from './scripts.ts';
 
 type Write = () => Promise<unknown>;
 
@@ -10,9 +11,12 @@ type Write = () => Promise<unknown>;
  * its last second (docs/architecture/facts.md section 3).
  */
 export interface RecentWrites {
-  /** `write` has been done, or has failed; it is safe to repeat. */
-  note(write: Write): void;
-  /** Repeats them, the latest first: Redis has surely lost those, if any. One that fails is tried again for a while. */
+  /** `write` has been done, or has failed; it is safe to repeat. `about`: for the log, where it cannot be. */
+  note(write: Write, about: LogFields): void;
+  /**
+   * Repeats them, the latest first: Redis has surely lost those, if any. One that fails is tried again for a while. If Redis
+   * comes back once more meanwhile, this begins anew; two of them never run beside each other.
+   */
   repeatAll(): Promise<void>;
 }
 
@@ -23,44 +27,85 @@ export interface RecentWritesDeps {
   log: Logger;
 }
 
-/** As for the ends of requests (workers/settlement/finish-journal.ts). */
+/** With AOF `everysec` a power cut loses about a second; a failover to a replica as much as it lagged behind. */
 const KEPT_MS = 10_000;
+/** Enough for 500 ends of requests a second. Bounded, because they hold the texts of answers. */
 const KEPT_MAX = 5_000;
+/**
+ * One after the other would take a way to Redis and back each, and thousands of those take longer than workers wait before
+ * they run anything again (REPLAYED_MS in workers/pipeline/claim.ts).
+ */
 const AT_ONCE = 100;
 /** A server that has just become the master may refuse writes until it has a replica. */
 const PAUSE_MS = 500;
 const TRIES = 60;
 
-export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
-  const kept: { at: number; write: Write }[] = [];
+interface Kept {
+  at: number;
+  write: Write;
+  about: LogFields;
+}
 
-  /** Returns those that failed. */
-  async function failing(writes: readonly Write[]): Promise<Write[]> {
-    const failed: Write[] = [];
-    for (let from = 0; from < writes.length; from += AT_ONCE) {
-      const slice = writes.slice(from, from + AT_ONCE);
-      const results = await Promise.allSettled(slice.map((write) => write()));
-      failed.push(...slice.filter((_write, at) => results[at]?.status === 'rejected'));
+export function createRecentWrites({ hasReconnectedRecently, clock, log }: RecentWritesDeps): RecentWrites {
+  let kept: Kept[] = [];
+  let first = 0;
+  /** What is left to be repeated, the latest last. */
+  let due: Kept[] = [];
+  let returns = 0;
+  const runners = new Set<Promise<void>>();
+
+  /**
+   * Drops old ones, but none for its age while Redis is away: it needs those of the last seconds before it went. (On a
+   * cluster the other masters go on meanwhile.)
+   */
+  function dropOlder(now: number): void {
+    const oldest = hasReconnectedRecently() ? -Infinity : now - KEPT_MS;
+    while (first < kept.length && (kept.length - first > KEPT_MAX || (kept[first]?.at ?? now) < oldest)) first += 1;
+    if (first * 2 < kept.length) return;
+    kept = kept.slice(first);
+    first = 0;
+  }
+
+  async function repeatOne({ write, about }: Kept): Promise<void> {
+    const begunAt = returns;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (tries === TRIES || isBadKey(error)) {
+          log.error('What Redis may have lost could not be repeated; its next return tries again.', {
+            ...about,
+            error,
+          });
+          return;
+        }
+      }
+      await pause(PAUSE_MS, undefined, { ref: false });
+      // It is among those that are repeated anew.
+      if (begunAt !== returns) return;
     }
-    return failed;
+  }
+
+  async function repeatDue(): Promise<void> {
+    for (let next = due.pop(); next !== undefined; next = due.pop()) await repeatOne(next);
   }
 
   return {
-    note(write) {
+    note(write, about) {
       const now = clock.now();
-      kept.push({ at: now, write });
-      // Nothing is too old while Redis is away: it needs the last seconds before it went.
-      const oldest = hasReconnectedRecently() ? -Infinity : now - KEPT_MS;
-      while (kept.length > KEPT_MAX || (kept[0]?.at ?? now) < oldest) kept.shift();
+      kept.push({ at: now, write, about });
+      dropOlder(now);
     },
+
     async repeatAll() {
-      let left = kept.map(({ write }) => write).reverse();
-      for (let tries = 1; tries <= TRIES; tries += 1) {
-        left = await failing(left);
-        if (left.length === 0) return;
-        await pause(PAUSE_MS, undefined, { ref: false });
+      returns += 1;
+      due = kept.slice(first);
+      while (due.length > 0 && runners.size < AT_ONCE) {
+        const runner: Promise<void> = repeatDue().finally(() => runners.delete(runner));
+        runners.add(runner);
       }
-      log.warn(`${left.length} writes that Redis may have lost could not be repeated; its next return tries again.`);
+      await Promise.all(runners);
     },
   };
 }

@@ -6,7 +6,7 @@ import { Command, Redis } from 'ioredis';
 import { releaseBytes } from '../../lifecycle/release-bytes.ts';
 import type { RedisClient } from './connection.ts';
 import { linkParts } from './link-parts.ts';
-import { patiently } from './refusals.ts';
+import { patiently } from './refused-calls.ts';
 import { inTime } from './timing.ts';
 
 /** A reply of a script: Redis has no other types. */

@@ -46,7 +46,7 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
     return names.map((name, at) => [`${queue} ${name}`, lengths[at] ?? 0]);
   }
   async function countsOf(shard: ShardKeys): Promise<[string, number][]> {
-    const [lanes, inflight, outbox, deadLetters, notices] = await Promise.all([
+    const [queues, inflight, outbox, deadLetters, notices] = await Promise.all([
       Promise.all(QUEUE_NAMES.map((queue) => queueOf(shard, queue))),
       client.zcard(shard.inflight),
       client.xlen(shard.outbox),
@@ -58,7 +58,7 @@ export async function openRedisInspector(url: string, shards: number): Promise<R
       ['dead letters', deadLetters],
       ['notices', notices],
     ];
-    return [...lanes.flat(), ['inflight', inflight], ...streams];
+    return [...queues.flat(), ['inflight', inflight], ...streams];
   }
   async function accountIn(shard: ShardKeys, tenantId: string) {
     const fields = await client.hgetall(shard.account(tenantId));

@@ -3,11 +3,10 @@ import { mkdir, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
-import { freePort } from '../../../scripts/embedded/ports.ts';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
-import { assertReady, callJson } from '../../../scripts/harness/http.ts';
+import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
+import { callJson } from '../../../scripts/harness/http.ts';
 import { UNLIMITED } from '../../../scripts/harness/open-tenant.ts';
-import { ROOT } from '../../../scripts/harness/program.ts';
 import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
 import { startRefusingProxy } from '../../support/refusing-proxy.ts';
 import { createCaller } from '../client/caller.ts';
@@ -15,12 +14,12 @@ import type { Tenant } from '../client/caller.ts';
 import { checkReconciliation } from './check-reconciliation.ts';
 import { inspectBook } from './inspect-book.ts';
 import { openRedisInspector } from './inspect-redis.ts';
-import type { Ingress, Lab, LabOptions, Worker } from './lab.ts';
+import type { Lab, LabOptions } from './lab.ts';
+import { openLabProcesses } from './lab-processes.ts';
 import { liveBytes } from './live-memory.ts';
 import { withAnswers } from './provider-answers.ts';
 import { noGroup, noStore, openRedisGroup } from './victim-groups.ts';
 import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
-import { startVictim } from './victim.ts';
 import type { Victim } from './victim.ts';
 import { until } from './until.ts';
 
@@ -38,21 +37,61 @@ export interface LabPlace {
   mongodbUri?: string;
 }
 
-type Counts = Record<string, { calls: number; prompt_tokens: number; completion_tokens: number }>;
-
-export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options: LabOptions): Promise<Lab> {
-  const logDir = join(dataDir, 'logs');
-  await mkdir(logDir, { recursive: true });
-  const exits: ProcessExit[] = [];
-  const victims: Victim[] = [];
-  const { redis: kind, shards = 1, limits = UNLIMITED } = options;
+async function openStores({ dataDir, signal, mongodbUri }: LabPlace, options: LabOptions, exits: ProcessExit[]) {
+  const { redis: kind } = options;
   const [redisGroup, redis, mongo] = await Promise.all([
     kind === undefined ? noGroup('') : openRedisGroup(kind, { dataDir, signal, exits }),
     kind === undefined ? openRedisVictim({ dataDir, signal, exits }) : noStore(''),
     mongodbUri === undefined ? openMongoVictim({ dataDir, signal, exits }) : openGivenMongo(mongodbUri),
   ]);
-  const redisUrl = kind === undefined ? redis.url : redisGroup.url;
   const mongoProxy = options.refusesMongo === true ? await startRefusingProxy(mongo.url) : undefined;
+  return { redisGroup, redis, mongo, mongoProxy, redisUrl: kind === undefined ? redis.url : redisGroup.url };
+}
+
+async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, models: LabOptions['models']) {
+  const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, api_key: apiKey };
+  await admin.send('PUT', '/admin/v1/providers/simulated', provider);
+  for (const tier of ['mobius', 'oloid'] as const) {
+    const model = models?.[tier] ?? 'sim';
+    const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000 }];
+    await admin.send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
+  }
+}
+
+type Counts = Record<string, { calls: number; prompt_tokens: number; completion_tokens: number }>;
+
+/** The provider's own report (scripts/simulated-provider/stats.ts). */
+async function readProviderCounts(providerUrl: string): Promise<Map<string, ProviderCount>> {
+  const { body } = await callJson('GET', `${providerUrl}/stats?detail=1`);
+  return new Map(
+    Object.entries(body['by_request'] as Counts).map(([id, count]) => [
+      id,
+      { calls: count.calls, promptTokens: count.prompt_tokens, completionTokens: count.completion_tokens },
+    ]),
+  );
+}
+
+/** The sum of a metric's values on a metrics page. */
+async function readMetric(url: string, name: string, token: string, signal: AbortSignal): Promise<number> {
+  const page = await (await fetch(url, { headers: { Authorization: `Bearer ${token}` }, signal })).text();
+  const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+async function readLogs(logDir: string) {
+  const names = await readdir(logDir);
+  return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(logDir, name), 'utf8') })));
+}
+
+const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
+
+export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab> {
+  const { dataDir, signal } = place;
+  const logDir = join(dataDir, 'logs');
+  await mkdir(logDir, { recursive: true });
+  const exits: ProcessExit[] = [];
+  const { shards = 1, limits = UNLIMITED } = options;
+  const { redisGroup, redis, redisUrl, mongo, mongoProxy } = await openStores(place, options, exits);
   const secrets = {
     ADMIN_TOKEN: randomBytes(24).toString('hex'),
     CREDENTIALS_KEY: randomBytes(32).toString('base64'),
@@ -68,65 +107,8 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     DISCONNECT_GRACE_SECONDS: '5',
     ...options.settings,
   };
-  const started = { ingress: 0, worker: 0 };
-  const start = async (
-    name: string,
-    file: string,
-    own: Record<string, string>,
-    readyUrl: string,
-    root: string = ROOT,
-  ) => {
-    const ready = () => assertReady(readyUrl);
-    const victim = await startVictim({ name, file, root, env: { ...env, ...own }, logDir, ready, signal }, exits);
-    victims.push(victim);
-    return victim;
-  };
-
-  const providerPort = await freePort();
-  const providerUrl = `http://127.0.0.1:${providerPort}`;
-  await start(
-    'provider',
-    'scripts/simulated-provider/main.ts',
-    { PROVIDER_PORT: String(providerPort) },
-    `${providerUrl}/health/live`,
-  );
-  if (options.provider !== undefined) {
-    const settings = Object.fromEntries(new URLSearchParams(options.provider));
-    await callJson('POST', `${providerUrl}/settings`, { body: settings });
-  }
-
-  const ingresses: Ingress[] = [];
-  const workers: Worker[] = [];
-  let adminPort = 0;
-  async function startIngress(own: Record<string, string> = {}, root?: string): Promise<Ingress> {
-    const [port, ownAdminPort] = [await freePort(), await freePort()];
-    started.ingress += 1;
-    const url = `http://127.0.0.1:${port}`;
-    const ports = { PORT: String(port), ADMIN_PORT: String(ownAdminPort) };
-    const victim = await start(
-      `ingress-${started.ingress}`,
-      'api/main.ts',
-      { ...ports, ...own },
-      `${url}/health/ready`,
-      root,
-    );
-    adminPort = ownAdminPort;
-    const adminUrl = `http://127.0.0.1:${ownAdminPort}`;
-    const ingress = { ...victim, url, adminUrl, metricsUrl: `${adminUrl}/metrics` };
-    ingresses.push(ingress);
-    return ingress;
-  }
-  async function startWorker(own: Record<string, string> = {}, root?: string): Promise<Worker> {
-    const port = await freePort();
-    started.worker += 1;
-    const url = `http://127.0.0.1:${port}`;
-    const settings = { WORKER_PORT: String(port), ...own };
-    const victim = await start(`worker-${started.worker}`, 'workers/main.ts', settings, `${url}/health/ready`, root);
-    const worker = { ...victim, metricsUrl: `${url}/metrics` };
-    workers.push(worker);
-    return worker;
-  }
-  const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
+  const processes = await openLabProcesses({ env, logDir, signal, exits, provider: options.provider });
+  const { providerUrl, ingresses, workers, startIngress, startWorker } = processes;
 
   const caller = createCaller();
   const accountOf = async (tenantId: string) => {
@@ -137,28 +119,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   const inspector = await openRedisInspector(redisUrl, shards);
   const granted = new Map<string, number>();
   const keys: { name: string; value: string }[] = [];
-  const admin = () => createAdminApi(`http://127.0.0.1:${adminPort}`, secrets.ADMIN_TOKEN);
-
-  async function setRoutes(): Promise<void> {
-    const provider = { kind: 'simulated', base_url: `${providerUrl}/v1`, api_key: secrets['provider key'] };
-    await admin().send('PUT', '/admin/v1/providers/simulated', provider);
-    for (const tier of ['mobius', 'oloid'] as const) {
-      const model = options.models?.[tier] ?? 'sim';
-      const targets = [{ provider: 'simulated', model, weight: 1, priority: 1, context_window: 128_000 }];
-      await admin().send('PUT', `/admin/v1/tiers/${tier}`, { rates: RATES[tier], targets });
-    }
-  }
-
-  async function providerCounts(): Promise<Map<string, ProviderCount>> {
-    const { body } = await callJson('GET', `${providerUrl}/stats?detail=1`);
-    // The provider's own report (scripts/simulated-provider/stats.ts).
-    return new Map(
-      Object.entries(body['by_request'] as Counts).map(([id, count]) => [
-        id,
-        { calls: count.calls, promptTokens: count.prompt_tokens, completionTokens: count.completion_tokens },
-      ]),
-    );
-  }
+  const admin = () => createAdminApi(processes.adminUrl(), secrets.ADMIN_TOKEN);
 
   /** As last seen. Workers send canaries through the queues all the time, so a look at another moment may see one. */
   let queues: Record<string, number> = {};
@@ -173,16 +134,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
     return states.every(({ leftovers }) => Object.values(leftovers).every((amount) => amount === 0));
   }
 
-  async function readLogs() {
-    const names = await readdir(logDir);
-    return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(logDir, name), 'utf8') })));
-  }
-
   let closing: Promise<void> | undefined;
   async function killAll(): Promise<void> {
     caller.leaveAll();
     inspector.close();
-    await Promise.all(victims.filter((victim) => victim.isRunning()).map((victim) => victim.kill()));
+    await processes.killAll();
     await Promise.all([redis.stop(), redisGroup.stop(), mongoProxy?.close(), mongo.stop()]);
   }
 
@@ -215,16 +171,11 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
       return { tenantId, keyId: String(key['id']), key: String(key['value']) };
     },
-    async metric({ metricsUrl }, name) {
-      const headers = { Authorization: `Bearer ${secrets.ADMIN_TOKEN}` };
-      const page = await (await fetch(metricsUrl, { headers, signal })).text();
-      const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
-      return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
-    },
+    metric: ({ metricsUrl }, name) => readMetric(metricsUrl, name, secrets.ADMIN_TOKEN, signal),
     admin,
     providerUrl,
     liveBytes: ({ name, pid }) => liveBytes(pid, join(logDir, `${name}.stderr.log`)),
-    providerCounts,
+    providerCounts: () => readProviderCounts(providerUrl),
     async waitFor(check, what, timeoutMs = WAIT_MS) {
       if (!(await until(check, { timeoutMs, signal }))) throw new Error(`Waited in vain for ${what}.`);
     },
@@ -236,7 +187,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
       await lab.untilEnded();
       const rests = await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
       if (!rests) queues = await inspector.queues();
-      const provider = await withAnswers(providerUrl, await providerCounts(), options.provider ?? '');
+      const provider = await withAnswers(providerUrl, await readProviderCounts(providerUrl), options.provider ?? '');
       const accounts = await Promise.all([...granted.keys()].map(accountOf));
       const records = options.keepsRecords === false ? undefined : await inspector.records();
       const book = await inspectBook(mongo.url);
@@ -258,7 +209,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
         reconciliation,
         queues,
         exits,
-        logs: await readLogs(),
+        logs: await readLogs(logDir),
         secrets: [...Object.entries(secrets).map(([name, value]) => ({ name, value })), ...keys],
         rates: Object.fromEntries(
           Object.entries(RATES).map(([tier, { prompt, completion }]) => [
@@ -274,7 +225,7 @@ export async function openLab({ dataDir, signal, mongodbUri }: LabPlace, options
   try {
     // The first one makes the collections; workers that start after the routes have them at once.
     await startIngress({}, options.roots?.ingress);
-    await setRoutes();
+    await setRoutes(admin(), providerUrl, secrets['provider key'], options.models);
     const more = Array.from({ length: (options.ingresses ?? 2) - 1 }, () => startIngress({}, options.roots?.ingress));
     const crew = Array.from({ length: options.workers ?? 2 }, () => startWorker({}, options.roots?.worker));
     await Promise.all([...more, ...crew]);

@@ -11,6 +11,7 @@ import { openAdmissionLab } from '../../support/admission-lab.ts';
 import type { AdmissionLab, LabKey } from '../../support/admission-lab.ts';
 
 const BODY = '{}';
+const HOUR_MS = 3_600_000;
 
 type Principal = NonNullable<Parameters<AdmissionLab['key']>[0]>;
 const limitsWith = (more: Partial<NonNullable<Principal['limits']>>) => ({
@@ -102,5 +103,20 @@ describe('an admission runs in Redis no more than', () => {
     await key.admit({ body: BODY });
     await emptyLine();
     expect(await commandsOf(() => key.admit({ body: BODY }))).toBeLessThanOrEqual(10);
+  });
+
+  it('13 commands for a refusal of the day, however many empty minutes it has', async () => {
+    const key = await lab.key(limitsWith({ dailyRequests: 3 }));
+    // One has left the day, so that it begins with twelve hours in which nothing came.
+    await key.admit({ body: BODY });
+    await key.pass(13 * HOUR_MS);
+    for (let count = 0; count < 2; count += 1) await key.admit({ body: BODY });
+    await key.pass(12 * HOUR_MS);
+    await key.admit({ body: BODY });
+    await emptyLine();
+    const refuse = async () => {
+      expect((await key.admit({ body: BODY })).verdict).toBe('daily');
+    };
+    expect(await leastOf(refuse)).toBeLessThanOrEqual(13);
   });
 });

@@ -1,3 +1,4 @@
+import { endsInHalfCharacter } from '../../text-units.ts';
 import type { LocalModerator } from './local-moderator.ts';
 import { addScores } from './scan-text.ts';
 import {
@@ -96,11 +97,6 @@ export function createPhraseWindow(
       return last;
     },
   };
-}
-
-function endsInHalfCharacter(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last < 0xdc00;
 }
 
 function splitsCharacter(text: string, index: number): boolean {

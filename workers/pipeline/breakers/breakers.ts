@@ -38,6 +38,29 @@ const READ_MS = 900;
 /** Requests may wait for these calls. Without an answer this worker decides alone. */
 const CALL_MS = 1_000;
 
+/**
+ * Waits for an answer of Redis for a moment. While one is missing nothing more is asked: it would wait behind, and all of it
+ * is sent again and again to a server that takes no writes for hours.
+ */
+function createCalls() {
+  let unanswered = 0;
+  return {
+    isWaiting: () => unanswered > 0,
+    async make<T>(send: () => Promise<T>): Promise<T> {
+      if (unanswered > 0) throw new Error('Redis has not answered an earlier call');
+      const call = send();
+      try {
+        return await inTime(call, CALL_MS);
+      } catch (error) {
+        unanswered += 1;
+        const settle = () => (unanswered -= 1);
+        call.then(settle, settle);
+        throw error;
+      }
+    },
+  };
+}
+
 export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
   const { store, listen, workerId, events, clock, log } = deps;
   const circuits = new Map<string, Circuit>();
@@ -45,6 +68,7 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
   let offsetMs = 0;
   let probes = 0;
   let alone = false;
+  const [changes, reads] = [createCalls(), createCalls()];
 
   const now = () => clock.now() + offsetMs;
 
@@ -65,14 +89,13 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
         async change(next) {
           // If Redis makes the change after this worker has decided alone, the change must not happen twice.
           let isLate = false;
-          const changing = store.change(provider, (current, time) => (isLate ? current : next(current, time)));
+          const once = (current: Breaker, time: number) => (isLate ? current : next(current, time));
           try {
-            const { breaker } = await inTime(changing, CALL_MS);
+            const { breaker } = await changes.make(() => store.change(provider, once));
             versions.set(provider, breaker.version);
             return breaker;
           } catch (error) {
             isLate = true;
-            changing.catch(() => undefined);
             noteAlone(error);
             throw error;
           }
@@ -90,10 +113,12 @@ export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
   }
 
   async function read(): Promise<void> {
-    const snapshot = await inTime(store.readAll(), CALL_MS);
+    const snapshot = await reads.make(store.readAll);
+    offsetMs = snapshot.now - clock.now();
+    // A server that takes no writes can be read; this worker has decided since without it.
+    if (changes.isWaiting()) return;
     if (alone) log.info('The circuit breakers are shared again.');
     alone = false;
-    offsetMs = snapshot.now - clock.now();
     for (const provider of circuits.keys()) {
       if (!snapshot.breakers.has(provider)) adopt(provider, NEW_BREAKER);
     }

@@ -1,4 +1,4 @@
-/** Moments that all streams of a worker share, so that the worker serves all of them in one go. */
+/** Moments that several streams of a worker share, so that the worker serves all of them in one go. */
 export interface Beats {
   /** Calls back at the next beat; returns a function that cancels it. */
   next(act: () => void): () => void;
@@ -7,7 +7,8 @@ export interface Beats {
 /** A beat that is nearer than a quarter of the interval is skipped: timers may fire early, and would hit it twice. */
 const NEAR = 4;
 
-export function createBeats(everyMs: number): Beats {
+/** `offsetMs`: how much earlier than those without an offset, below `everyMs`. */
+export function createBeats(everyMs: number, offsetMs = 0): Beats {
   let waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -19,7 +20,7 @@ export function createBeats(everyMs: number): Beats {
   }
 
   function untilNext(): number {
-    const ms = everyMs - (performance.now() % everyMs);
+    const ms = everyMs - ((performance.now() + offsetMs) % everyMs);
     return ms < everyMs / NEAR ? ms + everyMs : ms;
   }
 

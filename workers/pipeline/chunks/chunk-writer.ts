@@ -1,17 +1,24 @@
 import type { ReadLater } from '../../../shared/infra/http/http-call.ts';
 import type { DeliveryRef, RequestStore } from '../../../shared/infra/redis/requests/request-store.ts';
 import type { AnswerSoFar, Lease, StopReason } from '../stage.ts';
+import type { Beats } from './beats.ts';
 import { createBeats } from './beats.ts';
 
 /** docs/architecture/facts.md section 4: text is coalesced within this time or size once more than one piece waits. */
 const COALESCE_MS = 15;
 const COALESCE_CHARACTERS = 1_024;
 /**
- * With more streams than this a worker reads and sends the text of all streams on common beats: a read or an entry costs
- * the same, however little text it has (docs/decisions/0081-live-streams-keep-time.md).
+ * With more streams than this a worker reads and sends their text on common beats: a read or an entry costs the same,
+ * however little text it has (docs/decisions/0081-live-streams-keep-time.md).
  */
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
+/**
+ * So many streams share a beat before the next one is used: what ends on one beat begins again at once, and would wait for
+ * itself (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two are the farthest apart.
+ */
+const STREAMS_OF_A_BEAT = 50;
+const BEAT_OFFSETS_MS = [0, 40, 20, 60];
 /** Text that was read on a beat goes out at once. */
 const BUSY_COALESCE_MS = BEAT_MS / 2;
 
@@ -32,21 +39,32 @@ export function createChunkWriters(
   requests: Pick<RequestStore, 'append'>,
 ): (ref: DeliveryRef, answer: AnswerSoFar, lease: Lease) => ChunkWriter {
   const open = new Set<ChunkWriter>();
-  const beats = createBeats(BEAT_MS);
+  const beats = BEAT_OFFSETS_MS.map((offsetMs) => createBeats(BEAT_MS, offsetMs));
+  let opened = 0;
   const isBusy = () => open.size > BUSY_STREAMS;
-  const pace: Pace = {
+
+  function beatOf(stream: number): Beats | undefined {
+    if (!isBusy()) return undefined;
+    const used = Math.min(beats.length, Math.ceil(open.size / STREAMS_OF_A_BEAT));
+    return beats[stream % used];
+  }
+
+  const paceOf = (stream: number): Pace => ({
     isDue: (lastAt) => lastAt + (isBusy() ? BUSY_COALESCE_MS : COALESCE_MS) <= performance.now(),
-    readLater: () => (isBusy() ? beats.next : undefined),
+    readLater: () => beatOf(stream)?.next,
     wait(act, lastAt) {
-      if (isBusy()) return beats.next(act);
+      const beat = beatOf(stream);
+      if (beat !== undefined) return beat.next(act);
       const timer = setTimeout(act, Math.max(1, lastAt + COALESCE_MS - performance.now()));
       return () => {
         clearTimeout(timer);
       };
     },
-  };
+  });
+
   return (ref, answer, lease) => {
-    const writer = createChunkWriter(requests, { ref, answer, lease, pace });
+    opened += 1;
+    const writer = createChunkWriter(requests, { ref, answer, lease, pace: paceOf(opened) });
     open.add(writer);
     return {
       ...writer,
@@ -99,7 +117,7 @@ function createChunkWriter(requests: Pick<RequestStore, 'append'>, { ref, answer
       for (const delta of deltas) answer.sent.push(delta);
       if (outcome !== 'ok') end(outcome);
     } catch {
-      // Whether Redis has the text is unknown, so nothing may follow it: another attempt has to decide.
+      // Whether Redis has the text is unknown, so nothing may follow it: another delivery has to decide.
       end('superseded');
     }
   }

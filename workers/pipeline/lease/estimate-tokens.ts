@@ -1,8 +1,8 @@
 import type { ChatMessage } from '../../../shared/contracts/chat-request.ts';
 import { BYTES_PER_TOKEN } from '../../../shared/domain/pricing/pricing.ts';
+import { countPrompt } from '../prompt/fit-window.ts';
 
-/** What chat formats add to each message and to the whole. */
-const TOKENS_PER_MESSAGE = 4;
+/** What chat formats add to a whole prompt. */
 const TOKENS_PER_PROMPT = 3;
 
 /** How much text has come so far. */
@@ -12,17 +12,19 @@ export interface Amount {
   pieces: number;
 }
 
+const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+
+/** Tokens of a prompt, by its bytes: for as long as nobody has counted them. */
 export function estimatePrompt(messages: readonly ChatMessage[]): number {
-  return messages.reduce(
-    (sum, { content }) => sum + TOKENS_PER_MESSAGE + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN),
-    TOKENS_PER_PROMPT,
-  );
+  return TOKENS_PER_PROMPT + countPrompt(messages, tokensOf);
 }
 
+/** Tokens of an answer so far. */
 export function estimateTokens({ bytes, pieces }: Amount): number {
   return Math.max(pieces, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
+/** The amount after one more piece. */
 export function amountWith({ bytes, pieces }: Amount, text: string): Amount {
   return { bytes: bytes + Buffer.byteLength(text), pieces: pieces + 1 };
 }

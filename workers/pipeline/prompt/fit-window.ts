@@ -19,6 +19,7 @@ export type FittedPrompt =
   | { kind: 'fits'; messages: ChatMessage[]; promptTokens: number }
   | { kind: 'too_long'; promptTokens: number; roomTokens: number };
 
+/** The tokens of messages, with what a chat format adds to each. */
 export function countPrompt(messages: readonly ChatMessage[], count: CountTokens): number {
   return messages.reduce((sum, message) => sum + count(message.content) + TOKENS_PER_MESSAGE, 0);
 }

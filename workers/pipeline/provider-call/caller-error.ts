@@ -26,6 +26,7 @@ export class NotJsonError extends Error {
   }
 }
 
+/** 503 for a request in JSON mode whose answers do not parse, the second one included. */
 export function noJson(cause: NotJsonError): ServiceError {
   return new ServiceError('model_unavailable', 'The model gave no valid JSON object; try again.', {
     cause,

@@ -6,8 +6,9 @@ import { tenantModel } from '../tenants/tenant-repository.ts';
 import { accountModel, toBook } from './account-repository.ts';
 import type { Book } from './account-repository.ts';
 import { createLedgerCheckpoints, NO_CHECKPOINT } from './ledger-checkpoints.ts';
-import type { LedgerCheckpoint } from './ledger-checkpoints.ts';
+import type { LedgerCheckpoint, LedgerCheckpoints } from './ledger-checkpoints.ts';
 import { createLedgerSums } from './ledger-sums.ts';
+import type { LedgerSums } from './ledger-sums.ts';
 import { createRebuildUsage } from './rebuild-usage.ts';
 import { ledgerIdOf, ledgerModel } from './ledger-repository.ts';
 
@@ -52,16 +53,10 @@ interface Found {
 const hasDrift = ({ comparison: { balanceDriftMicro, budgetDriftTokens }, usageDriftTokens }: Found) =>
   balanceDriftMicro + budgetDriftTokens + usageDriftTokens > 0;
 
-export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+/** Adds to a checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
+function createCatchUp(connection: Connection, sums: LedgerSums, checkpoints: LedgerCheckpoints) {
   const accounts = accountModel(connection);
-  const ledger = ledgerModel(connection);
-  const tenants = tenantModel(connection);
-  const sums = createLedgerSums(connection);
-  const checkpoints = createLedgerCheckpoints(connection);
-  const rebuildUsage = createRebuildUsage(connection);
-
-  /** Adds to the checkpoint what has been booked since, a slice at a time; each slice that is kept need not be read again. */
-  async function catchUp(tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> {
+  return async (tenantId: string, start: LedgerCheckpoint, keep: boolean): Promise<LedgerCheckpoint> => {
     let isKept = keep;
     for (let at = start; ;) {
       const account = await accounts.findById(tenantId, { lastEntryAt: 1 }).lean();
@@ -81,7 +76,12 @@ export function createReconciliationRepository(connection: Connection): Reconcil
       at = next;
       if (sliceEndMs === undefined) return at;
     }
-  }
+  };
+}
+
+/** Compares accounts and roll-ups with what the ledger says. */
+function createComparison(connection: Connection, sums: LedgerSums) {
+  const accounts = accountModel(connection);
 
   /** The account against the ledger, in one snapshot. */
   const compareIn = (tenantId: string, { throughMs, groups }: LedgerCheckpoint, { repair }: { repair: boolean }) =>
@@ -129,6 +129,19 @@ export function createReconciliationRepository(connection: Connection): Reconcil
     }
     return { ...compared, usageDriftTokens, wrongDays };
   }
+
+  return { compareIn, look };
+}
+
+export function createReconciliationRepository(connection: Connection): ReconciliationRepository {
+  const accounts = accountModel(connection);
+  const ledger = ledgerModel(connection);
+  const tenants = tenantModel(connection);
+  const sums = createLedgerSums(connection);
+  const checkpoints = createLedgerCheckpoints(connection);
+  const rebuildUsage = createRebuildUsage(connection);
+  const catchUp = createCatchUp(connection, sums, checkpoints);
+  const { compareIn, look } = createComparison(connection, sums);
 
   /** With `whole` the ledger is added up from its beginning, and every day is looked at. */
   async function lookAt(tenantId: string, { repair, now }: CheckOptions, { whole }: { whole: boolean }) {

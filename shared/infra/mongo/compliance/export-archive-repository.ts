@@ -31,7 +31,7 @@ const chunkSchema = new Schema<ExportChunkRow>(
 
 export const exportChunkModel = collection<ExportChunkRow>('ExportChunk', 'compliance_export_chunks', chunkSchema);
 
-/** Whose archive: `claim` names the attempt that wrote it. */
+/** Whose archive: `claim` names the run that wrote it. */
 export type ArchiveName = Omit<ClaimedJob, 'tenantId'> & { tenantId: string };
 
 /** Archives of exports in pieces: workers write them and ingresses read them, and the two share no disk. */
@@ -40,9 +40,9 @@ export interface ExportArchiveRepository {
   write(name: ArchiveName, number: number, data: Buffer, expiresAt: number): Promise<void>;
   /** Undefined: it is not there any more. */
   read(name: ArchiveName, number: number): Promise<Buffer | undefined>;
-  /** Takes away what attempts before this one have left. */
+  /** Takes away what runs before this one have left. */
   removeOlder(name: ArchiveName): Promise<void>;
-  /** Takes away what this attempt has written. */
+  /** Takes away what this run has written. */
   remove(name: ArchiveName): Promise<void>;
 }
 

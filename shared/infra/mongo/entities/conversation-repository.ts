@@ -16,7 +16,7 @@ export interface Turn {
   requestId: string;
   /** Place in the order of acceptance. */
   seq: number;
-  /** When the attempt at the request began: an earlier one cannot replace what a later one has stored. */
+  /** When the delivery claimed the request: an earlier one cannot replace what a later one has stored. */
   attempt: number;
   messages: readonly ChatMessage[];
 }
@@ -47,7 +47,7 @@ export interface ConversationRepository {
    * or its history was deleted.
    */
   remember(space: Space, entityId: string, turn: Turn, options: RememberOptions): Promise<void>;
-  /** Takes out what this attempt or one before it has stored of a request; that of a later attempt stays. */
+  /** Takes out what this delivery or one before it has stored of a request; what a later one has stored stays. */
   forget(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
   /** Takes back what `remember` has just stored, the entity that it made included. `now`: as it was given then. */
   takeBack(

@@ -6,6 +6,7 @@ import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { Space } from '../../../contracts/space.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
+import { toFieldUpdate } from '../field-changes.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
@@ -16,7 +17,7 @@ export interface StoredMessage {
   /** The request that stored it, and its place in the order of acceptance. */
   requestId: string;
   seq: number;
-  /** When the attempt at that request began which stored it. In rows of earlier versions, its number. */
+  /** When the delivery that stored it claimed the request. In rows of earlier versions, the delivery's number. */
   attempt: number;
 }
 
@@ -122,16 +123,6 @@ function replaceFields(fields: EntityFields): { $set: EntityFields; $unset: Reco
   return { $set: fields, $unset: Object.fromEntries(absent) };
 }
 
-function toUpdate(changes: EntityChanges): { $set?: object; $unset?: object } {
-  const given = FIELDS.map((name) => [name, changes[name]] as const).filter(([, value]) => value !== undefined);
-  const set = given.filter(([, value]) => value !== null);
-  const removed = given.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
-  return {
-    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
-    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
-  };
-}
-
 export function createEntityRepository(connection: Connection): EntityRepository {
   const entities = entityModel(connection);
 
@@ -205,7 +196,7 @@ export function createEntityRepository(connection: Connection): EntityRepository
     },
 
     async update(space, entityId, changes) {
-      await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, toUpdate(changes));
+      await entities.updateOne({ ...inSpace(space), entityId, ...LIVE }, toFieldUpdate(changes));
       return find(space, entityId);
     },
 

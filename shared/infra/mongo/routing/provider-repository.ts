@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import type { BreakerSettings } from '../../../domain/routing/breaker.ts';
 import type { ProviderKind } from '../../../domain/routing/routing.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
-import { collection, count, options, required, text } from '../collection.ts';
+import { collection, count, number, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import type { CredentialCipher } from '../credentials.ts';
 
@@ -20,6 +20,8 @@ export interface ProviderRow {
   maxRetries: number;
   /** Missing in rows of versions without breakers. */
   breaker?: BreakerSettings;
+  /** Rises with every tier that names it: so a tier and a deletion at the same time take turns (tier-repository.ts). */
+  timesNamed?: number;
   createdAt: number;
   updatedAt: number;
 }
@@ -39,6 +41,7 @@ const providerSchema = new Schema<ProviderRow>(
     firstTokenTimeoutMs: count,
     maxRetries: count,
     breaker: { type: breakerSettings, required: false },
+    timesNamed: number,
     createdAt: count,
     updatedAt: count,
   },
@@ -47,7 +50,10 @@ const providerSchema = new Schema<ProviderRow>(
 
 export const providerModel = collection<ProviderRow>('Provider', 'providers', providerSchema);
 
-export interface ProviderSettings extends Omit<ProviderRow, '_id' | 'encryptedApiKey' | 'createdAt' | 'updatedAt'> {
+export interface ProviderSettings extends Omit<
+  ProviderRow,
+  '_id' | 'encryptedApiKey' | 'timesNamed' | 'createdAt' | 'updatedAt'
+> {
   /** Undefined keeps the stored one, null removes it. */
   apiKey?: string | null | undefined;
 }
@@ -61,8 +67,6 @@ export interface ProviderRepository {
    * that credential would go to another server than it was given for.
    */
   put(name: string, settings: ProviderSettings, now: number): Promise<{ created: boolean; provider: ProviderRow }>;
-  /** False: there was none. */
-  remove(name: string): Promise<boolean>;
 }
 
 const originOf = (url: string) => URL.parse(url)?.origin ?? url;
@@ -130,11 +134,6 @@ export function createProviderRepository(connection: Connection, cipher: Credent
         if (provider === null) throw new Error(`Provider ${name} was deleted while it was written`);
         return { ...written, provider };
       }
-    },
-
-    async remove(name) {
-      const result = await providers.deleteOne({ _id: name });
-      return result.deletedCount > 0;
     },
   };
 }

@@ -6,6 +6,7 @@ import { unknownCursor } from '../../../contracts/list-page.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import { collection, count, options, required } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
+import { providerModel } from './provider-repository.ts';
 
 interface TargetRow {
   provider: string;
@@ -63,22 +64,32 @@ const ATTEMPTS_MAX = 20;
 export interface TierRepository {
   /** Undefined: never set. */
   current(tier: Tier): Promise<TierRow | undefined>;
-  /** Makes the next version the current one and keeps it for rollback, both or neither. */
-  put(tier: Tier, content: TierContent, now: number): Promise<TierRow>;
+  /**
+   * Makes the next version the current one and keeps it for rollback, both or neither. Undefined: one of its providers is
+   * not there; also where somebody deletes it at the same time.
+   */
+  put(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined>;
   /** One row more than the limit, by version. */
   versions(tier: Tier, query: ListQuery): Promise<TierVersionRow[]>;
   version(tier: Tier, version: number): Promise<TierVersionRow | undefined>;
-  /** The tiers that now send requests to a provider. */
-  usersOf(provider: string): Promise<Tier[]>;
+  /** Deletes a provider, unless tiers send requests to it: those are returned. */
+  removeProvider(provider: string): Promise<{ isRemoved: boolean; users: Tier[] }>;
 }
 
 export function createTierRepository(connection: Connection): TierRepository {
   const tiers = tierModel(connection);
   const tierVersions = tierVersionModel(connection);
+  const providers = providerModel(connection);
 
-  /** Undefined: another writer was first. */
-  async function putNext(tier: Tier, content: TierContent, now: number): Promise<TierRow | undefined> {
+  async function putNext(
+    tier: Tier,
+    content: TierContent,
+    now: number,
+  ): Promise<TierRow | 'overtaken' | 'without provider'> {
+    const names = [...new Set(content.targets.map(({ provider }) => provider))];
     return connection.transaction(async (session) => {
+      const named = await providers.updateMany({ _id: { $in: names } }, { $inc: { timesNamed: 1 } }, { session });
+      if (named.matchedCount < names.length) return 'without provider';
       const before = await tiers.findById(tier, null, { session }).lean();
       const version = (before?.version ?? 0) + 1;
       const fields = { ...content, version, updatedAt: now };
@@ -87,7 +98,7 @@ export function createTierRepository(connection: Connection): TierRepository {
       } else {
         const filter = { _id: tier, version: before.version };
         const result = await tiers.updateOne(filter, { $set: fields }, { session });
-        if (result.matchedCount === 0) return undefined;
+        if (result.matchedCount === 0) return 'overtaken';
       }
       await tierVersions.create([{ _id: `${tier}:${version}`, tier, ...fields }], { session });
       return { _id: tier, ...fields };
@@ -101,11 +112,12 @@ export function createTierRepository(connection: Connection): TierRepository {
 
     async put(tier, content, now) {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-        const row = await putNext(tier, content, now).catch((error: unknown) => {
+        const put = await putNext(tier, content, now).catch((error: unknown) => {
           if (!isDuplicateKey(error)) throw error;
-          return undefined;
+          return 'overtaken' as const;
         });
-        if (row !== undefined) return row;
+        if (put === 'without provider') return undefined;
+        if (put !== 'overtaken') return put;
       }
       throw new Error(`Tier ${tier}: ${ATTEMPTS_MAX} other writers were first`);
     },
@@ -126,9 +138,13 @@ export function createTierRepository(connection: Connection): TierRepository {
       return (await tierVersions.findOne({ tier, version }).lean()) ?? undefined;
     },
 
-    async usersOf(provider) {
-      const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }).lean();
-      return rows.map((row) => row._id);
-    },
+    removeProvider: (provider) =>
+      connection.transaction(async (session) => {
+        const rows = await tiers.find({ 'targets.provider': provider }, { _id: 1 }, { session }).lean();
+        const users = rows.map((row) => row._id);
+        if (users.length > 0) return { isRemoved: false, users };
+        const { deletedCount } = await providers.deleteOne({ _id: provider }, { session });
+        return { isRemoved: deletedCount > 0, users };
+      }),
   };
 }

@@ -5,6 +5,7 @@ import type { Tier } from '../../../contracts/chat-request.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { ModerationSettings } from '../../../contracts/moderation-settings.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
+import { toFieldUpdate } from '../field-changes.ts';
 import { listRows } from '../list-rows.ts';
 
 /** Rows as they are stored. Ids are the public ones; times are milliseconds since the epoch. */
@@ -112,16 +113,6 @@ export interface TenantRepository {
 /** Settings for which null is a value, "no bound", and not the absence of one. */
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(['monthlyTokenBudget', 'tenantRpm', 'tenantTpm', 'maxInFlight']);
 
-function toUpdate(changes: TenantChanges): { $set?: object; $unset?: object } {
-  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  const removed = entries.filter(([name, value]) => value === null && !NULL_IS_A_VALUE.has(name));
-  const set = entries.filter((entry) => !removed.includes(entry));
-  return {
-    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
-    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed.map(([name]) => [name, 1])) }),
-  };
-}
-
 export function createTenantRepository(connection: Connection): TenantRepository {
   const tenants = tenantModel(connection);
   return {
@@ -136,7 +127,7 @@ export function createTenantRepository(connection: Connection): TenantRepository
     list: (query) => listRows(tenants, {}, query),
 
     async update(tenantId, changes) {
-      await tenants.updateOne({ _id: tenantId }, toUpdate(changes));
+      await tenants.updateOne({ _id: tenantId }, toFieldUpdate(changes, NULL_IS_A_VALUE));
       return (await tenants.findById(tenantId).lean()) ?? undefined;
     },
   };

@@ -6,6 +6,7 @@ import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { WebhookEventType } from '../../../contracts/webhook-events.ts';
 import { ServiceError } from '../../../errors/service-error.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
+import { toFieldUpdate } from '../field-changes.ts';
 import { listRows } from '../list-rows.ts';
 import { inSpace } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
@@ -105,16 +106,6 @@ export interface WebhookRepository {
   tenantsWith(type: WebhookEventType): Promise<string[]>;
 }
 
-function toUpdate(changes: WebhookChanges): { $set?: object; $unset?: object } {
-  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  const set = entries.filter(([, value]) => value !== null);
-  const removed = entries.filter(([, value]) => value === null).map(([name]) => [name, 1] as const);
-  return {
-    ...(set.length === 0 ? {} : { $set: Object.fromEntries(set) }),
-    ...(removed.length === 0 ? {} : { $unset: Object.fromEntries(removed) }),
-  };
-}
-
 export function createWebhookRepository(connection: Connection): WebhookRepository {
   const tenants = tenantModel(connection);
   const webhooks = webhookModel(connection);
@@ -146,12 +137,12 @@ export function createWebhookRepository(connection: Connection): WebhookReposito
     list: (space, query) => listRows(webhooks, inSpace(space), query),
 
     async change(space, webhookId, changes) {
-      await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toUpdate(changes));
+      await webhooks.updateOne({ _id: webhookId, ...inSpace(space) }, toFieldUpdate(changes));
       return find(space, webhookId);
     },
 
     async replaceSecret({ _id, tenantId, encryptedSecret }, changes) {
-      const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toUpdate(changes));
+      const { matchedCount } = await webhooks.updateOne({ _id, tenantId, encryptedSecret }, toFieldUpdate(changes));
       return matchedCount === 1;
     },
 

@@ -18,6 +18,7 @@ export type Verdict =
   | 'daily'
   | 'tpm'
   | 'test_tokens'
+  | 'test_tokens_in_flight'
   | 'credits'
   | 'credits_in_flight'
   | 'budget'
@@ -57,6 +58,7 @@ export interface Admission extends WindowFigures {
 /** A move takes some seconds. */
 const MOVING_RETRY_MS = 2_000;
 
+/** The verdict, and what follows it as numbers; text becomes NaN. Throws on a reply that is no list. */
 export function numbersOf(reply: ScriptReply): { verdict: string; numbers: number[] } {
   if (!Array.isArray(reply)) throw new Error('A Redis script gave no list');
   return { verdict: String(reply[0]), numbers: reply.slice(1).map(Number) };
@@ -65,6 +67,7 @@ export function numbersOf(reply: ScriptReply): { verdict: string; numbers: numbe
 /** Position of the server's clock among the numbers of a reply; the verdict `late` has only that number. */
 const NOW_AT = 7;
 
+/** Milliseconds since the epoch, by the server's clock. */
 export function readTime(reply: ScriptReply): TimedReply {
   const { verdict, numbers } = numbersOf(reply);
   const isLate = verdict === 'late';

@@ -1,3 +1,4 @@
+import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { QueueName } from '../../../contracts/jobs.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
@@ -34,6 +35,11 @@ export interface Inflight {
   postpone(shard: number, requestId: string, delayMs: number): Promise<void>;
   forget(shard: number, requestId: string): Promise<void>;
 }
+
+/** Nothing is put off for so long. What is, was written before the server's clock was put back, and its worker may be dead. */
+const FAR_MS = 60_000;
+/** A worker that lives renews its lease and its job's lock before that. */
+const NEAR_MS = 10_000;
 
 export function createInflight(client: RedisClient, keyspace: Keyspace): Inflight {
   const postpone = defineScript(client, 'postpone', ['window']);
@@ -79,10 +85,23 @@ export function createInflight(client: RedisClient, keyspace: Keyspace): Infligh
     };
   }
 
+  async function bringNearer(shard: number, requestId: string): Promise<void> {
+    const keys = keyspace.shard(shard);
+    await Promise.all([
+      postpone([keys.inflight], [requestId, NEAR_MS]),
+      ...QUEUE_NAMES.map((queue) => client.pexpire(`${keys.job(queue, requestId)}:lock`, NEAR_MS, 'LT')),
+    ]);
+  }
+
   return {
     async overdue(shard, limit) {
-      const at = await serverTimeMs(client, keyspace.shard(shard).inflight);
-      const ids = await client.zrangebyscore(keyspace.shard(shard).inflight, '-inf', at, 'LIMIT', 0, limit);
+      const { inflight } = keyspace.shard(shard);
+      const at = await serverTimeMs(client, inflight);
+      const [ids, far] = await Promise.all([
+        client.zrangebyscore(inflight, '-inf', at, 'LIMIT', 0, limit),
+        client.zrangebyscore(inflight, at + FAR_MS, '+inf', 'LIMIT', 0, limit),
+      ]);
+      await Promise.all(far.map((requestId) => bringNearer(shard, requestId)));
       return Promise.all(ids.map((requestId) => describe(shard, requestId, at)));
     },
     async postpone(shard, requestId, delayMs) {

@@ -8,6 +8,7 @@ import type { Principal } from '../../../domain/keys/principal.ts';
 import { acceptedKeys } from '../keyspace.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import type { RecentWrites } from '../recent-writes.ts';
 import { defineTimedScript } from '../scripts.ts';
 import { inTime } from '../timing.ts';
 
@@ -15,6 +16,12 @@ import { inTime } from '../timing.ts';
 export const FORGOTTEN = '-';
 
 type RequestState = 'accepted' | 'running' | 'done';
+
+/**
+ * What a reader may expect. `ended`: nothing that is not in the stream. `unknown`: the same; the record has gone, because its
+ * time was over or Redis has lost it.
+ */
+type ReadState = 'open' | 'ended' | 'unknown';
 
 /** A request's record, as every ingress may read it. Times are milliseconds since the epoch. */
 export interface RequestRecord {
@@ -50,8 +57,8 @@ export interface RecordStore {
   attach(principal: Principal, requestId: string, channel: string): Promise<RequestRecord | undefined>;
   /** Undefined: the request does not wait in line. */
   place(owner: Pick<Principal, 'shard' | 'tenantId'>, requestId: string): Promise<QueuePlace | undefined>;
-  /** Renews the ingress as a reader. False: Redis has lost the request, as after a restart without it. */
-  renewReader(shard: number, requestId: string, channel: string): Promise<boolean>;
+  /** Renews the ingress as a reader, of which Redis may know nothing any more, and the life of an answer that it still reads. */
+  renewReader(shard: number, requestId: string, channel: string): Promise<ReadState>;
   /** Removes the ingress from the readers. */
   detach(shard: number, requestId: string, channel: string): Promise<void>;
   /**
@@ -100,26 +107,35 @@ function toRecord(requestId: string, values: readonly string[]): RequestRecord {
   };
 }
 
+export interface RecordStoreSettings {
+  /** How long an ended request is kept. */
+  retentionMs: number;
+  /** Absent: what was cancelled may run if Redis comes back without that. */
+  recentWrites?: Pick<RecentWrites, 'note'>;
+}
+
 export function createRecordStore(
   client: RedisClient,
   keyspace: Keyspace,
-  { retentionMs }: { retentionMs: number },
+  { retentionMs, recentWrites }: RecordStoreSettings,
 ): RecordStore {
-  const attach = defineTimedScript(client, 'attach', ['window', 'mode']);
-  const reader = defineTimedScript(client, 'reader', ['window']);
+  const attach = defineTimedScript(client, 'attach', ['window', 'mode', 'readers', 'keep-nothing']);
+  const reader = defineTimedScript(client, 'reader', ['window', 'readers', 'keep-nothing']);
   const place = defineTimedScript(client, 'place', ['window', 'account', 'line']);
   const parts = ['window', 'account', 'use', 'line', 'emit', 'forget', 'drop', 'keep-nothing', 'mode'] as const;
   const cancel = defineTimedScript(client, 'cancel', parts);
+
+  function answerKeys(shard: number, requestId: string): string[] {
+    const keys = keyspace.shard(shard);
+    return [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
+  }
 
   async function look(
     { shard, tenantId, mode }: Principal,
     requestId: string,
     channel: string,
   ): Promise<RequestRecord | undefined> {
-    const reply = await attach(
-      [keyspace.shard(shard).record(requestId)],
-      [tenantId, channel, READER_LEASE_MS, BILLED[mode]],
-    );
+    const reply = await attach(answerKeys(shard, requestId), [tenantId, channel, READER_LEASE_MS, BILLED[mode]]);
     return Array.isArray(reply) ? toRecord(requestId, reply.map(String)) : undefined;
   }
 
@@ -140,11 +156,12 @@ export function createRecordStore(
       return Array.isArray(reply) ? { position: Number(reply[0]), waitMs: Number(reply[1]) } : undefined;
     },
     async renewReader(shard, requestId, channel) {
-      const state = await reader([keyspace.shard(shard).record(requestId)], [channel, READER_LEASE_MS]);
-      return state !== 'missing' && state !== 'void';
+      const state = await reader(answerKeys(shard, requestId), [channel, READER_LEASE_MS]);
+      if (state === 'done') return 'ended';
+      return state === 'missing' || state === 'void' ? 'unknown' : 'open';
     },
     async detach(shard, requestId, channel) {
-      await reader([keyspace.shard(shard).record(requestId)], [channel, 0]);
+      await reader(answerKeys(shard, requestId), [channel, 0]);
     },
     async wipe(shard, requestId, channel) {
       const keys = keyspace.shard(shard);
@@ -154,19 +171,23 @@ export function createRecordStore(
     },
     async cancel(principal, requestId) {
       const { retentionSeconds = Infinity, mode } = principal;
-      const { cancelled, ended } = keyspace.shard(principal.shard);
-      const found = await cancel(
+      const { tenantId, shard } = principal;
+      const { cancelled, ended } = keyspace.shard(shard);
+      const call = [
         [...acceptedKeys(keyspace, requestId, principal), cancelled, ended(requestId)],
         [
           requestId,
-          principal.tenantId,
+          tenantId,
           encodeEntry([], CANCELLED),
           eventsOf(CANCELLED),
           Math.min(retentionMs, retentionSeconds * 1000),
           BILLED[mode],
           KEPT_MS,
         ],
-      );
+      ] as const;
+      const found = await cancel(...call);
+      // One that runs is ended by its worker, which tells Redis so again itself.
+      if (found === 'accepted') recentWrites?.note(() => cancel(...call), { requestId, tenantId });
       return found !== '';
     },
   };

@@ -9,7 +9,7 @@ import type { TimeLimit } from '../timing.ts';
 import { bodyLifeMs } from './line-store.ts';
 
 type Reopened =
-  /** Its end is removed from Redis. `fence`: that of its last attempt, if Redis still knew it. */
+  /** Its end is removed from Redis. `fence`: that of its last delivery, if Redis still knew it. */
   | { kind: 'open'; fence: number | undefined }
   /** It runs, or has ended with text, or not in a failure. */
   | { kind: 'unchanged' };

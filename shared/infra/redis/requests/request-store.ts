@@ -1,4 +1,6 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
+import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
+import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
@@ -11,6 +13,7 @@ import { toFinishCall } from './finish-call.ts';
 import { getLongBody } from './long-bodies.ts';
 import { createRollbackWrites } from './rollback-writes.ts';
 import type { AppendMore } from './rollback-writes.ts';
+import { createAnswerCache } from './stored-answers.ts';
 import { readEnvelope, toClaimed, toHeld } from './running-request.ts';
 import type {
   DeliveryRef,
@@ -27,8 +30,8 @@ export { statusOf } from './running-request.ts';
 export type { DeliveryRef, Ending, Needed, Renewal, Unreadable, WriteOutcome } from './running-request.ts';
 
 export interface RequestStore {
-  /** `made`: the claim that came with the job, so Redis is not asked. */
-  claim(shard: number, requestId: string, tenantId: string, attempt: number, made?: MadeClaim): Promise<Claim>;
+  /** `fence`: the number of the delivery. `made`: the claim that came with the job, so Redis is not asked. */
+  claim(shard: number, requestId: string, tenantId: string, fence: number, made?: MadeClaim): Promise<Claim>;
   /** `lastSeq`: sequence number of the last of `deltas`. Also appends what Redis has lost of the text before. */
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more?: AppendMore): Promise<WriteOutcome>;
   /** Milliseconds until the lease of the request's delivery ends; 0: no delivery has it. */
@@ -39,8 +42,8 @@ export interface RequestStore {
   finish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<boolean>;
   /**
    * Repeats the end of a request to a Redis that may have lost its last writes. `known`: it had not lost it. `replayed`: it
-   * had. If even the record was lost, only the charge is written again, and the book takes it once. `superseded`: another
-   * delivery has the request and ends it.
+   * had. If even the record was lost, the charge is written again, and the book takes it once; of the answer only what nobody
+   * has but Redis (`record`). `superseded`: another delivery has the request and ends it.
    */
   replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
@@ -56,6 +59,16 @@ export interface RequestStoreSettings {
 /** Readers cannot renew their leases while Redis is away. They do once their ingress is connected again, some seconds later. */
 const READERS_BACK_MS = 20_000;
 
+/** By how much a clock is put back now and then. */
+const CLOCK_MS = 5_000;
+
+/** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
+function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, terminal, record }: Ending): EndedAnswer {
+  const lastSeq = deltas.length + eventsOf(terminal);
+  const fields = { ...record, tenant: tenantId, state: 'done', status, sent: String(lastSeq) };
+  return { requestId, tenantId, fields, entries: [{ lastSeq, payload: encodeEntry(deltas, terminal) }] };
+}
+
 /** What finish.lua returns if the request has ended. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 
@@ -68,6 +81,7 @@ export function createRequestStore(
   const renew = defineScript(client, 'renew', ['window', 'account', 'use']);
   const parts = ['window', 'account', 'use', 'line', 'pace', 'emit', 'forget', 'keep-nothing'] as const;
   const finish = defineScript(client, 'finish', parts);
+  const answers = createAnswerCache(client, keyspace);
   const { hasReconnectedRecently = () => false } = settings;
   const writes = createRollbackWrites({
     append: createCommonAppend(client, keyspace),
@@ -78,11 +92,11 @@ export function createRequestStore(
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
 
-  function sendClaim(shard: number, requestId: string, tenantId: string, attempt: number, owner: string) {
+  function sendClaim(shard: number, requestId: string, tenantId: string, fence: number, owner: string) {
     const keys = keyspace.shard(shard);
     return claim(
       [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
-      [requestId, attempt, settings.leaseMs, owner, keys.account('')],
+      [requestId, fence, settings.leaseMs, owner, keys.account('')],
     );
   }
 
@@ -91,18 +105,18 @@ export function createRequestStore(
     shard: number,
     requestId: string,
     tenantId: string,
-    attempt: number,
+    fence: number,
     owner: string,
     made?: ScriptReply[],
   ): Promise<{ reply: ScriptReply; body: string }> {
-    const reply = made ?? (await sendClaim(shard, requestId, tenantId, attempt, owner));
+    const reply = made ?? (await sendClaim(shard, requestId, tenantId, fence, owner));
     const isClaimed = Array.isArray(reply) && reply[0] === 'run';
     const body = isClaimed ? String(reply[1]) : '';
     if (!isClaimed || body !== '') return { reply, body };
     const long = await getLongBody(client, keyspace.shard(shard).body(requestId));
     if (long !== undefined) return { reply, body: long };
     // It has ended meanwhile, or Redis came back without it: the claim says which.
-    return claimWhole(shard, requestId, tenantId, attempt, owner);
+    return claimWhole(shard, requestId, tenantId, fence, owner);
   }
 
   /** Reads from the record what the unreadable body would have said. */
@@ -124,14 +138,14 @@ export function createRequestStore(
   }
 
   return {
-    async claim(shard, requestId, tenantId, attempt, made) {
+    async claim(shard, requestId, tenantId, fence, made) {
       const owner = made?.owner ?? randomBase62(12);
-      const { reply, body } = await claimWhole(shard, requestId, tenantId, attempt, owner, made?.reply);
+      const { reply, body } = await claimWhole(shard, requestId, tenantId, fence, owner, made?.reply);
       if (!Array.isArray(reply) || reply[0] !== 'run') {
         return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
       }
       const values = reply.map(String);
-      const claimed = { shard, fence: attempt, owner };
+      const claimed = { shard, fence, owner };
       const envelope = readEnvelope(body);
       if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
       return {
@@ -149,7 +163,9 @@ export function createRequestStore(
         client.hmget(keyspace.shard(shard).record(requestId), 'state', 'leased'),
         serverTimeMs(client, keyspace.shard(shard).record(requestId)),
       ]);
-      return state === 'running' ? Math.max(0, Number(leased ?? 0) - now) : 0;
+      const leftMs = state === 'running' ? Number(leased ?? 0) - now : 0;
+      // No lease is longer: the server's clock has been put back, and a worker that lives would have renewed it since.
+      return leftMs > settings.leaseMs + CLOCK_MS ? 0 : Math.max(0, leftMs);
     },
 
     async renew(ref, { weight, must, ahead, overrun }) {
@@ -193,7 +209,12 @@ export function createRequestStore(
       const outcome = await writes.end(ref, sentSeq, due);
       if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
-      if (isDue) await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
+      if (!isDue) return 'replayed';
+      await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
+      if (outcome === 'missing' && sentSeq === 0 && ending.record !== undefined) {
+        const times = { ttlMs: ending.retentionMs, namedMs: 0 };
+        await answers.restore(ref.shard, answerOf(ref, ending), times);
+      }
       return 'replayed';
     },
   };

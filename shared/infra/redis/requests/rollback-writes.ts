@@ -8,11 +8,11 @@ import type { DeliveryRef, Ending, WriteOutcome } from './running-request.ts';
 export interface AppendMore {
   /** Tokens of what the provider was asked, in case another process has to end the request. */
   promptTokens?: number;
-  /** Increments that this attempt appended before, in case Redis has lost some. */
+  /** Increments that this delivery appended before, in case Redis has lost some. */
   earlier?: readonly string[];
 }
 
-/** The writes of an attempt to a Redis that may have come back without its last ones. */
+/** The writes of a delivery to a Redis that may have come back without its last ones. */
 export interface RollbackWrites {
   /** Appends text, and what Redis has lost of the text before. */
   append(ref: DeliveryRef, lastSeq: number, deltas: readonly string[], more: AppendMore): Promise<WriteOutcome>;
@@ -45,9 +45,9 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
   const { append, end, claim, hasReconnectedRecently } = deps;
 
   /**
-   * Repeats a write that was refused because another attempt owns the request, for a moment after a reconnect. Then ioredis
+   * Repeats a write that was refused because another delivery owns the request, for a moment after a reconnect. Then ioredis
    * repeats calls that were under way. If Redis has lost the claims of running requests, a repeated call that takes jobs
-   * claims them for another worker, which gives them back at once (job-store.ts). Without patience an attempt that writes in
+   * claims them for another worker, which gives them back at once (job-store.ts). Without patience a delivery that writes in
    * between would be refused, and its stream would end although its worker lives.
    */
   async function patiently<Outcome>(
@@ -61,7 +61,7 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
     }
   }
 
-  /** Repeats a claim that Redis came back without. False: another attempt has the request. */
+  /** Repeats a claim that Redis came back without. False: another delivery has the request. */
   async function ownAgain(ref: DeliveryRef): Promise<boolean> {
     if (ref.owner === undefined) return false;
     const reply = await claim(ref, ref.owner);
@@ -80,7 +80,7 @@ export function createRollbackWrites(deps: RollbackWritesDeps): RollbackWrites {
       }
       const known = knownSeq(outcome);
       if (known === undefined) return outcome;
-      // Text of earlier attempts is not known here, so it is not repeated.
+      // Text of earlier deliveries is not known here, so it is not repeated.
       missing = [...earlier, ...deltas].slice(Math.max(0, known - (sentSeq - earlier.length)));
       follows = known;
     }

@@ -79,6 +79,8 @@ export interface Ending {
   settlement?: SettlementRecord;
   /** An event for webhooks, besides the booking. */
   notice?: FinishedNotice;
+  /** What the record says of a request whose answer is looked for in Redis alone, in case Redis loses all of it. */
+  record?: Readonly<Record<string, string>>;
   /** The lock of the job, which then ends with the request. Absent: BullMQ ends the job, or there is none. */
   jobLock?: string;
 }
@@ -124,6 +126,7 @@ export function knownSeq(outcome: ScriptReply): number | undefined {
   return typeof outcome === 'string' && outcome.startsWith('behind ') ? Number(outcome.slice(7)) : undefined;
 }
 
+/** `reply`: the texts that claim_request returns (lua/claiming.lua), in its order. */
 export function toClaimed(
   claim: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
   envelope: RequestEnvelope,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createPrincipalCache } from '../../../../api/admission/principal-cache.ts';
+import type { PrincipalCache } from '../../../../api/admission/principal-cache.ts';
 import type { Principal } from '../../../../shared/domain/keys/principal.ts';
 
 const PRINCIPAL: Principal = {
@@ -81,6 +82,31 @@ describe('the principal cache', () => {
     expect(await find(1, REVOKED)).toBe(REVOKED);
   });
 
+  it.each([
+    [
+      'an announcement',
+      (cache: PrincipalCache) => {
+        cache.invalidate('key_1');
+      },
+    ],
+    [
+      'announcements that may have been missed',
+      (cache: PrincipalCache) => {
+        cache.clear();
+      },
+    ],
+  ])('still knows the key as no stranger’s after %s', async (_what, doubt) => {
+    const { cache, find } = startCache();
+    await find(0, PRINCIPAL);
+
+    doubt(cache);
+
+    expect([cache.isKnown('hash', 1), cache.fresh('hash', 1)]).toEqual([true, undefined]);
+    await expect(find(1, AWAY)).rejects.toBe(AWAY);
+    await find(2, undefined);
+    expect(cache.isKnown('hash', 2)).toBe(false);
+  });
+
   it('the principal cache keeps what is announced of others', async () => {
     const { cache, calls, find } = startCache();
     await find(0, PRINCIPAL);
@@ -123,6 +149,15 @@ describe('the principal cache', () => {
     cache.clear();
 
     expect(await find(1, REVOKED)).toBe(REVOKED);
+  });
+
+  it('asks again for a key that was unknown when invalidations may have been missed', async () => {
+    const { cache, find } = startCache();
+    expect(await find(0)).toBeUndefined();
+
+    cache.clear();
+
+    expect(await find(1, PRINCIPAL)).toBe(PRINCIPAL);
   });
 
   it('answers for a known key up to 15 minutes while the database is away, and rejects after that', async () => {

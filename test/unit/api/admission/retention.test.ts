@@ -21,6 +21,7 @@ describe('how long an answer stays', () => {
   it('is Redis’s affair up to the service’s time, and under a key the request survives Redis all the same', () => {
     expect(of(60, false)).toEqual({ retentionMs: 60_000, kept: undefined, hasIntent: false });
     expect(of(60, true)).toEqual({ retentionMs: 60_000, kept: { redisOnly: true }, hasIntent: true });
+    expect(of(900, true)).toEqual({ retentionMs: 900_000, kept: { redisOnly: true }, hasIntent: true });
   });
 
   it('is MongoDB’s affair beyond it, so that Redis holds no more than without', () => {

@@ -34,7 +34,7 @@ function openHub() {
       },
     },
     records: {
-      renewReader: () => Promise.resolve(true),
+      renewReader: () => Promise.resolve('open'),
       detach: () => Promise.resolve(),
       wipe: () => Promise.resolve(),
     },

@@ -24,6 +24,7 @@ describe('a refused admission', () => {
     ['daily', 'rpm_exceeded', 2, /limit of 63 requests per day/],
     ['tpm', 'tpm_exceeded', 2, /limit of 62 tokens per minute/],
     ['test_tokens', 'tpm_exceeded', 2, /allowance of 66 tokens/],
+    ['test_tokens_in_flight', 'tpm_exceeded', 2, /still running/],
     ['credits', 'insufficient_credits', undefined, /balance is used up/],
     ['credits_in_flight', 'insufficient_credits', 2, /still running/],
     ['budget', 'budget_exceeded', undefined, /budget of 67 tokens/],

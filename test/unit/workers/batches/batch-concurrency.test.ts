@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { nextPlaces } from '../../../../workers/batches/batch-concurrency.ts';
+import { nextPlaces, placesOf } from '../../../../workers/batches/batch-concurrency.ts';
 
 const MAX = 64;
 const shared = (busy: number, meanMs = 0) => ({ busy, isShared: true, meanMs });
@@ -39,5 +39,19 @@ describe('the places of a batch lane', () => {
     expect(after(20, alone(1, 1_000))).toBe(20);
     expect(after(20, shared(1, 30_000))).toBe(MAX);
     expect(after(1, shared(0, 1_000), 1)).toBe(20);
+  });
+});
+
+describe('the places of several shards', () => {
+  it('are for those whose lines run, but for one each', () => {
+    const idle = Array<boolean>(7).fill(true);
+    expect(placesOf(MAX, [false, ...idle])).toEqual([57, ...Array<number>(7).fill(1)]);
+    expect(placesOf(20, [false, true, false, true])).toEqual([9, 1, 9, 1]);
+    expect(placesOf(1, [false, true])).toEqual([1, 1]);
+  });
+
+  it('are divided among all while none runs any line, so that they are never more together', () => {
+    expect(placesOf(MAX, [true])).toEqual([64]);
+    expect(placesOf(MAX, [true, true, true])).toEqual([21, 21, 21]);
   });
 });

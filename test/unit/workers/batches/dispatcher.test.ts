@@ -11,16 +11,22 @@ const rowOf = (_id: string, status: BatchRow['status'] = 'in_progress'): BatchRo
 });
 
 /** Two batches; what is done for the first one throws. */
-function dispatching(fault: Error, status: BatchRow['status']) {
+function dispatching(fault: Error | undefined, status: BatchRow['status'], during?: 'lead lost' | 'Redis back') {
   const collected: string[] = [];
   const filled: string[][] = [];
+  const noted: string[] = [];
+  let isOver = false;
   const log = createRecordingLog();
-  const failFor = (batchId: string) => (batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve());
+  const failFor = (batchId: string) =>
+    fault !== undefined && batchId === 'batch_1' ? Promise.reject(fault) : Promise.resolve();
   const dispatcher = createDispatcher({
     work: {
       open: () => Promise.resolve([rowOf('batch_1', status), rowOf('batch_2')]),
       count: () => Promise.resolve({ completed: 0, failed: 0 }),
-      note: () => Promise.resolve(),
+      note: (_tenant, batchId) => {
+        noted.push(batchId);
+        return Promise.resolve();
+      },
       abandon: () => Promise.resolve(),
     },
     collectEnds: async ({ row }) => {
@@ -30,19 +36,21 @@ function dispatching(fault: Error, status: BatchRow['status']) {
     closeBatch: { closeIfDue: () => Promise.resolve(false), publish: ({ row }) => failFor(row._id) },
     fillQueue: (_shard, batches) => {
       filled.push(batches.map(({ row }) => row._id));
+      // The process stands still here for longer than its lease.
+      isOver = true;
       return Promise.resolve();
     },
     watch: { isDown: () => false },
     leases: {
       hold: () => Promise.resolve(true),
-      renew: () => Promise.resolve(true),
+      renew: () => Promise.resolve(!(isOver && during === 'lead lost')),
       release: () => Promise.resolve(),
     },
-    hasReconnectedRecently: () => false,
+    hasReconnectedRecently: () => isOver && during === 'Redis back',
     clock: systemClock,
     log,
   });
-  return { dispatcher, collected, filled, log };
+  return { dispatcher, collected, filled, noted, log };
 }
 
 beforeEach(() => {
@@ -77,4 +85,16 @@ it('ends a round where a store does not answer', async () => {
   await expect(dispatcher.dispatchShard(0)).rejects.toThrow('Connection is closed.');
 
   expect(collected).toEqual([]);
+});
+
+it.each([
+  ['tells what has changed while it leads', undefined, ['batch_1', 'batch_2']],
+  ['tells nothing where another process may lead, which tells only what changes', 'lead lost', []],
+  ['does nothing more of a round in which Redis came back: workers may yet replay what it has lost', 'Redis back', []],
+] as const)('%s', async (_what, during, expected) => {
+  const { dispatcher, noted } = dispatching(undefined, 'in_progress', during);
+
+  await dispatcher.dispatchShard(0);
+
+  expect(noted).toEqual(expected);
 });

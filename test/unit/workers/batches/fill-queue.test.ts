@@ -58,3 +58,63 @@ it('has tokens kept for the first line that has waited three minutes for them, a
   sent = WAIT;
   expect(await round(2_000)).toEqual([]);
 });
+
+it('ends no line that was refused where another process may lead: that one may have sent it', async () => {
+  const batch = openBatch(ROW, { completed: 0, failed: 0 });
+  batch.isRead = true;
+  batch.ready = [{ index: 0, requestId: 'req_0' }];
+  const ended: number[] = [];
+  const lead = { isLost: false };
+  const fillQueue = createFillQueue({
+    work: {
+      end: (_tenant, _batch, ends) => Promise.resolve(ended.push(...ends.map(({ index }) => index))),
+      toSend: () => Promise.resolve([{ index: 0, requestId: 'req_0', requestJson: '' }]),
+    },
+    queue: { waiting: () => Promise.resolve(0) },
+    principals: { findByKey: () => Promise.resolve(principalOf({})) },
+    lines: { more: () => Promise.resolve() },
+    sendLine: () => {
+      lead.isLost = true;
+      return Promise.resolve({ kind: 'refused', error: { code: 'budget_exceeded', message: 'No budget.' } });
+    },
+    watch: { isDown: () => false, takeProbe: () => false },
+    clock: systemClock,
+  });
+
+  const filled = fillQueue(3, [batch], () => (lead.isLost ? Promise.reject(new Error('lost')) : Promise.resolve()));
+
+  await expect(filled).rejects.toThrow('lost');
+  expect(ended).toEqual([]);
+});
+
+it('reads few of the large requests that are refused, and rests for the time that they take of others', async () => {
+  const batch = openBatch(ROW, { completed: 0, failed: 0 });
+  batch.isRead = true;
+  batch.ready = Array.from({ length: 20 }, (_, index) => ({ index, requestId: `req_${index}` }));
+  const read: number[] = [];
+  const fillQueue = createFillQueue({
+    work: {
+      end: () => Promise.resolve(0),
+      toSend: (_tenant, _batch, indexes) => {
+        read.push(indexes.length);
+        const requestJson = 'x'.repeat(1_600_000);
+        return Promise.resolve(indexes.map((index) => ({ index, requestId: `req_${index}`, requestJson })));
+      },
+    },
+    queue: { waiting: () => Promise.resolve(0) },
+    principals: { findByKey: () => Promise.resolve(principalOf({})) },
+    lines: { more: () => Promise.resolve() },
+    sendLine: () => Promise.resolve({ kind: 'wait', waitFor: 'credits', ms: 2_000 }),
+    watch: { isDown: () => false, takeProbe: () => false },
+    clock: systemClock,
+  });
+
+  for (let seconds = 0; seconds <= 60; seconds += 1) {
+    await fillQueue(3, [batch], () => Promise.resolve());
+    jest.advanceTimersByTime(1_000);
+  }
+
+  expect(read.slice(0, 3)).toEqual([8, 1, 1]);
+  // Every two seconds, as often as a small one, but for the first time.
+  expect(read.length).toBeGreaterThan(25);
+});

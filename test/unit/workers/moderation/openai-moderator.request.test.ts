@@ -14,6 +14,18 @@ describe('the inputs of a moderation call', () => {
     ]);
   });
 
+  it('have spaces in place of line breaks, and white space beside them, only', () => {
+    expect(toBatches(['a  b\t\tc \n d \u2028\u2029 e'])).toEqual([['a  b\t\tc \n d \u2028\u2029 e', 'a  b\t\tc d e']]);
+  });
+
+  it('take no longer for messages of spaces than for others', () => {
+    const text = Array.from({ length: 24 }, () => `a${' '.repeat(15_998)}b`).join('\n\n');
+    const begun = performance.now();
+    toBatches([text]);
+    // A millisecond or two; an expression that goes back takes some seconds, and holds up the whole worker.
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
   it('are so many at most, and so long together', () => {
     const many = toBatches(Array.from({ length: 70 }, (_, index) => String(index)));
     expect(many.map((batch) => batch.length)).toEqual([32, 32, 6]);

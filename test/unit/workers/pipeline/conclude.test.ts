@@ -146,10 +146,17 @@ describe('a run that did not come to its own end', () => {
       expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_002 }]);
     });
 
-    it('unless it is the first attempt, or there is no entity', async () => {
+    it('also where it is the first one by its number: Redis may have lost the one before', async () => {
       const { conclude, forgotten } = setUp();
 
-      await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Interrupted());
+      await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Stopped('cancelled'));
+
+      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_001 }]);
+    });
+
+    it('unless there is no entity', async () => {
+      const { conclude, forgotten } = setUp();
+
       await conclude(runOf({ fence: 2 }), new Interrupted());
 
       expect(forgotten).toEqual([]);

@@ -1,8 +1,12 @@
--- Takes or renews the lease of a task, or gives it up; another process's lease is left alone.
+-- Takes or renews the lease of a task, or gives it up; another process's lease is left alone. One that is longer than any was
+-- made before the server's clock was put back: its process may be dead, and one that lives takes the lead again later.
 -- KEYS 1 lease; ARGV 1 process id, 2 lease in ms (0: give it up), 3 'kept' to renew it only if it never ran out.
 -- Returns 1 while this process leads.
 local leader = redis.call('GET', KEYS[1])
-if leader and leader ~= ARGV[1] then return 0 end
+if leader and leader ~= ARGV[1] then
+  local wanted = ARGV[3] == 'kept' and 0 or tonumber(ARGV[2])
+  if wanted == 0 or redis.call('PTTL', KEYS[1]) <= wanted then return 0 end
+end
 if not leader and ARGV[3] == 'kept' then return 0 end
 if ARGV[2] == '0' then
   redis.call('DEL', KEYS[1])

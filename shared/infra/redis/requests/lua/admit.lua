@@ -116,8 +116,10 @@ else
   is_free = is_free and book and balance > 0 and (held <= 0 or balance - held >= micro)
   if book and budget ~= '' then left, used = budget - number_of(booked_tokens) - number_of(pending_tokens), held_tokens end
 end
--- However small the rest is, it admits a first request.
-if left and (left <= 0 or used > 0 and left - (billed and used or 0) < likely) then is_free = false end
+-- However small the rest is, it admits a first request. Of the allowance a request may have what is left behind its prompt:
+-- its answer ends there. A line of a batch waits for all that it is likely to take.
+local needed = (billed or is_batch) and likely or prompt + 1
+if left and (left <= 0 or used > 0 and left - (billed and used or 0) < needed) then is_free = false end
 if not is_free then
   local refused, counted = refusal({
     now = now, id = id, lane = lane, billed = billed, is_batch = is_batch, existing = existing,
@@ -127,7 +129,7 @@ if not is_free then
     requests = requests, rpm_limit = rpm_limit, throttle_limit = throttle_limit, tpm_limit = tpm_limit,
     line = line, kept = kept, keeps = whole_tpm >= 0,
     daily_limit = daily_limit, tenant_rpm = tenant_rpm, tenant_tpm = tenant_tpm, open_limit = open_limit, share = share,
-    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, likely = likely,
+    lane_limit = lane_limit, is_open_known = open_text, open = open, waiting = waiting, estimate = estimate, needed = needed,
     micro = micro, balance = balance, held = held, left = left, used = used,
   })
   if refused then return refused end
@@ -228,4 +230,4 @@ if ARGV[4] ~= '' then
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
 -- The window is reset when this request leaves it: it is the newest.
-return { 'admitted', requests, MINUTE_MS, key.tokens, reset_of_use(key, now), 0, estimate, seq, now }
+return { 'admitted', requests, MINUTE_MS, key.tokens + kept, reset_of_use(key, now), 0, estimate, seq, now }

@@ -1,9 +1,9 @@
--- Adds text to the streams of running requests whose attempts still own them. A request that is refused stops no other.
+-- Adds text to the streams of running requests whose deliveries still own them. A request that is refused stops no other.
 -- KEYS of each request: record, stream
 -- ARGV of each request: 1 short texts, each followed by a NUL: request id, fence, last sequence number, prompt tokens (for
 --      whoever has to end the request), name of the claim ('': not compared), sequence number of the event before; 2 payload
 -- Returns for each request 'ok', 'cancelled' (written, stop soon) or 'superseded'; 'accepted' if Redis came back without the
--- claim, perhaps with that of an earlier attempt; 'behind' with the last sequence number it has, if it came back without some
+-- claim, perhaps with that of an earlier delivery; 'behind' with the last sequence number it has, if it came back without some
 -- of the text; 'failed' with the reason if Redis could not write the text.
 -- Stands before and between the messages of several requests. No JSON text contains it (request-channels.ts splits there).
 local SEPARATOR = '\30'

@@ -13,14 +13,17 @@ end
 if state ~= 'accepted' then return state end
 local retention = ARGV[5] == '0' and '0' or own_retention or ARGV[5]
 drop_accepted(ARGV[1])
-emit(KEYS[6], channels, ARGV[1], ARGV[4], ARGV[3], retention == '0' and READING_MS or retention, '')
+-- It may stay for a day, and nobody pays for it: so the end is plain text, and what belongs to an answer goes.
+local answer = tag_of(KEYS[3]) .. 'a:' .. ARGV[1]
+emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '0' and READING_MS or retention)
+redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
-if retention == '0' then
-  keep_nothing(KEYS[1], KEYS[6], KEYS[6], ARGV[1], now_ms())
+if retention + 0 < READING_MS then
+  keep_briefly(KEYS[1], KEYS[6], answer, ARGV[1], now_ms(), retention)
 else
   redis.call('PEXPIRE', KEYS[1], retention)
-  -- The record may expire before recovery looks, which would take the request for a lost one and run it again.
-  if own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
 end
+-- The record may expire before recovery looks, which would take the request for a lost one and run it again.
+if retention ~= '0' and own_retention then redis.call('SET', KEYS[11], 1, 'PX', ARGV[7]) end
 return 'accepted'

@@ -7,24 +7,24 @@ local function most_of(record, rates)
   return { micro = number_of(micro), tokens = number_of(tokens) }
 end
 
--- Claims a request for an attempt, or takes it over from one that died: the higher attempt number wins and fences off all
--- writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
+-- Claims a request for a delivery, or takes it over from one that died: the higher number wins (`delivery`, the fence) and
+-- shuts out all writes of the lower one. `owner` names this claim. `call` has what all claims of a script share: `inflight`, `accounts` (how
 -- names of accounts begin), `lease_ms`, `now`, and `rows`, which owed_in fills and the script writes at its end.
 -- Returns 'drop' and why; 'no_body' and the state; or 'run', body ('': a long one), ms until the deadline, last event that was
 -- sent, cancel flag, place in the order of acceptance, now, micro-credits and tokens held (-1: not bounded), rates, prompt
 -- tokens. If it is claimed, returns its tenant and the time of its acceptance as well.
-local function claim_request(call, id, record, body_key, attempt, owner)
+local function claim_request(call, id, record, body_key, delivery, owner)
   local state, fence, deadline, cancel, seq, accepted_at, rates, hold_text, hold_tokens, month, billed, tenant, limit,
     is_long = unpack(redis.call('HMGET', record, 'state', 'fence', 'deadline', 'cancel', 'seq', 'acceptedAt', 'rates',
       'hold', 'holdTokens', 'month', 'billed', 'tenant', 'limit', 'long'))
   if state ~= 'accepted' and state ~= 'running' then return { 'drop', state or 'missing' } end
   fence = tonumber(fence)
-  -- Absent before the first attempt, and again after a worker gave the request back; `cancel` may be set by then.
+  -- Absent before the first delivery, and again after a worker gave the request back; `cancel` may be set by then.
   local known_owner, started_at, prompt, sent
   if state == 'running' or fence > 0 then
     known_owner, started_at, prompt, sent = unpack(redis.call('HMGET', record, 'owner', 'startedAt', 'prompt', 'sent'))
   end
-  if fence >= tonumber(attempt) and known_owner ~= owner then return { 'drop', 'superseded' } end
+  if fence >= tonumber(delivery) and known_owner ~= owner then return { 'drop', 'superseded' } end
   -- Whoever claims reads a long body past this script, which would hash and copy it.
   local body
   if is_long then body = redis.call('EXISTS', body_key) == 1 and '' else body = redis.call('GET', body_key) end
@@ -40,7 +40,7 @@ local function claim_request(call, id, record, body_key, attempt, owner)
   else
     tokens = more_allowed(redis.call('HGET', record, 'allowance'), tokens, limit_tokens, NOTHING, ahead, NOTHING)
   end
-  redis.call('HSET', record, 'state', 'running', 'fence', attempt, 'owner', owner, 'startedAt', started_at or int(now),
+  redis.call('HSET', record, 'state', 'running', 'fence', delivery, 'owner', owner, 'startedAt', started_at or int(now),
     'leased', leased, 'hold', int(hold_micro), 'holdTokens', int(tokens))
   -- Admission set the sweep's next look to 10 s after itself, which is the lease of a request that starts at once.
   if state == 'running' or now - number_of(accepted_at) > 1000 then redis.call('ZADD', call.inflight, leased, id) end

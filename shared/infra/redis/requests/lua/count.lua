@@ -6,11 +6,14 @@
 local now = now_ms()
 local limit, second_limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local requests = count_of(KEYS[1], now)
-local key = to_use(KEYS[2], redis.call('HGET', KEYS[2], 'u'), now)
+local newest, line = unpack(redis.call('HMGET', KEYS[2], 'u', 'line'))
+local key = to_use(KEYS[2], newest, now)
+-- What is kept for a line of a batch nobody else can have.
+local tokens = key.tokens + (line and kept_from(line, ARGV[1], 0, 0, now) or 0)
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
-  return { verdict, requests, reset_of(KEYS[1], now), key.tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
+  return { verdict, requests, reset_of(KEYS[1], now), tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
 end
 
 if blocked[1] then return reply('revoked') end

@@ -1,6 +1,6 @@
 -- Adds one entry to a request's stream and publishes the same text to every ingress that reads it, so that the ingress
--- need not read the stream: only a reader that misses a sequence number does. `writer` names the attempt, so that a reader
--- notices text of another one; it is '' for an end that no attempt writes.
+-- need not read the stream: only a reader that misses a sequence number does. `writer` names the claim of the delivery, so that a
+-- reader notices text of another one; it is '' for an end that no delivery writes.
 local function message_of(id, head, payload)
   return id .. ' ' .. head .. '\n' .. payload
 end

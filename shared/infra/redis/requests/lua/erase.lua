@@ -1,5 +1,5 @@
 -- Takes away all that Redis has of an ended request, and leaves a tombstone, so that neither a late admission nor a late
--- attempt or answer of the same id brings anything back. Safe to repeat.
+-- delivery or answer of the same id brings anything back. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 stream, 4 whole answer, 5 in-flight requests, 6 idempotency record (the record where the
 --      caller knows of none)
 -- ARGV 1 request id, 2 tenant id, 3 place in the order of acceptance up to which requests are erased,

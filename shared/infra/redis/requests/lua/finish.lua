@@ -7,7 +7,7 @@
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none)
 -- Returns 'finished'; 'unheard' if nobody pays for it; 'behind' with the last sequence number that Redis has, if Redis came
--- back without some of the text; else the state that was found, as this attempt no longer owns the request.
+-- back without some of the text; else the state that was found, as this delivery no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- One request in this many counts for the averages: fewer writes.
 local SAMPLE = 8
@@ -26,7 +26,7 @@ local id = ARGV[1]
 local state, known_fence, sent, known_owner, channels, known_billed, month, hold_text, hold_tokens, accepted_at, estimate,
   weight, is_unheard = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence', 'sent', 'owner', 'channels', 'billed', 'month',
   'hold', 'holdTokens', 'acceptedAt', 'estimate', 'weight', 'unheard'))
--- Redis came back without the claim: accepted, or with that of an earlier attempt.
+-- Redis came back without the claim: accepted, or with that of an earlier delivery.
 if state == 'accepted' then return 'accepted' end
 if known_fence and known_fence ~= fence then
   return state == 'running' and known_fence + 0 < fence + 0 and 'accepted' or 'superseded'
@@ -137,10 +137,10 @@ if settles and follows == '0' then
 else
   redis.call('HSET', KEYS[1], 'state', 'done', 'status', status, 'sent', last_seq, 'finishedAt', now_text)
 end
-if keeps_nothing then
-  -- Nothing was charged that could be given back (void.lua).
-  if not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
-  keep_nothing(KEYS[1], stream, KEYS[10], id, now)
+-- Nothing was charged that could be given back (void.lua).
+if keeps_nothing and not settles then redis.call('HSET', KEYS[1], 'unheard', '1') end
+if retention + 0 < READING_MS then
+  keep_briefly(KEYS[1], stream, KEYS[10], id, now, retention)
 else
   redis.call('PEXPIRE', KEYS[1], retention)
 end

@@ -6,7 +6,7 @@
 -- Returns how many there were.
 local count = 0
 
--- Undoes the claim: the next attempt is the first one again.
+-- Undoes the claim: the next delivery is the first one again.
 local function disown(record)
   local values = redis.call('HMGET', record, 'state', 'fence', 'owner')
   if values[1] ~= 'running' or values[2] ~= '1' then return end

@@ -1,8 +1,11 @@
--- For requests whose tenant keeps nothing (retention 0): what the end leaves behind.
--- Readers have this long to read the end: longer than a client may stall (api/relay/forward.ts). Their ingress usually deletes
--- the answer sooner.
+-- For requests whose tenant keeps nothing (retention 0), or answers for less time than it may take to read one: what the end
+-- leaves behind.
+-- Where nothing is kept readers have this long to read the end: longer than a client may stall (api/relay/forward.ts). Their
+-- ingress usually deletes the answer sooner.
 local READING_MS = 60000
--- The record becomes a tombstone: late attempts, repeats and look-ups learn that the request has ended, and nothing else.
+-- An answer whose time is over stays for so long after each renewal of a reader (reader.lua): as long as its lease.
+local READ_ON_MS = 15000
+-- The record becomes a tombstone: late deliveries, repeats and look-ups learn that the request has ended, and nothing else.
 local GONE_MS = 3600000
 
 local function is_read(record, now)
@@ -12,10 +15,22 @@ local function is_read(record, now)
   return false
 end
 
+-- Whoever reads an answer can read it to its end, however soon it goes for everybody else.
+local function keep_for_readers(stream, answer)
+  redis.call('PEXPIRE', stream, READ_ON_MS, 'GT')
+  redis.call('PEXPIRE', answer, READ_ON_MS, 'GT')
+end
+
 -- @seldom
--- Few tenants keep nothing.
-local function keep_nothing(record, stream, answer, id, now)
-  if not is_read(record, now) then redis.call('UNLINK', stream, answer) end
+-- Few tenants keep nothing, or answers for less than a minute. Call it when the answer has its time to live.
+local function keep_briefly(record, stream, answer, id, now, retention)
+  local is_being_read = is_read(record, now)
+  if retention ~= '0' then
+    if is_being_read then keep_for_readers(stream, answer) end
+    redis.call('PEXPIRE', record, retention)
+    return
+  end
+  if not is_being_read then redis.call('UNLINK', stream, answer) end
   local name = redis.call('HGET', record, 'idempotency')
   local first = name and redis.call('GET', name)
   -- The key stays taken, so that a repeat does not run again. Its fingerprint goes: it would confirm a guess of the body.

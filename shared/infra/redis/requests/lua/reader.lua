@@ -1,7 +1,9 @@
 -- Renews or ends an ingress's reading of a request; when the last reader has ended, the disconnect grace starts.
--- KEYS 1 record; ARGV 1 channel, 2 lease in ms (0 ends it)
-local state = redis.call('HGET', KEYS[1], 'state')
+-- KEYS 1 record, 2 stream, 3 whole answer; ARGV 1 channel, 2 lease in ms (0 ends it)
+local state, channels = unpack(redis.call('HMGET', KEYS[1], 'state', 'channels'))
 if state == 'accepted' or state == 'running' then
-  redis.call('HSET', KEYS[1], 'reader:' .. ARGV[1], int(now_ms() + tonumber(ARGV[2])))
+  lease_reader(KEYS[1], channels or '', ARGV[1], ARGV[2])
+elseif ARGV[2] ~= '0' then
+  keep_for_readers(KEYS[2], KEYS[3])
 end
 return state or 'missing'

@@ -1,7 +1,8 @@
 -- The rpm limit of a request that an operator runs again (replay-request.ts). If it is refused, that is not counted and no
 -- place is promised; if it is admitted, requeue.lua takes back what was counted.
 local REPLAY_LIMIT = 9007199254740991
--- At the ceiling of requests in flight, this many of the oldest are checked: their ends may have been lost.
+-- At the ceiling of requests in flight, this many of the oldest are checked: their ends may have been lost. So many of the
+-- newest say what of the allowance is held.
 local LOOK_AT = 20
 
 -- Removes the oldest of a tenant's open requests that have ended, or whose records are gone.
@@ -14,18 +15,28 @@ local function forget_ended(open, record, id)
   return ended
 end
 
+-- What some of a tenant's newest open requests hold of the allowance: more than most of them take, so they give some back.
+local function held_by_tests(open, record, id)
+  local prefix, sum = string.sub(record, 1, -#id - 1), 0
+  for _, other in ipairs(redis.call('ZREVRANGE', open, 0, LOOK_AT - 1)) do
+    local values = redis.call('HMGET', prefix .. other, 'billed', 'holdTokens')
+    if values[1] == '0' then sum = sum + number_of(values[2]) end
+  end
+  return sum
+end
+
 -- @seldom
 -- Decides for admit.lua when something could refuse a request. KEYS and ARGV are those of admit.lua, `known` is what it
 -- has read. Returns the reply of a refusal, or nil and the number of the tenant's open requests.
 local function refusal(known)
   local now, id, is_batch, requests, key, use = known.now, known.id, known.is_batch, known.requests, known.key, known.use
-  local estimate, likely, micro, open = known.estimate, known.likely, known.micro, known.open
+  local estimate, needed, micro, open = known.estimate, known.needed, known.micro, known.open
   local rpm_limit, tenant_rpm, tenant_tpm, open_limit = known.rpm_limit, known.tenant_rpm, known.tenant_tpm, known.open_limit
   local is_replay = rpm_limit >= REPLAY_LIMIT
 
   local function reply(verdict, retry_ms, estimated, place)
     return {
-      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens, reset_of_use(key, now),
+      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens + known.kept, reset_of_use(key, now),
       math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
     }
   end
@@ -117,8 +128,12 @@ local function refusal(known)
     if open_limit >= 0 and open >= open_limit then refuse('max_in_flight', soon_ms(open)) end
   end
   local left, used, balance, held = known.left, known.used, known.balance, known.held
-  if not known.billed and (left <= 0 or used > 0 and left < likely) then
-    refuse('test_tokens', 86400000 - now % 86400000)
+  if not known.billed and (left <= 0 or used > 0 and left < needed) then
+    if left + held_by_tests(KEYS[10], KEYS[1], id) >= needed then
+      refuse('test_tokens_in_flight', soon_ms(1))
+    else
+      refuse('test_tokens', 86400000 - now % 86400000)
+    end
   end
   if verdict == 'tpm' and known.keeps then keep_for(KEYS[3], known.line, id, estimate, now) end
   if verdict then return reply(verdict, retry, estimate) end
@@ -128,7 +143,7 @@ local function refusal(known)
     if balance <= 0 then return reply_counted('credits') end
     if held > 0 and balance - held < micro then return reply_counted('credits_in_flight', soon_ms(1)) end
     if left and left <= 0 then return reply_counted('budget') end
-    if left and used > 0 and left - used < likely then return reply_counted('budget_in_flight', soon_ms(1)) end
+    if left and used > 0 and left - used < needed then return reply_counted('budget_in_flight', soon_ms(1)) end
   end
 
   local lane_limit, waiting, share = known.lane_limit, known.waiting, known.share

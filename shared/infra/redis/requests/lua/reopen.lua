@@ -2,7 +2,7 @@
 -- Redis knows nothing of it, so nobody's late end counts. Safe to repeat.
 -- KEYS 1 record, 2 stream, 3 whole answer, 4 mark of an end without a record
 -- ARGV 1 tenant id
--- Returns the state that was found, and the fence of its last attempt: 'failed' and 'missing' are open now, any other is
+-- Returns the state that was found, and the fence of its last delivery: 'failed' and 'missing' are open now, any other is
 -- unchanged.
 local values = redis.call('HMGET', KEYS[1], 'state', 'status', 'sent', 'tenant', 'fence')
 if values[1] then

@@ -1,4 +1,4 @@
--- Puts a failed request into line that was admitted again. It keeps its time of acceptance and the fence of its last attempt:
+-- Puts a failed request into line that was admitted again. It keeps its time of acceptance and the fence of its last delivery:
 -- whoever had it then is refused, whatever Redis comes back without, and the next delivery has a higher number. The limits on
 -- requests counted it when it was first accepted. Safe to repeat.
 -- KEYS 1 record, 2 body, 3 job, 4 line, 5 marker, 6 settings of the queue, 7 requests of its key, 8 account, and what the

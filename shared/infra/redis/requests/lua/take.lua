@@ -30,7 +30,7 @@ local taken = {}
 local call = { inflight = KEYS[8], accounts = ARGV[10], lease_ms = ARGV[5], now = now_ms(), rows = {} }
 for index, id in ipairs(ids) do
   local job = ARGV[7] .. id
-  -- Jobs of the line start for the first time, or run again: those have a fence, so the claim of a first attempt is refused.
+  -- Jobs of the line start for the first time, or run again: those have a fence, so the claim of a first delivery is refused.
   local may_claim = ARGV[5] ~= ''
   if may_claim and index <= handed_out_before then may_claim = number_of(redis.call('HGET', job, 'ats')) == 0 end
   local claimed, tenant, accepted_at
@@ -45,8 +45,8 @@ for index, id in ipairs(ids) do
     redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', FIRST)
     taken[#taken + 1] = { id, '', claimed, accepted_at, tenant }
   else
-    local attempts = int(number_of(redis.call('HGET', job, 'ats')) + 1)
-    redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', attempts)
+    local deliveries = int(number_of(redis.call('HGET', job, 'ats')) + 1)
+    redis.call('HSET', job, 'processedOn', ARGV[4], 'ats', deliveries)
     taken[#taken + 1] = { id, redis.call('HGETALL', job) }
   end
   redis.call('SET', job .. ':lock', ARGV[2], 'PX', ARGV[3])

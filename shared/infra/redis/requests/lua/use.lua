@@ -144,11 +144,16 @@ local function add_use(fields, at, use)
   return at + 8
 end
 
--- Milliseconds until nothing is left of it.
+-- Milliseconds until none of its tokens is left. Seconds whose tokens were all given back count no longer.
 local function reset_of_use(use, now)
-  if not use.entries or use.now_requests > 0 or use.now_tokens > 0 then return until_left(use.second, now) end
-  if use.entries == '' then return 0 end
-  return until_left(struct.unpack('>I4', use.entries, #use.entries - ENTRY_BYTES + 1), now)
+  if use.tokens <= 0 then return 0 end
+  if use.now_tokens > 0 then return until_left(use.second, now) end
+  local entries = use.entries or turn_use(use.hash, newest_of(use), now).entries
+  for at = #entries - ENTRY_BYTES + 1, 1, -ENTRY_BYTES do
+    local second, _, tokens = struct.unpack(ENTRY, entries, at)
+    if tokens > 0 then return until_left(second, now) end
+  end
+  return 0
 end
 
 -- Milliseconds until no more than `most` are left of its `kind`, requests or tokens.

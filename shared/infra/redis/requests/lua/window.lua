@@ -71,10 +71,10 @@ end
 -- The counters of the last day, without minutes that have left.
 local function read_day(key, now)
   local minute = math.floor(now / MINUTE_MS)
-  local values = redis.call('HMGET', key, 'tail', 'total', minute)
+  local values = redis.call('HMGET', key, 'tail', 'total', minute, 'noted')
   local day = {
-    key = key, minute = minute, tail = tonumber(values[1]) or minute, total = tonumber(values[2]) or 0,
-    now = tonumber(values[3]) or 0,
+    key = key, minute = minute, tail = math.min(tonumber(values[1]) or minute, minute), total = tonumber(values[2]) or 0,
+    now = tonumber(values[3]) or 0, noted = values[4],
   }
   local first_kept = minute - DAY_MINUTES
   if day.tail >= first_kept then return day end
@@ -88,16 +88,30 @@ local function read_day(key, now)
 end
 
 local function log_day(day)
+  if day.noted then redis.call('HDEL', day.key, 'noted') end
   redis.call('HSET', day.key, 'tail', day.tail, 'total', day.total + 1, day.minute, day.now + 1)
   if day.now == 0 then redis.call('PEXPIRE', day.key, (DAY_MINUTES + 2) * MINUTE_MS) end
 end
 
+-- More minutes than this are not looked at for each refusal.
+local FEW_MINUTES = 60
+
+-- Milliseconds until enough minutes have left for one more request. Whoever is refused may ask again and again, at no cost:
+-- so what took long to find is noted until a request is admitted.
 local function wait_for_day(day, limit, now)
-  local minute, count = day.tail, day.total
-  while minute < day.minute do
-    count = count - (tonumber(redis.call('HGET', day.key, minute)) or 0)
-    if count < limit then break end
-    minute = minute + 1
+  local noted_limit, minute = string.match(day.noted or '', '^(%d+) (%d+)$')
+  if not minute or noted_limit + 0 ~= limit or minute + DAY_MINUTES < day.minute then
+    local minutes, count = {}, day.total
+    for each = day.tail, day.minute do minutes[#minutes + 1] = each end
+    minute = day.minute
+    for index, counted in ipairs(redis.call('HMGET', day.key, unpack(minutes))) do
+      count = count - (counted and counted + 0 or 0)
+      if count < limit then
+        minute = minutes[index]
+        break
+      end
+    end
+    if #minutes > FEW_MINUTES then redis.call('HSET', day.key, 'noted', int(limit) .. ' ' .. int(minute)) end
   end
   return (minute + 1 + DAY_MINUTES) * MINUTE_MS - now
 end

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { createWriteAuditLog } from '../../../../../api/resources/audit-log/write-audit-log.ts';
+import { createTenantEvents } from '../../../../../api/tenant-events.ts';
 import type { TenantEvent } from '../../../../../api/tenant-events.ts';
 import type { AuditEntry } from '../../../../../shared/infra/mongo/tenants/audit-repository.ts';
 import { createRecordingLog } from '../../../../support/recording-log.ts';
@@ -41,5 +42,21 @@ describe('the audit log', () => {
     await createWriteAuditLog({ audit, clock, log })(SUSPENDED);
 
     expect(JSON.stringify(log.lines)).toContain('tenant.suspended of ten_1 by administrator');
+  });
+
+  it('names no entity in a log, which outlives the deletion of the entity', async () => {
+    const log = createRecordingLog();
+    const audit = { append: () => Promise.reject(new Error('away')) };
+    const by = { tenantId: 'ten_1', mode: 'live', id: 'key_1', requestId: 'req_1' } as const;
+    const lost = createTenantEvents(
+      [createWriteAuditLog({ audit, clock, log }), () => Promise.reject(new Error('away'))],
+      log,
+    );
+
+    await lost.emit(by, 'entity.deleted', 'mia.miller');
+    await lost.emit(by, 'entity.history_deleted', 'mia.miller');
+
+    expect(log.lines).toHaveLength(4);
+    expect(JSON.stringify(log.lines)).not.toContain('mia');
   });
 });

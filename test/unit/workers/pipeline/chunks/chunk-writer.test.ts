@@ -1,82 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
-import type { DeliveryRef, WriteOutcome } from '../../../../../shared/infra/redis/requests/request-store.ts';
-import { createChunkWriters } from '../../../../../workers/pipeline/chunks/chunk-writer.ts';
-import type { Lease } from '../../../../../workers/pipeline/stage.ts';
-
-const REF: DeliveryRef = {
-  shard: 0,
-  requestId: 'req_1',
-  tenantId: 'ten_1',
-  keyId: 'key_1',
-  queue: 'interactive',
-  fence: 1,
-};
-
-interface Append {
-  lastSeq: number;
-  deltas: string[];
-}
-
-/** A writer over a store whose answers the test gives itself. */
-function open(sentSeq = 0, { others = 0 } = {}) {
-  const appends: Append[] = [];
-  const stops: string[] = [];
-  let answering: PromiseWithResolvers<WriteOutcome> | undefined;
-  let immediate = true;
-  const answer = {
-    sentSeq,
-    text: '',
-    unsent: [] as string[],
-    sent: [],
-    asked: undefined,
-    promptTokens: 0,
-    provider: '',
-    model: '',
-    trace: { attempts: [] },
-  };
-  const lease: Lease = {
-    signal: new AbortController().signal,
-    need: () => undefined,
-    cover: () => Promise.resolve(true),
-    granted: () => Infinity,
-    grant: () => Promise.resolve(),
-    exhaust: () => undefined,
-    check: () => Promise.resolve(),
-    stop: (reason) => stops.push(reason),
-    release: () => undefined,
-  };
-  const openWriter = createChunkWriters({
-    append(_ref, lastSeq, deltas) {
-      appends.push({ lastSeq, deltas: [...deltas] });
-      if (immediate) return Promise.resolve('ok');
-      answering = Promise.withResolvers();
-      return answering.promise;
-    },
-  });
-  const silent = Array.from({ length: others }, () => openWriter(REF, { ...answer, unsent: [] }, lease));
-  const writer = openWriter(REF, answer, lease);
-  return {
-    writer,
-    answer,
-    appends,
-    stops,
-    /** The other streams of the worker, which send nothing. */
-    silent,
-    /** From here on an append is under way until `reply`. */
-    hold: () => (immediate = false),
-    async reply(outcome: WriteOutcome | Error) {
-      if (outcome instanceof Error) answering?.reject(outcome);
-      else answering?.resolve(outcome);
-      await jest.advanceTimersByTimeAsync(0);
-    },
-  };
-}
-
-/** Lets the turn of the event loop end. */
-const turn = () => jest.advanceTimersByTimeAsync(0);
-
-const texts = (appends: readonly Append[]) => appends.map(({ deltas }) => deltas.join(''));
+import { openWriter, texts, turn } from '../../../../support/writer-lab.ts';
 
 describe('text on its way to the stream', () => {
   beforeEach(() => {
@@ -87,7 +11,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('text on its way to the stream begins at once with the first piece', async () => {
-    const { writer, appends } = open();
+    const { writer, appends } = openWriter();
 
     writer.write('a');
     await turn();
@@ -96,7 +20,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('is gathered for 15 ms after that, each piece an event of its own', async () => {
-    const { writer, appends } = open();
+    const { writer, appends } = openWriter();
     writer.write('a');
     await jest.advanceTimersByTimeAsync(1);
 
@@ -113,62 +37,8 @@ describe('text on its way to the stream', () => {
     ]);
   });
 
-  it('goes on beats of 80 ms while a worker has more than 50 streams, and is gathered for 15 ms again after that', async () => {
-    const { writer, appends, silent } = open(0, { others: 50 });
-    const [other] = silent;
-    writer.write('a');
-    other?.write('A');
-    await turn();
-    await jest.advanceTimersByTimeAsync(1);
-    expect(texts(appends)).toEqual(['a', 'A']);
-    writer.write('b');
-    await jest.advanceTimersByTimeAsync(10);
-    other?.write('B');
-    while (appends.length === 2) await jest.advanceTimersByTimeAsync(1);
-    expect(texts(appends)).toEqual(['a', 'A', 'b', 'B']);
-
-    writer.write('c');
-    await jest.advanceTimersByTimeAsync(79);
-    expect(appends).toHaveLength(4);
-    await jest.advanceTimersByTimeAsync(1);
-    expect(texts(appends).at(-1)).toBe('c');
-
-    await silent[0]?.settle();
-    await silent[1]?.settle();
-    writer.write('d');
-    await jest.advanceTimersByTimeAsync(15);
-
-    expect(texts(appends).at(-1)).toBe('d');
-  });
-
-  it('waits for no beat where it was read on one', async () => {
-    const { writer, appends } = open(0, { others: 50 });
-    writer.write('a');
-    await jest.advanceTimersByTimeAsync(40);
-
-    writer.write('b');
-    await turn();
-
-    expect(texts(appends)).toEqual(['a', 'b']);
-  });
-
-  it('is read on beats once a piece is out, while a worker has more than 50 streams', async () => {
-    const { writer, silent } = open(0, { others: 50 });
-    expect(writer.readLater()).toBeUndefined();
-    writer.write('a');
-    await turn();
-    const readOn = jest.fn();
-
-    writer.readLater()?.(readOn);
-    await jest.advanceTimersByTimeAsync(100);
-    expect(readOn).toHaveBeenCalledTimes(1);
-    await silent[0]?.settle();
-
-    expect(writer.readLater()).toBeUndefined();
-  });
-
   it('waits for nothing when the last batch is 15 ms ago', async () => {
-    const { writer, appends } = open();
+    const { writer, appends } = openWriter();
 
     for (const text of ['a', 'b', 'c']) {
       writer.write(text);
@@ -179,7 +49,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('text on its way to the stream goes as soon as 1 KB waits', async () => {
-    const { writer, appends } = open();
+    const { writer, appends } = openWriter();
     writer.write('a');
     await jest.advanceTimersByTimeAsync(0);
 
@@ -194,7 +64,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('has one append under way at a time, and the next takes all that came meanwhile', async () => {
-    const { writer, appends, hold, reply } = open();
+    const { writer, appends, hold, reply } = openWriter();
     hold();
     writer.write('a');
     await turn();
@@ -209,7 +79,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('numbers on from what an earlier attempt has sent', async () => {
-    const { writer, appends } = open(7);
+    const { writer, appends } = openWriter(7);
 
     writer.write('a');
     await turn();
@@ -218,7 +88,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('leaves what waits at the end to the terminal event', async () => {
-    const { writer, answer, appends } = open();
+    const { writer, answer, appends } = openWriter();
     writer.write('a');
     await jest.advanceTimersByTimeAsync(0);
     writer.write('b');
@@ -234,7 +104,7 @@ describe('text on its way to the stream', () => {
     { what: 'leaves text that comes with the end to the terminal event: one call for both', appended: [] },
     { what: 'sends it where that waits for something else', endsLater: true, appended: ['ab'] },
   ])('$what', async ({ endsLater, appended }) => {
-    const { writer, answer, appends } = open();
+    const { writer, answer, appends } = openWriter();
     for (const text of ['a', 'b']) writer.write(text);
 
     await Promise.resolve();
@@ -246,7 +116,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('is settled only when the append under way has an answer', async () => {
-    const { writer, answer, hold, reply } = open();
+    const { writer, answer, hold, reply } = openWriter();
     hold();
     writer.write('a');
     await turn();
@@ -262,7 +132,7 @@ describe('text on its way to the stream', () => {
   });
 
   it.each(['cancelled', 'superseded'] as const)('stops the attempt when the store says %s', async (outcome) => {
-    const { writer, stops, hold, reply } = open();
+    const { writer, stops, hold, reply } = openWriter();
     hold();
     writer.write('a');
     await turn();
@@ -273,7 +143,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('leaves the request to another attempt when nobody knows whether a batch was written', async () => {
-    const { writer, appends, stops, hold, reply } = open();
+    const { writer, appends, stops, hold, reply } = openWriter();
     hold();
     writer.write('a');
     await turn();
@@ -288,7 +158,7 @@ describe('text on its way to the stream', () => {
   });
 
   it('text on its way to the stream leaves no timer behind', async () => {
-    const { writer } = open();
+    const { writer } = openWriter();
     writer.write('a');
     await turn();
     writer.write('b');

@@ -13,6 +13,7 @@ const REFUSED = /^(?:NOREPLICAS|MISCONF|MASTERDOWN|LOADING|BUSY|TRYAGAIN) /;
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 1_000;
 
+/** Whether a server refused a call before it did anything: the same call may pass in a moment. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && REFUSED.test(error.message);
 }

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+
+import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
+import { LEASE_MS, needs, openRequestLab, RATE, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+
+/** By how much Redis's clock was put back: what it was told before lies so far ahead. */
+const BACK_MS = 3_600_000;
+const LOOKED_AT = 100;
+
+let lab: RequestLab;
+let request: LabRequest;
+let lock: string;
+beforeEach(async () => {
+  lab = await openRequestLab();
+  request = await lab.admit();
+  await lab.run(request, 1);
+  lock = `${lab.keys.job('interactive', request.requestId)}:lock`;
+  await lab.redis.set(lock, 'worker', 'PX', LEASE_MS + BACK_MS);
+  await lab.redis.hincrby(lab.keys.record(request.requestId), 'leased', BACK_MS);
+  await lab.redis.zadd(lab.keys.inflight, 'XX', Date.now() + LEASE_MS + BACK_MS, request.requestId);
+});
+afterEach(async () => {
+  await lab.close();
+});
+
+const overdueAtMs = async () => Number(await lab.redis.zscore(lab.keys.inflight, request.requestId)) - Date.now();
+
+it('looks after a request within a lease, however far ahead its worker had been promised its time', async () => {
+  expect(await lab.inflight.overdue(SHARD, LOOKED_AT)).toEqual([]);
+
+  expect(await overdueAtMs()).toBeLessThanOrEqual(LEASE_MS);
+  expect(await lab.redis.pttl(lock)).toBeLessThanOrEqual(LEASE_MS);
+  // So a later delivery may have it.
+  expect(await lab.requests.leaseLeftMs(SHARD, request.requestId)).toBe(0);
+});
+
+it('leaves a request to a worker that lives and renews', async () => {
+  await lab.inflight.overdue(SHARD, LOOKED_AT);
+
+  expect(await lab.requests.renew(request.ref(1), needs(20))).toMatchObject({ outcome: 'ok' });
+
+  expect(await lab.inflight.overdue(SHARD, LOOKED_AT)).toEqual([]);
+  expect(await lab.requests.leaseLeftMs(SHARD, request.requestId)).toBeGreaterThan(0);
+  expect((await lab.figures(request.principal)).heldMicro).toBeGreaterThanOrEqual(20 * RATE);
+});
+
+it('gives the lead to another process, and no turn before its time', async () => {
+  const dead = createLeaderLease(lab.redis, lab.keyspace, 'dead');
+  const living = createLeaderLease(lab.redis, lab.keyspace, 'living');
+  await dead.hold(SHARD, 'settle');
+  await lab.redis.pexpire(lab.keys.lease('settle'), BACK_MS);
+  await dead.takeTurn(SHARD, 'reconcile', BACK_MS);
+
+  expect(await living.renew(SHARD, 'settle')).toBe(false);
+  expect(await living.hold(SHARD, 'settle')).toBe(true);
+  await living.release(SHARD, 'reconcile');
+  expect(await living.takeTurn(SHARD, 'reconcile', BACK_MS)).toBe(false);
+});

@@ -1,0 +1,91 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+
+import { describe, expect, it } from '@jest/globals';
+import type { Request, Response } from 'express';
+
+import { createEarlyRefusal } from '../../../../api/admission/refuse-early.ts';
+import { assignRequestId, contextOf } from '../../../../api/http/request-context.ts';
+import { ServiceError } from '../../../../shared/errors/service-error.ts';
+import type { Admission } from '../../../../shared/infra/redis/requests/admission-store.ts';
+import { principalOf } from '../../../support/request-lab.ts';
+
+const FREE: Admission = {
+  verdict: 'admitted',
+  requests: 1,
+  requestsResetMs: 60_000,
+  tokens: 0,
+  tokensResetMs: 0,
+  retryAfterMs: 0,
+  estimateTokens: 0,
+  seq: 1,
+  now: 0,
+};
+const MEGABYTE = 1024 * 1024;
+const overTokens = () => new ServiceError('tpm_exceeded', 'too many tokens', { retryAfterSeconds: 60 });
+
+/** Calls of one key whose requests a minute are free, at a time of the test's. */
+function startCalls() {
+  let now = 0;
+  const early = createEarlyRefusal({ count: () => Promise.resolve(FREE) }, { now: () => now });
+  const principal = principalOf({});
+
+  /** The refusal of a call with a body of so many bytes; undefined: its body is read. */
+  async function call(bytes: number) {
+    const req = new IncomingMessage(new Socket());
+    req.headers['content-length'] = String(bytes);
+    Object.assign(req, { route: { path: '/chat' } });
+    // Express adds methods that nothing here uses.
+    const res = new ServerResponse(req) as Response;
+    assignRequestId(req as Request, res);
+    contextOf(res).principal = principal;
+    let refusal: ServiceError | undefined;
+    try {
+      await early.refuse(req as Request, res);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      refusal = error;
+      early.note(error, res);
+    }
+    /** Admission refuses the body that was read. */
+    const refuse = (error: ServiceError) => {
+      early.note(error, res);
+    };
+    return { refusal, refuse };
+  }
+
+  return { call, pass: (ms: number) => (now += ms) };
+}
+
+describe('a costly body behind one that was refused for its tokens', () => {
+  it('is refused unread where it is about as large, and read where it is smaller', async () => {
+    const { call, pass } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+    pass(4_000);
+
+    const { refusal } = await call(MEGABYTE * 0.95);
+    expect(refusal).toMatchObject({ code: 'tpm_exceeded', message: 'too many tokens', retryAfterSeconds: 56 });
+    expect((await call(MEGABYTE / 2)).refusal).toBeUndefined();
+    expect((await call(100)).refusal).toBeUndefined();
+  });
+
+  it('is refused for ten seconds, however often it comes', async () => {
+    const { call, pass } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+    pass(9_000);
+    expect((await call(MEGABYTE)).refusal).toBeDefined();
+
+    pass(1_000);
+
+    expect((await call(MEGABYTE)).refusal).toBeUndefined();
+  });
+
+  it('is refused all the same when a small one was refused meanwhile', async () => {
+    const { call, pass } = startCalls();
+    (await call(MEGABYTE)).refuse(overTokens());
+    pass(1_000);
+    (await call(100)).refuse(overTokens());
+
+    expect((await call(MEGABYTE)).refusal).toBeDefined();
+  });
+});

@@ -1,0 +1,18 @@
+import { expect, it } from '@jest/globals';
+
+import { addressBlockOf } from '../../../../api/http/address-block.ts';
+
+it.each([
+  ['198.51.100.1', '198.51.100.1'],
+  ['::ffff:198.51.100.1', '198.51.100.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002::', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['64:ff9b::198.51.100.1', '64:ff9b:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['unix socket', 'unix socket'],
+  [undefined, 'unknown'],
+])('failures from %s are counted by %s', (ip, block) => {
+  expect(addressBlockOf(ip)).toBe(block);
+});
