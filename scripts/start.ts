@@ -9,7 +9,12 @@ const print = (line: string) => {
 print('Starting Parley; Ctrl-C stops it.');
 const ENV_FILE = '.env';
 if (existsSync(ENV_FILE)) {
-  process.loadEnvFile(ENV_FILE);
+  try {
+    process.loadEnvFile(ENV_FILE);
+  } catch (error) {
+    process.stderr.write(`${ENV_FILE} cannot be read (${String(error)}): let this user read it, or remove it.\n`);
+    process.exit(1);
+  }
   print(`start | Settings: those of ${ENV_FILE} where the environment has none`);
 }
 // Until those modules listen for signals, nothing runs that would have to be stopped.

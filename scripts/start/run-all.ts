@@ -12,7 +12,7 @@ import { ensureTenant } from './demo-tenant.ts';
 import { startDemoProvider, startServiceProcesses } from './processes.ts';
 import { readSettings, wantedPorts } from './settings.ts';
 import type { StartSettings } from './settings.ts';
-import { loadState, saveState } from './state.ts';
+import { credentialsSettings, loadState, saveState } from './state.ts';
 import type { StartState } from './state.ts';
 import { startStores } from './stores.ts';
 import { createSupervisor } from '../harness/supervisor.ts';
@@ -43,28 +43,47 @@ export async function runAll(given: Environment, args: string[], print: Log): Pr
 
 /** What is used comes before what uses it, and closing goes the other way. */
 async function bringUp(supervisor: Supervisor, settings: StartSettings, log: Log, print: Log): Promise<void> {
-  await closeToOthers(settings.dataDir, log);
-  const lock = await lockDataDir(settings.dataDir);
+  const { dataDir } = settings;
+  const lock = await usable(dataDir, async () => {
+    await closeToOthers(dataDir, log);
+    return lockDataDir(dataDir);
+  });
   supervisor.defer('the lock', () => lock.release());
   const faults = await findPortFaults(wantedPorts(settings));
   if (faults.length > 0) throw new Error(faults.join('\n'));
 
-  const stateFile = join(settings.dataDir, 'start.json');
-  const state = await loadState(stateFile);
-  await saveState(stateFile, state);
+  const stateFile = join(dataDir, 'start.json');
+  const state = await usable(dataDir, async () => {
+    const loaded = await loadState(stateFile);
+    await saveState(stateFile, loaded);
+    return loaded;
+  });
   const stores = await startStores(supervisor, settings, state, log);
   await saveState(stateFile, Object.assign(state, { stores }));
   const adminToken = settings.env['ADMIN_TOKEN'] ?? state.adminToken;
   const env: Environment = {
-    CREDENTIALS_KEY: state.credentialsKey,
     ...settings.env,
+    ...credentialsSettings(settings.env, state),
     ...stores,
     ADMIN_TOKEN: adminToken,
-    DATA_DIR: settings.dataDir,
+    DATA_DIR: dataDir,
   };
   if (settings.providerPort !== undefined) await startDemoProvider(supervisor, env, settings.providerPort, print);
   await startServiceProcesses(supervisor, settings, env, print);
   print(await prepareDemo(settings, state, stateFile, adminToken, log));
+}
+
+/** What the file system refuses is told with what to change. */
+async function usable<T>(dataDir: string, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw new Error(
+      `${dataDir} cannot be used (${error.message}): make room in it, or set DATA_DIR to a folder that belongs to you.`,
+      { cause: error },
+    );
+  }
 }
 
 /** Conversations, keys and the demo tenant's secrets are there: no other user of the machine may look in. */

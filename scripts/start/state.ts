@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+import type { Environment } from '../embedded/find-program.ts';
+
 /** An API key of the demo tenant; its value is shown by the service only once. */
 export interface DemoKey {
   id: string;
@@ -58,6 +60,15 @@ export async function saveState(file: string, state: StartState): Promise<void> 
   const draft = `${file}.new`;
   await writeFile(draft, `${JSON.stringify(state, undefined, 2)}\n`, { mode: 0o600 });
   await rename(draft, file);
+}
+
+/**
+ * What was stored before `CREDENTIALS_KEY` was set, perhaps for Docker Compose in the same `.env`, stays readable.
+ */
+export function credentialsSettings(env: Environment, { credentialsKey }: StartState): Environment {
+  const { CREDENTIALS_KEY: given, CREDENTIALS_KEYS: others } = env;
+  if (given === undefined || given === credentialsKey) return { CREDENTIALS_KEY: credentialsKey };
+  return { CREDENTIALS_KEYS: others === undefined ? credentialsKey : `${others},${credentialsKey}` };
 }
 
 function newState(): StartState {

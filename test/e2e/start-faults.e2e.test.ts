@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ describe('a process that cannot start', () => {
   });
 
   /** Ends with exit code 1; resolves with what it said on stderr, by lines. */
-  async function fail(file: (typeof BOTH)[number], own: Settings): Promise<string[]> {
+  async function fail(file: (typeof BOTH)[number] | 'scripts/start.ts', own: Settings): Promise<string[]> {
     const base = settingsFor(redisUrl(), mongoUri('e2e-start-faults'));
     const ports: Settings = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()), WORKER_PORT: '0' };
     const child = spawnProcess(file, { ...base, ...ports, ...own });
@@ -135,5 +135,14 @@ describe('a process that cannot start', () => {
 
     expect(line).toMatch(/^The certificate cannot be used; check TLS_CERT_FILE and TLS_KEY_FILE. \(.*ENOENT.*\)$/);
     expect(more).toEqual([]);
+  }, 60_000);
+
+  it('because its folder cannot be used says which setting names another: npm start', async () => {
+    const file = join(dataDir, 'no-folder');
+    await writeFile(file, '');
+
+    expect((await fail('scripts/start.ts', { DATA_DIR: file })).join('')).toMatch(
+      new RegExp(`^${file} cannot be used \\(EEXIST.*set DATA_DIR to a folder`),
+    );
   }, 60_000);
 });

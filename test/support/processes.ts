@@ -27,7 +27,7 @@ export interface TestProcess {
   kill(): Promise<void>;
 }
 
-export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/simulated-provider/main.ts';
+export type ProcessFile = 'api/main.ts' | 'workers/main.ts' | 'scripts/simulated-provider/main.ts' | 'scripts/start.ts';
 
 /** An environment without settings of the machine or of an outer run. */
 function cleanEnvironment(settings: Record<string, string>): Environment {
