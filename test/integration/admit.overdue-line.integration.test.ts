@@ -58,6 +58,16 @@ describe('a line that has waited long for its key’s tokens', () => {
     expect((await lab.store.count('req_look', key.principal, false)).tokens).toBe(900);
   });
 
+  it('has the window said to be empty no sooner than its tokens may be had', async () => {
+    await chat(900);
+    await key.pass(GONE_MS - 5_000);
+    expect(await line('req_line', 650)).toBe('tpm');
+    await key.pass(5_000);
+
+    const { tokens, tokensResetMs } = await lab.store.count('req_look', key.principal, false);
+    expect([tokens, tokensResetMs]).toEqual([650, 10_000]);
+  });
+
   it('leaves other requests what it does not need itself, and never passes the limit with them', async () => {
     await chat(300);
     expect(await line('req_line', 700)).toBe('tpm');

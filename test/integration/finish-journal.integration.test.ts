@@ -147,6 +147,7 @@ it('forgets what is older than a few seconds, but only while Redis is there to t
   expect(await settlements()).toEqual([request.requestId]);
 
   const older = request;
+  time += 60_000;
   request = await lab.admit();
   await lab.run(request, 1);
   await finish();

@@ -60,7 +60,7 @@ export function createCloseBatch({ work, admissions, queue, lines, events, recen
       if (state === 'running' || state === 'done') continue;
       batch.inFlight.delete(index);
       // A Redis that comes back without this would run the line, whose result says that it did not run.
-      recentWrites.note(() => admissions.disown(requestId, owner, LOST), { requestId, tenantId });
+      recentWrites.note(() => admissions.disown(requestId, owner, LOST), { requestId, tenantId, batchId });
     }
     await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);

@@ -230,4 +230,4 @@ if ARGV[4] ~= '' then
   add_job(KEYS[12], KEYS[11], KEYS[13], KEYS[14], id, job_name, ARGV[5], ARGV[6], now_text, turn)
 end
 -- The window is reset when this request leaves it: it is the newest.
-return { 'admitted', requests, MINUTE_MS, key.tokens + kept, reset_of_use(key, now), 0, estimate, seq, now }
+return { 'admitted', requests, MINUTE_MS, key.tokens + kept, reset_of_use(key, now, kept), 0, estimate, seq, now }

@@ -13,10 +13,10 @@ end
 if state ~= 'accepted' then return state end
 local retention = ARGV[5] == '0' and '0' or own_retention or ARGV[5]
 drop_accepted(ARGV[1])
--- It may stay for a day, and nobody pays for it: so the end is plain text, and what belongs to an answer goes.
+-- It may stay for a day, and nobody pays for it: so the end is plain text, and metadata goes with the answer there is not.
 local answer = tag_of(KEYS[3]) .. 'a:' .. ARGV[1]
 emit_whole(answer, channels, ARGV[1], ARGV[4] .. '\n' .. ARGV[3], retention == '0' and READING_MS or retention)
-redis.call('HDEL', KEYS[1], 'metadata')
+if own_retention then redis.call('HDEL', KEYS[1], 'metadata') end
 redis.call('HSET', KEYS[1], 'state', 'done', 'status', 'cancelled', 'sent', ARGV[4], 'finishedAt', int(now_ms()),
   'hold', 0, 'holdTokens', 0)
 if retention + 0 < READING_MS then

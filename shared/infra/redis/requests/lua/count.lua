@@ -9,11 +9,12 @@ local requests = count_of(KEYS[1], now)
 local newest, line = unpack(redis.call('HMGET', KEYS[2], 'u', 'line'))
 local key = to_use(KEYS[2], newest, now)
 -- What is kept for a line of a batch nobody else can have.
-local tokens = key.tokens + (line and kept_from(line, ARGV[1], 0, 0, now) or 0)
+local kept = line and kept_from(line, ARGV[1], 0, 0, now) or 0
 local blocked = redis.call('MGET', KEYS[3], KEYS[4])
 
 local function reply(verdict, retry_ms)
-  return { verdict, requests, reset_of(KEYS[1], now), tokens, reset_of_use(key, now), math.ceil(retry_ms or 0), 0, 0, now }
+  return { verdict, requests, reset_of(KEYS[1], now), key.tokens + kept, reset_of_use(key, now, kept), math.ceil(retry_ms or 0), 0,
+    0, now }
 end
 
 if blocked[1] then return reply('revoked') end

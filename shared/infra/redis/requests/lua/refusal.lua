@@ -36,8 +36,8 @@ local function refusal(known)
 
   local function reply(verdict, retry_ms, estimated, place)
     return {
-      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens + known.kept, reset_of_use(key, now),
-      math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
+      verdict, requests, place ~= nil and MINUTE_MS or reset_of(KEYS[2], now), key.tokens + known.kept,
+      reset_of_use(key, now, known.kept), math.ceil(retry_ms or 0), estimated or 0, place or 0, now,
     }
   end
 

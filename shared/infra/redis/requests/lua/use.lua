@@ -144,8 +144,10 @@ local function add_use(fields, at, use)
   return at + 8
 end
 
--- Milliseconds until none of its tokens is left. Seconds whose tokens were all given back count no longer.
-local function reset_of_use(use, now)
+-- Milliseconds until none of its tokens is left, nor of those that are kept for a line: whether these are still kept then only
+-- time will tell. Seconds whose tokens were all given back count no longer.
+local function reset_of_use(use, now, kept)
+  if kept > 0 then return math.max(KEPT_MS, reset_of_use(use, now, 0)) end
   if use.tokens <= 0 then return 0 end
   if use.now_tokens > 0 then return until_left(use.second, now) end
   local entries = use.entries or turn_use(use.hash, newest_of(use), now).entries
