@@ -79,7 +79,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 /** npm's shell dies of the SIGTERM that a supervisor sends to npm, and tells nobody: its orphan has to see it. */
 const PARENT = process.ppid;
 const PARENT_CHECK_MS = 500;
-if (process.env.npm_lifecycle_event !== undefined) {
+// Below other scripts of npm a parent may end that has started this for good.
+if (process.env.npm_lifecycle_script?.startsWith('node scripts/launch.mjs')) {
   const check = setInterval(() => {
     if (process.ppid === PARENT) return;
     clearInterval(check);

@@ -132,7 +132,7 @@ describe('the launcher', () => {
     );
     const npm = spawn('/bin/sh', ['-c', `${process.execPath} scripts/launch.mjs drive; true`], {
       cwd: clone.path,
-      env: { PATH: process.env['PATH'] ?? '', npm_lifecycle_event: 'drive' },
+      env: { PATH: process.env['PATH'] ?? '', npm_lifecycle_script: 'node scripts/launch.mjs drive' },
     });
     await until(async () => (await calls()).includes('up'));
     npm.kill('SIGTERM');

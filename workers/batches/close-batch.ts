@@ -55,9 +55,14 @@ export function createCloseBatch({ work, admissions, queue, lines, events, recen
     batch.ready = [];
     batch.later = [];
     const owner = { shard, tenantId, keyId };
+    const takenOut = new Map<number, string>();
     for (const [index, { requestId }] of batch.inFlight) {
       const state = await admissions.void(requestId, owner);
-      if (state === 'running' || state === 'done') continue;
+      if (state !== 'running' && state !== 'done') takenOut.set(index, requestId);
+    }
+    // A Redis that went away meanwhile may come back without an end that is about to be said again.
+    await keepLead();
+    for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
       // A Redis that comes back without this would run the line, whose result says that it did not run.
       recentWrites.note(() => admissions.disown(requestId, owner, LOST), { requestId, tenantId, batchId });

@@ -173,8 +173,8 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
   }
 
   /**
-   * The first batch of a tenant that may send something. Those that were refused come last: the whole tenant rests behind a
-   * refusal, and at its end one of them may be due again before the others ever are.
+   * The first batch of a tenant that may send something. One that was refused comes behind the others until one of these has
+   * sent: the whole tenant rests behind a refusal, and at its end the same batch may be due again.
    */
   async function nextOf(batches: readonly OpenBatch[]): Promise<OpenBatch | undefined> {
     for (const batch of batches.toSorted((one, other) => one.refusedAt - other.refusedAt)) {
@@ -208,6 +208,7 @@ export function createFillQueue({ work, queue, principals, lines, sendLine, watc
         const count = Math.min(SLICE, room);
         room -= count;
         await sendSlice(batch, count, keepLead);
+        if (batch.refusedAt === 0) for (const other of own) other.refusedAt = 0;
         lastServed.set(shard, tenantId);
         left.push(turn);
       }

@@ -45,7 +45,7 @@ export interface OpenBatch {
   waitingFor: BatchWait | null;
   /** Nothing is sent before; by `performance.now`. */
   notBefore: number;
-  /** When a line was last refused; 0: none of those that were sent last. By `performance.now`. */
+  /** When a line was refused; 0: none since this or another batch of the tenant has sent. By `performance.now`. */
   refusedAt: number;
   /** The lines that wait have been ended. */
   isClosed: boolean;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 
 import { systemClock } from '../../../../shared/lifecycle/clock.ts';
 import type { BatchRow } from '../../../../shared/infra/mongo/batches/batch-repository.ts';
@@ -119,36 +119,61 @@ it('reads few of the large requests that are refused, and rests for the time tha
   expect(read.length).toBeGreaterThan(25);
 });
 
-it('serves the batches of a tenant that may be sent beside one that is refused again and again', async () => {
-  const [refused, served] = ['refused', 'served'].map((_id) => {
-    const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
-    batch.isRead = true;
-    batch.ready = Array.from({ length: 20 }, (_, index) => ({ index, requestId: `${_id}_${index}` }));
-    return batch;
-  });
-  if (refused === undefined || served === undefined) throw new Error('There are two.');
-  const requestJson = 'x'.repeat(125_000);
-  const fillQueue = createFillQueue({
-    work: {
-      end: () => Promise.resolve(0),
-      toSend: (_tenant, id, indexes) =>
-        Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
-    },
-    queue: { waiting: () => Promise.resolve(0) },
-    principals: { findByKey: () => Promise.resolve(principalOf({})) },
-    lines: { more: () => Promise.resolve() },
-    sendLine: ({ requestId }) =>
-      Promise.resolve(requestId.startsWith('served') ? { kind: 'sent', promptTokens: 1 } : WAIT),
-    watch: { isDown: () => false, takeProbe: () => false },
-    clock: systemClock,
-  });
-
-  for (let round = 0; round < 20; round += 1) {
-    // Lines of it end now and then, which lets it try soon.
-    refused.notBefore = 0;
-    await fillQueue(3, [refused, served], () => Promise.resolve());
-    jest.advanceTimersByTime(100);
+describe('two batches of a tenant', () => {
+  /** Lines of 125,000 characters: a refusal of eight is worth a rest of half a second. */
+  function openTwo(lines: number, send: (id: string) => Sent) {
+    const [older, younger] = ['older', 'younger'].map((_id) => {
+      const batch = openBatch({ ...ROW, _id }, { completed: 0, failed: 0 });
+      batch.isRead = true;
+      batch.ready = Array.from({ length: lines }, (_, index) => ({ index, requestId: `${_id}_${index}` }));
+      return batch;
+    });
+    if (older === undefined || younger === undefined) throw new Error('There are two.');
+    const requestJson = 'x'.repeat(125_000);
+    const fillQueue = createFillQueue({
+      work: {
+        end: () => Promise.resolve(0),
+        toSend: (_tenant, id, indexes) =>
+          Promise.resolve(indexes.map((index) => ({ index, requestId: `${id}_${index}`, requestJson }))),
+      },
+      queue: { waiting: () => Promise.resolve(0) },
+      principals: { findByKey: () => Promise.resolve(principalOf({})) },
+      lines: { more: () => Promise.resolve() },
+      sendLine: ({ requestId }) => Promise.resolve(send(requestId.split('_')[0] ?? '')),
+      watch: { isDown: () => false, takeProbe: () => false },
+      clock: systemClock,
+    });
+    return { older, younger, round: () => fillQueue(3, [older, younger], () => Promise.resolve()) };
   }
 
-  expect(served.inFlight.size).toBe(20);
+  const SENT: Sent = { kind: 'sent', promptTokens: 1 };
+
+  it('serves one that may send beside one that is refused again and again', async () => {
+    const { older, younger, round } = openTwo(20, (id) => (id === 'younger' ? SENT : WAIT));
+
+    for (let rounds = 0; rounds < 30; rounds += 1) {
+      // Lines of it end now and then, which lets it try soon.
+      older.notBefore = 0;
+      await round();
+      jest.advanceTimersByTime(100);
+    }
+
+    expect(younger.inFlight.size).toBe(20);
+  });
+
+  it('asks again for one that was refused once, however much the other has to send', async () => {
+    let isRefused = true;
+    const { older, younger, round } = openTwo(10_000, (id) => (id === 'older' && isRefused ? WAIT : SENT));
+    await round();
+    expect([older.inFlight.size, younger.inFlight.size]).toEqual([0, 0]);
+    isRefused = false;
+
+    for (let rounds = 0; rounds < 25; rounds += 1) {
+      jest.advanceTimersByTime(100);
+      await round();
+    }
+
+    expect(older.inFlight.size).toBeGreaterThan(0);
+    expect(younger.inFlight.size).toBeGreaterThan(0);
+  });
 });
