@@ -7,6 +7,14 @@ import { callsAtMost, hasText, isWhole, none, range } from './findings.ts';
 
 const QUEUE = 'interactive';
 
+/** In one step: between a look and a write a later attempt may take the request, and would lose its lease as well. */
+const END_LEASE = `
+local state, fence = unpack(redis.call('HMGET', KEYS[1], 'state', 'fence'))
+if state ~= 'running' or fence ~= '1' then return 0 end
+redis.call('HSET', KEYS[1], 'leased', 1)
+redis.call('ZADD', KEYS[2], 'XX', 1, ARGV[1])
+return 1`;
+
 /**
  * Keeps the leases of the attempts run out, as if their workers had been silent for long, until a later attempt has
  * taken each request: now the fence decides.
@@ -18,11 +26,8 @@ async function endLeases(
   const left = new Set(requests.map((sent) => sent.id()));
   await waitFor(async () => {
     for (const id of left) {
-      const [state, fence] = await client.hmget(keys.record(id), 'state', 'fence');
-      if (state === 'running' && fence === '1') {
-        await client.hset(keys.record(id), 'leased', 1);
-        await client.zadd(keys.inflight, 'XX', 1, id);
-      } else left.delete(id);
+      const isFirst = await client.eval(END_LEASE, 2, keys.record(id), keys.inflight, id);
+      if (isFirst !== 1) left.delete(id);
     }
     return left.size === 0;
   }, 'later attempts');
