@@ -5,6 +5,7 @@ import type { RedisClient } from '../../shared/infra/redis/connection.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { rollBackTo, snapshotOf } from '../support/roll-back.ts';
 import { openTestRedis, redisUrl } from '../support/stores.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
@@ -26,24 +27,9 @@ describe('what an ingress has told a Redis that comes back without its last seco
     await proxy.close();
   });
 
-  /** The keys of the service's shard. */
-  async function snapshot(): Promise<Map<string, Buffer>> {
-    const values = new Map<string, Buffer>();
-    for (const key of await direct.keys(`${service.keyspace.shard(0).tag}*`)) {
-      const value = (await direct.dumpBuffer(key)) as Buffer | null;
-      if (value !== null) values.set(key, value);
-    }
-    return values;
-  }
-
-  /** Redis goes away, and comes back as it was. */
-  async function rollBackTo(before: ReadonlyMap<string, Buffer>): Promise<void> {
-    proxy.setDown(true);
-    const [...now] = (await snapshot()).keys();
-    if (now.length > 0) await direct.unlink(...now);
-    for (const [key, value] of before) await direct.restore(key, 0, value);
-    proxy.setDown(false);
-  }
+  const tag = () => service.keyspace.shard(0).tag;
+  const snapshot = () => snapshotOf(direct, tag());
+  const rollBack = (before: ReadonlyMap<string, Buffer>) => rollBackTo(before, { redis: direct, tag: tag(), proxy });
 
   const stateOf = (requestId: string) => direct.hget(service.keyspace.shard(0).record(requestId), 'state');
 
@@ -64,7 +50,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
       'the request to be taken back',
     );
 
-    await rollBackTo(before);
+    await rollBack(before);
 
     expect(await waitFor(async () => ((await stateOf(requestId)) === 'void' ? true : undefined), 'that again')).toBe(
       true,
@@ -80,7 +66,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     expect((await service.admin('post', `/tenants/${tenantId}/credits`, grant)).status).toBe(201);
     expect(await book()).toBe('150000000');
 
-    await rollBackTo(before);
+    await rollBack(before);
 
     expect(await waitFor(async () => ((await book()) === '150000000' ? true : undefined), 'the grant')).toBe(true);
   });
@@ -96,7 +82,7 @@ describe('what an ingress has told a Redis that comes back without its last seco
     await become('active');
     expect(await look()).toBe(200);
 
-    await rollBackTo(before);
+    await rollBack(before);
 
     expect(await waitFor(async () => ((await look()) === 200 ? true : undefined), 'the tenant to be let in')).toBe(
       true,

@@ -11,6 +11,7 @@ import { chatOf, postChat } from '../support/chat.ts';
 import { holdLead } from '../support/hold-lead.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
 import type { LossyProxy } from '../support/lossy-proxy.ts';
+import { rollBackTo, snapshotOf } from '../support/roll-back.ts';
 import type { TestTenant } from '../support/service.ts';
 import { proxyTo } from '../support/store-proxy.ts';
 import type { StoreProxy } from '../support/store-proxy.ts';
@@ -126,22 +127,9 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     await proxy.close();
   });
 
-  async function snapshot(): Promise<Map<string, Buffer>> {
-    const values = new Map<string, Buffer>();
-    for (const key of await direct.keys(`${service.keyspace.shard(0).tag}*`)) {
-      const value = (await direct.dumpBuffer(key)) as Buffer | null;
-      if (value !== null) values.set(key, value);
-    }
-    return values;
-  }
-
-  /** Redis goes away, and comes back as it was. */
-  async function rollBackTo(before: ReadonlyMap<string, Buffer>): Promise<void> {
-    proxy.setDown(true);
-    await direct.unlink(...(await snapshot()).keys());
-    for (const [key, value] of before) await direct.restore(key, 0, value);
-    proxy.setDown(false);
-  }
+  const tag = () => service.keyspace.shard(0).tag;
+  const snapshot = () => snapshotOf(direct, tag());
+  const rollBack = (before: ReadonlyMap<string, Buffer>) => rollBackTo(before, { redis: direct, tag: tag(), proxy });
 
   const charges = ({ tenantId }: TestTenant) => service.models.ledger.countDocuments({ tenantId, type: 'usage' });
 
@@ -155,7 +143,7 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     await lab.cancel(batchId);
     await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled');
 
-    await rollBackTo(before);
+    await rollBack(before);
     await queues.queue(0, 'batch').resume();
 
     await waitFor(async () => ((await direct.zcard(keys.inflight)) === 0 ? true : undefined), 'what is left to end');
@@ -178,7 +166,7 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     await lab.cancel(batchId);
     await giveUpLead();
 
-    await rollBackTo(before);
+    await rollBack(before);
 
     expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({ completed: 5 });
     for (const line of await lab.lines(batchId)) {

@@ -1,36 +1,26 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 
 import { waitFor } from '../support/chat.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { serveStream } from '../support/stream-server.ts';
-import type { ServedStream, ServeOptions } from '../support/stream-server.ts';
+import { useStreams } from '../support/stream-server.ts';
 
 const MEGABYTE = 1024 * 1024;
 
 describe('a client that does not read', () => {
   let relay: RelayLab;
-  const streams: ServedStream[] = [];
+  const serve = useStreams(() => relay);
   beforeAll(async () => {
     relay = await openRelayLab();
-  });
-  afterEach(() => {
-    for (const stream of streams.splice(0)) stream.close();
   });
   afterAll(async () => {
     await relay.close();
   });
 
-  async function serve(options: ServeOptions, requestId: string): Promise<ServedStream> {
-    const stream = await serveStream(relay, requestId, options);
-    streams.push(stream);
-    return stream;
-  }
-
   it('makes the ingress keep no more than its socket takes, and misses nothing when it reads on', async () => {
     const request = await relay.start();
-    const { res, socket, ended } = await serve({ lazy: true }, request.requestId);
+    const { res, socket, ended } = await serve(request.requestId, { lazy: true });
     let mostKept = 0;
 
     for (let entry = 0; entry < 120; entry += 1) {
@@ -51,12 +41,12 @@ describe('a client that does not read', () => {
 
   it('gets no pings on top of what it has not read', async () => {
     const request = await relay.start();
-    const { res } = await serve({ lazy: true, pingMs: 5 }, request.requestId);
+    const { res } = await serve(request.requestId, { lazy: true, pingMs: 5 });
     await writeUntilBlocked(request, res);
     const kept = res.writableLength;
 
     // A client that reads has several in the same time.
-    const other = await serve({ pingMs: 5 }, (await relay.start()).requestId);
+    const other = await serve((await relay.start()).requestId, { pingMs: 5 });
     await waitFor(() => (other.text().split(': ping').length > 6 ? true : undefined), 'its pings');
 
     expect(res.writableLength).toBe(kept);
@@ -64,7 +54,7 @@ describe('a client that does not read', () => {
 
   it('is dropped when it has not read on for the drain time', async () => {
     const request = await relay.start();
-    const { res } = await serve({ lazy: true, drainMs: 200 }, request.requestId);
+    const { res } = await serve(request.requestId, { lazy: true, drainMs: 200 });
 
     await writeUntilBlocked(request, res);
 
@@ -74,7 +64,7 @@ describe('a client that does not read', () => {
 
   it('is dropped in the same way when it is only the end that it does not read', async () => {
     const request = await relay.start();
-    const { res } = await serve({ lazy: true, drainMs: 200 }, request.requestId);
+    const { res } = await serve(request.requestId, { lazy: true, drainMs: 200 });
 
     await request.finish('x'.repeat(20 * MEGABYTE));
 

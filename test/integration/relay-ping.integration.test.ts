@@ -1,31 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { waitFor } from '../support/chat.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
-import { serveStream } from '../support/stream-server.ts';
-import type { ServedStream, ServeOptions } from '../support/stream-server.ts';
+import { useStreams } from '../support/stream-server.ts';
+import type { ServedStream } from '../support/stream-server.ts';
 
 const PING_MS = 10;
 
 describe('the head of a stream', () => {
   let relay: RelayLab;
-  const streams: ServedStream[] = [];
+  const serve = useStreams(() => relay);
   beforeAll(async () => {
     relay = await openRelayLab();
-  });
-  afterEach(() => {
-    for (const stream of streams.splice(0)) stream.close();
   });
   afterAll(async () => {
     await relay.close();
   });
-
-  async function serve(requestId: string, options: ServeOptions): Promise<ServedStream> {
-    const stream = await serveStream(relay, requestId, options);
-    streams.push(stream);
-    return stream;
-  }
 
   const pings = (stream: ServedStream, count: number) =>
     waitFor(() => (stream.text().split(': ping\n\n').length > count ? true : undefined), 'pings');

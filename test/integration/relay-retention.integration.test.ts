@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { LOST } from '../../shared/contracts/events.ts';
 import { waitFor } from '../support/chat.ts';
 import { openRelayLab } from '../support/relay-lab.ts';
 import type { RelayLab } from '../support/relay-lab.ts';
 import { FAILED, SHARD } from '../support/request-lab.ts';
-import { serveStream } from '../support/stream-server.ts';
-import type { ServedStream, ServeOptions } from '../support/stream-server.ts';
+import { useStreams } from '../support/stream-server.ts';
 
 const SHORT_MS = 300;
 /** More than the buffers of a socket hold. */
@@ -16,22 +15,13 @@ const ENTRIES = 120;
 const ENTRY = 'x'.repeat(100_000);
 
 let relay: RelayLab;
-const streams: ServedStream[] = [];
+const serve = useStreams(() => relay);
 beforeAll(async () => {
   relay = await openRelayLab();
-});
-afterEach(() => {
-  for (const stream of streams.splice(0)) stream.close();
 });
 afterAll(async () => {
   await relay.close();
 });
-
-async function serve(requestId: string, options: ServeOptions): Promise<ServedStream> {
-  const stream = await serveStream(relay, requestId, options);
-  streams.push(stream);
-  return stream;
-}
 
 function expectWhole(text: string): void {
   const ids = text.match(/^id: \d+$/gm) ?? [];

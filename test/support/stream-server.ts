@@ -1,3 +1,5 @@
+import { afterEach } from '@jest/globals';
+
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -67,5 +69,18 @@ export async function serveStream(relay: RelayLab, requestId: string, options: S
       socket.destroy();
       server.close();
     },
+  };
+}
+
+/** What serves streams of the lab to the tests of a file or block; each test's are closed behind it. */
+export function useStreams(relay: () => RelayLab): (requestId: string, options: ServeOptions) => Promise<ServedStream> {
+  const streams: ServedStream[] = [];
+  afterEach(() => {
+    for (const stream of streams.splice(0)) stream.close();
+  });
+  return async (requestId, options) => {
+    const stream = await serveStream(relay(), requestId, options);
+    streams.push(stream);
+    return stream;
   };
 }

@@ -1,0 +1,28 @@
+import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import type { LossyProxy } from './lossy-proxy.ts';
+
+/** All keys of a shard, by its tag, with what they hold. */
+export async function snapshotOf(redis: RedisClient, tag: string): Promise<Map<string, Buffer>> {
+  const values = new Map<string, Buffer>();
+  for (const key of await redis.keys(`${tag}*`)) {
+    const value = (await redis.dumpBuffer(key)) as Buffer | null;
+    if (value !== null) values.set(key, value);
+  }
+  return values;
+}
+
+interface Shard {
+  /** Not through the proxy. */
+  redis: RedisClient;
+  tag: string;
+  proxy: LossyProxy;
+}
+
+/** Redis goes away from those behind the proxy, and comes back as it was. */
+export async function rollBackTo(before: ReadonlyMap<string, Buffer>, { redis, tag, proxy }: Shard): Promise<void> {
+  proxy.setDown(true);
+  const [...now] = (await snapshotOf(redis, tag)).keys();
+  if (now.length > 0) await redis.unlink(...now);
+  for (const [key, value] of before) await redis.restore(key, 0, value);
+  proxy.setDown(false);
+}
