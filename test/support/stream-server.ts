@@ -36,7 +36,7 @@ export interface ServedStream {
 }
 
 /** Serves one request's stream to one client over a real socket; resolves once the ingress has its call. */
-export async function serveStream(relay: RelayLab, requestId: string, options: ServeOptions): Promise<ServedStream> {
+async function serveStream(relay: RelayLab, requestId: string, options: ServeOptions): Promise<ServedStream> {
   const { lazy = false, between, ...times } = options;
   const opened = Promise.withResolvers<Response>();
   const app = express();
