@@ -130,6 +130,7 @@ describe('with MongoDB away', () => {
 
       const response = await postChat(service.app, tenant.key, chatOf('Now')).set('Idempotency-Key', 'order-1');
 
+      expect(response.body.error).toBeUndefined();
       expect(response.status).toBe(200);
     },
     30_000,
