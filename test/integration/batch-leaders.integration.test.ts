@@ -168,5 +168,14 @@ describe('a Redis that comes back without its last second', () => {
     expect(await inLine()).toBe(0);
     const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
     expect(states).toEqual(['void', 'void', 'void']);
+    expect(service.log.errors()).toEqual([]);
+
+    // A worker was faster.
+    await redis.hset(record(ids[1] ?? ''), 'state', 'done');
+    await leader.repeatAll();
+
+    expect(service.log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['requestId'])).toEqual(
+      [ids[1]],
+    );
   });
 });

@@ -115,7 +115,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       random: Math.random,
       log,
     }),
-    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock }),
+    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock, log }),
     watch,
     leases,
     hasReconnectedRecently,
