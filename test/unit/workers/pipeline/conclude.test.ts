@@ -79,12 +79,15 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
 }
 
 describe('a run that did not come to its own end', () => {
-  it.each(['superseded', 'shutdown'] as const)('is left to another attempt when it was stopped: %s', async (reason) => {
-    const { conclude, forgotten } = setUp();
+  it.each(['superseded', 'shutdown'] as const)(
+    'is left to another delivery when it was stopped: %s',
+    async (reason) => {
+      const { conclude, forgotten } = setUp();
 
-    expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
-    expect(forgotten).toEqual([]);
-  });
+      expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
+      expect(forgotten).toEqual([]);
+    },
+  );
 
   it.each([
     ['cancelled', '', 'cancelled', undefined],
@@ -137,7 +140,7 @@ describe('a run that did not come to its own end', () => {
     expect(log.errors()).toHaveLength(1);
   });
 
-  describe('takes out of its entity what an earlier attempt had stored', () => {
+  describe('takes out of its entity what an earlier delivery had stored', () => {
     it('when it ends in an error', async () => {
       const { conclude, forgotten } = setUp();
 
