@@ -8,17 +8,17 @@ import { createRecordingLog } from '../../../support/recording-log.ts';
 
 interface Forgotten {
   entityId: string;
-  attempt: number;
+  claimedAt: number;
 }
 
-function setUp(forgetFails = false) {
+function setUp(deleteFails = false) {
   const forgotten: Forgotten[] = [];
   const log = createRecordingLog();
   const conclude = createConclude({
     conversations: {
-      forget(_tenantId, entityId, { attempt }) {
-        if (forgetFails) return Promise.reject(new Error('away'));
-        forgotten.push({ entityId, attempt });
+      deleteTurn(_tenantId, entityId, { claimedAt }) {
+        if (deleteFails) return Promise.reject(new Error('away'));
+        forgotten.push({ entityId, claimedAt });
         return Promise.resolve();
       },
     },
@@ -146,7 +146,7 @@ describe('a run that did not come to its own end', () => {
 
       await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), new Interrupted());
 
-      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_002 }]);
+      expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_002 }]);
     });
 
     it('also where it is the first one by its number: Redis may have lost the one before', async () => {
@@ -154,7 +154,7 @@ describe('a run that did not come to its own end', () => {
 
       await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Stopped('cancelled'));
 
-      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_001 }]);
+      expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_001 }]);
     });
 
     it('unless there is no entity', async () => {
