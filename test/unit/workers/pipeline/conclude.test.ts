@@ -5,6 +5,7 @@ import { createConclude } from '../../../../workers/pipeline/conclude.ts';
 import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
 import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
+import { idleLease } from '../../../support/idle-lease.ts';
 
 interface Forgotten {
   entityId: string;
@@ -53,17 +54,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
     seq: 1,
     claimedAt: 1_000 + fence,
     rates: { promptMicro: 1, completionMicro: 1 },
-    lease: {
-      signal: new AbortController().signal,
-      need: () => undefined,
-      cover: () => Promise.resolve(true),
-      granted: () => Infinity,
-      grant: () => Promise.resolve(),
-      exhaust: () => undefined,
-      check: () => Promise.resolve(),
-      stop: () => undefined,
-      release: () => undefined,
-    },
+    lease: idleLease(),
     answer: {
       sentSeq: 0,
       text,
