@@ -158,7 +158,7 @@ it('changes nothing where nothing was lost', async () => {
   expect(await lab.snapshot()).toEqual(before);
 });
 
-it('leaves a request to the attempt that has taken it over meanwhile', async () => {
+it('leaves a request to the delivery that has taken it over meanwhile', async () => {
   await losing(finish);
   await lab.run(request, 2);
 
