@@ -92,6 +92,38 @@ export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
   });
 }
 
+/**
+ * Tells pipelined answers that wait behind another one when their connection has ended. Node.js 24 does, 22 tells the first
+ * of them only: readers, counts and spans of the others would wait for their `close` without end.
+ */
+function endWaiting(server: Server): void {
+  const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
+
+  function waitingOn(socket: Duplex): Set<ServerResponse> {
+    const answers = waiting.get(socket) ?? new Set();
+    if (waiting.has(socket)) return answers;
+    waiting.set(socket, answers);
+    socket.once('close', () => {
+      for (const res of answers) {
+        // Node.js itself tells one that has its turn, or has ended.
+        if (res.socket !== null || res.writableFinished) continue;
+        res.destroy();
+        res.emit('close');
+      }
+    });
+    return answers;
+  }
+
+  // Before the app, which may answer at once.
+  server.prependListener('request', ({ socket }, res) => {
+    // It has the connection already, unless another answer has it.
+    if (res.socket !== null) return;
+    const answers = waitingOn(socket);
+    answers.add(res);
+    res.once('close', () => answers.delete(res));
+  });
+}
+
 /** Longer than the idle time of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_MS = 20_000;
@@ -187,6 +219,7 @@ export async function serve(app: RequestListener, options: ServeOptions, closer:
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server);
   closeUnread(server);
+  endWaiting(server);
   expectLate(server);
   const announceEnd = createAnnounceEnd(server);
   await listen(server, port, host, setting);

@@ -1,5 +1,5 @@
-import { chmod, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 import type { Environment } from '../embedded/find-program.ts';
 import { acquireLock, LockHeldError } from '../embedded/lock-file.ts';
@@ -86,10 +86,26 @@ async function usable<T>(dataDir: string, use: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Makes a folder and those that are missing above it. The `recursive` of Node.js tries without end where a folder is there
+ * and says ENOENT to what is made in it, as /proc does.
+ */
+async function makeFolder(folder: string, isAboveThere = false): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return;
+    if (code !== 'ENOENT' || isAboveThere) throw error;
+    await makeFolder(dirname(folder));
+    await makeFolder(folder, true);
+  }
+}
+
 /** Conversations, keys and the demo tenant's secrets are there: no other user of the machine may look in. */
 async function closeToOthers(dataDir: string, log: Log): Promise<void> {
   process.umask(0o077);
-  await mkdir(dataDir, { recursive: true });
+  await makeFolder(dataDir);
   await chmod(dataDir, 0o700).catch((error: unknown) => {
     log(`Other users may be able to read ${dataDir} (${error instanceof Error ? error.message : String(error)})`);
   });

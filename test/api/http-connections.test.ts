@@ -162,6 +162,28 @@ describe('a server that stops', () => {
   });
 });
 
+it('answers that wait behind another one are told that their client has gone', async () => {
+  const closer = createCloser(() => undefined);
+  const port = await freePort();
+  const begun: (string | undefined)[] = [];
+  const told: (string | undefined)[] = [];
+  const app: RequestListener = ({ url }, res) => {
+    begun.push(url);
+    res.once('close', () => told.push(url));
+  };
+  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+  const client = dial(port);
+  const paths = ['/first', '/second', '/third'];
+  client.socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`).join(''));
+  await waitFor(() => (begun.length === paths.length ? true : undefined), 'all requests');
+
+  client.socket.destroy();
+
+  await waitFor(() => (told.length === paths.length ? true : undefined), 'an end of each');
+  expect(told.toSorted()).toEqual(paths);
+  await closer.close();
+});
+
 it('a server waits as long for a request as for the slowest body that is taken', async () => {
   const closer = createCloser(() => undefined);
   const port = await freePort();

@@ -145,4 +145,10 @@ describe('a process that cannot start', () => {
       new RegExp(`^${file} cannot be used \\(EEXIST.*set DATA_DIR to a folder`),
     );
   }, 60_000);
+
+  it('because nothing can be made where its folder is to be says so, and does not try without end: npm start', async () => {
+    expect((await fail('scripts/start.ts', { DATA_DIR: '/proc/parley/data' })).join('')).toMatch(
+      /^\/proc\/parley\/data cannot be used \(ENOENT.*set DATA_DIR to a folder/,
+    );
+  }, 60_000);
 });

@@ -9,6 +9,8 @@ export interface QueueFigures {
   active: number;
   oldest_age_seconds: number;
   drain_rate_per_second: number;
+  /** By an operator, so what waits there asks for no worker. */
+  paused: boolean;
 }
 
 export interface QueueGauges {
@@ -23,9 +25,12 @@ const FRESH_MS = 1_000;
 /** Workers are to have so much of their places in use: what comes in bursts finds one free. */
 const USE = 0.8;
 
-/** How many workers would have a place for everything that waits or runs: for autoscalers. At least one. */
+/**
+ * How many workers would have a place for everything that runs or waits for one: for autoscalers. At least one. More workers
+ * do nothing for what waits in a paused queue.
+ */
 export function workersWanted(queues: readonly QueueFigures[], workerConcurrency: number): number {
-  const requests = queues.reduce((sum, { waiting, active }) => sum + waiting + active, 0);
+  const requests = queues.reduce((sum, { waiting, active, paused }) => sum + (paused ? 0 : waiting) + active, 0);
   return Math.max(1, Math.ceil(requests / (workerConcurrency * USE)));
 }
 
@@ -34,14 +39,14 @@ export function workersWanted(queues: readonly QueueFigures[], workerConcurrency
  * than an old figure.
  */
 export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }: QueueGauges): void {
-  let read: Promise<readonly QueueFigures[]> | undefined;
+  let read: Promise<readonly QueueFigures[] | undefined> | undefined;
   let readAt = 0;
 
-  function figures(): Promise<readonly QueueFigures[]> {
+  function figures(): Promise<readonly QueueFigures[] | undefined> {
     const now = performance.now();
     if (read === undefined || now - readAt > FRESH_MS) {
       readAt = now;
-      read = queues().catch(() => []);
+      read = queues().catch(() => undefined);
     }
     return read;
   }
@@ -54,7 +59,8 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
       registers,
       async collect() {
         this.reset();
-        for (const each of await figures()) this.set({ queue: each.lane, shard: String(each.shard) }, value(each));
+        for (const each of (await figures()) ?? [])
+          this.set({ queue: each.lane, shard: String(each.shard) }, value(each));
       },
     });
   gauge('parley_queue_waiting', 'Requests that wait for a worker.', ({ waiting }) => waiting);
@@ -65,12 +71,18 @@ export function gaugeQueues(registers: Registry[], { queues, workerConcurrency }
     ({ oldest_age_seconds: age }) => age,
   );
   gauge('parley_queue_drain_rate', 'Requests that end a second, of late.', ({ drain_rate_per_second: rate }) => rate);
+  gauge('parley_queue_paused', '1: an operator has paused the queue, and what waits there is to wait.', ({ paused }) =>
+    Number(paused),
+  );
   new Gauge({
     name: 'parley_workers_wanted',
-    help: 'Workers that would have a place for every request that waits or runs.',
+    help: 'Workers that would have a place for every request that runs or waits in a queue that is not paused.',
     registers,
     async collect() {
-      this.set(workersWanted(await figures(), workerConcurrency));
+      const known = await figures();
+      // Nobody knows then: an autoscaler that read 1 would take workers away that are wanted when Redis is back.
+      if (known === undefined) this.remove();
+      else this.set(workersWanted(known, workerConcurrency));
     },
   });
 }

@@ -11,6 +11,7 @@ const FIGURES: QueueFigures = {
   active: 10,
   oldest_age_seconds: 4,
   drain_rate_per_second: 2.5,
+  paused: false,
 };
 
 async function pageOf(queues: () => Promise<QueueFigures[]>): Promise<string> {
@@ -26,6 +27,20 @@ it.each([
   [32, 8, 5],
 ])('with %d waiting and %d running requests, %d workers of 10 places are wanted', (waiting, active, wanted) => {
   expect(workersWanted([{ ...FIGURES, waiting, active }], 10)).toBe(wanted);
+});
+
+it('what waits in a paused queue wants no worker, what runs there does', () => {
+  const paused = { ...FIGURES, waiting: 1_000, active: 9, paused: true };
+
+  expect(workersWanted([paused], 10)).toBe(2);
+  expect(workersWanted([paused, { ...FIGURES, shard: 1, waiting: 30, active: 1 }], 10)).toBe(5);
+});
+
+it('a paused queue is told apart from one that nobody serves', async () => {
+  const page = await pageOf(() => Promise.resolve([FIGURES, { ...FIGURES, shard: 3, paused: true }]));
+
+  expect(page).toContain('parley_queue_paused{queue="interactive",shard="2"} 0');
+  expect(page).toContain('parley_queue_paused{queue="interactive",shard="3"} 1');
 });
 
 it('one look at the queues serves all gauges of a page', async () => {
@@ -48,5 +63,6 @@ it('a page is made while Redis is away', async () => {
   const page = await pageOf(() => Promise.reject(new Error('Redis is away')));
 
   expect(page).not.toContain('parley_queue_waiting{');
-  expect(page).toContain('parley_workers_wanted 1');
+  // An autoscaler keeps what it has where it reads nothing; a 1 would take workers away.
+  expect(page).not.toMatch(/^parley_workers_wanted/m);
 });
