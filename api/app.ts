@@ -51,6 +51,7 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'X-Ignored-Fields',
   'Retry-After',
+  'X-Should-Retry',
   'Location',
   'Idempotent-Replayed',
   ...['Limit', 'Remaining', 'Reset'].flatMap((part) => [`X-RateLimit-${part}-Requests`, `X-RateLimit-${part}-Tokens`]),

@@ -3,6 +3,7 @@ import type { Logger } from '../shared/infra/logging/logger.ts';
 import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
+import type { ChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import { createBreakerStore, listenForBreakers } from '../shared/infra/redis/routing/breaker-store.ts';
 import { createAccountStore } from '../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../shared/infra/redis/requests/admission-store.ts';
@@ -12,22 +13,24 @@ import { watchOutages } from '../shared/infra/redis/outages.ts';
 import { createRecentWrites } from '../shared/infra/redis/recent-writes.ts';
 import { createRequestStore } from '../shared/infra/redis/requests/request-store.ts';
 import { openTracing } from '../shared/infra/tracing/open-tracing.ts';
-import { systemClock } from '../shared/lifecycle/clock.ts';
+import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 import { createEventBus } from '../shared/lifecycle/event-bus.ts';
 import { newId } from '../shared/lifecycle/ids.ts';
 import { createReadiness } from '../shared/lifecycle/readiness.ts';
 import type { Readiness } from '../shared/lifecycle/readiness.ts';
 import { openConnections } from './open-connections.ts';
+import type { WorkerConnections } from './open-connections.ts';
 import { openDispatcher } from './batches/open-dispatcher.ts';
 import { createBreakers } from './pipeline/breakers/breakers.ts';
 import { REPLAYED_MS } from './pipeline/claim.ts';
 import { withErasureGate } from './compliance/erasure-gate.ts';
 import { startCompliance } from './compliance/start-compliance.ts';
 import { createShardSupervisor } from './shard-supervisor.ts';
+import type { ShardSupervisor, ShardSupervisorDeps } from './shard-supervisor.ts';
 import { openPipeline } from './open-pipeline.ts';
 import { openQueueRecorder } from './queue-recorder.ts';
-import type { WorkerEvents } from './worker-events.ts';
+import type { WorkerEventBus, WorkerEvents } from './worker-events.ts';
 import { logWorker, measureWorker } from './worker-metrics.ts';
 import { traceQueue } from './worker-tracing.ts';
 import { createOpenQueueWorkers } from './processors/open-queue-workers.ts';
@@ -49,6 +52,12 @@ export interface WorkerComposeOptions {
   betweenTokensMs?: number;
 }
 
+/** Milliseconds. */
+interface RequestTimes {
+  requestTimeoutMs: number;
+  retentionMs: number;
+}
+
 /**
  * A running request's lease: a worker that is silent for so long has died (docs/spec/contract.md section 7: 15 s in
  * all).
@@ -58,6 +67,67 @@ const BETWEEN_TOKENS_MS = 60_000;
 /** For what has to be settled when the last request has ended. */
 const SHARDS_CLOSING_MS = 5_000;
 
+/** Whoever listens to the work without being waited for: metrics, log lines, the board's charts, traces. */
+function openListeners({ redis, keyspace, routing, clock, closer, log }: WorkerConnections, tracing?: Tracing) {
+  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size });
+  const telemetry = createEventBus<WorkerEvents>((name, error) => {
+    log.error(`A listener of ${name} failed.`, { error });
+  });
+  measureWorker(telemetry, metrics, clock);
+  logWorker(telemetry, clock, log);
+  const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock, closer, log });
+  if (tracing !== undefined) traceQueue(telemetry, tracing, clock);
+  return { metrics, telemetry, recorder };
+}
+
+async function openBreakers(connections: WorkerConnections, telemetry: WorkerEventBus, workerId: string) {
+  const { redis, subscriber, keyspace, clock, closer, log } = connections;
+  const breakers = await createBreakers({
+    store: createBreakerStore(redis, keyspace, telemetry),
+    listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
+    workerId,
+    events: telemetry,
+    clock,
+    log,
+  });
+  closer.defer('breakers', () => breakers.stop());
+  return breakers;
+}
+
+/** Requests in Redis, and what is written there again whenever it is back. */
+function openRequests({ config, redis, keyspace, clock, closer, log }: WorkerConnections, times: RequestTimes) {
+  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
+  closer.defer('outage watch', stop);
+  const requests = createRequestStore(redis, keyspace, {
+    leaseMs: LEASE_MS,
+    disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
+    hasReconnectedRecently,
+  });
+  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock, log });
+  onReturn(() => void recentWrites.repeatAll());
+  const journal = createFinishJournal({ requests, recentWrites, log });
+  const admissions = createAdmissionStore(redis, keyspace, { queueLimit: config.queue.maxWaiting, ...times });
+  const accountStore = createAccountStore(redis, keyspace);
+  return { requests, recentWrites, journal, admissions, accountStore, hasReconnectedRecently, onReturn };
+}
+
+function openQueues({ redis, keyspace, closer, log }: WorkerConnections): ChatQueues {
+  const queues = createChatQueues(redis, keyspace, (error) => {
+    log.warn('The queue reported an error.', { error });
+  });
+  closer.defer('queues', () => queues.close());
+  return queues;
+}
+
+/** Serves every shard; at the end it first waits for the requests that run. */
+async function startSupervisor(deps: ShardSupervisorDeps, closer: Closer): Promise<ShardSupervisor> {
+  const supervisor = createShardSupervisor(deps);
+  await supervisor.start();
+  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
+  closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
+  return supervisor;
+}
+
 /** Opens everything a worker uses and starts it; each thing opened is closed by `closer`, in reverse. */
 export async function composeWorker(
   config: Config,
@@ -66,174 +136,66 @@ export async function composeWorker(
   options: WorkerComposeOptions = {},
 ): Promise<WorkerProcess> {
   const workerId = newId('wrk');
-  const retentionMs = config.limits.streamRetentionSeconds * 1000;
-  const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
-
+  const times = {
+    requestTimeoutMs: config.limits.requestTimeoutSeconds * 1000,
+    retentionMs: config.limits.streamRetentionSeconds * 1000,
+  };
   const tracing = await openTracing(config, 'worker', closer, log);
   const connections = await openConnections(config, options.namespace, log, closer);
-  const { keyspace, redis, subscriber, memory, mongo, cipher, routing, http } = connections;
+  const { keyspace, redis, subscriber, memory, mongo } = connections;
   const { pseudonyms, erasures, gate, ...stores } = withErasureGate(mongo, connections.pseudonymKey);
 
-  const metrics = createWorkerMetrics({ unreadableProviders: () => routing.current().unreadable.size });
-  const telemetry = createEventBus<WorkerEvents>((name, error) => {
-    log.error(`A listener of ${name} failed.`, { error });
-  });
-  measureWorker(telemetry, metrics, systemClock);
-  logWorker(telemetry, systemClock, log);
-  const recorder = openQueueRecorder({ redis, keyspace, events: telemetry, clock: systemClock, closer, log });
-  if (tracing !== undefined) traceQueue(telemetry, tracing, systemClock);
-  const breakers = await createBreakers({
-    store: createBreakerStore(redis, keyspace, telemetry),
-    listen: (onChange, onMissed) => listenForBreakers(subscriber, keyspace, onChange, onMissed),
-    workerId,
-    events: telemetry,
-    clock: systemClock,
-    log,
-  });
-  closer.defer('breakers', () => breakers.stop());
+  const { metrics, telemetry, recorder } = openListeners(connections, tracing);
+  const breakers = await openBreakers(connections, telemetry, workerId);
   const leases = createLeaderLease(redis, keyspace, workerId);
-  const { events, publishBooked, publishNotices } = await startWebhooks({
-    config,
-    mongo,
-    redis,
-    subscriber,
-    keyspace,
-    cipher,
-    leases,
-    gate,
-    clock: systemClock,
-    telemetry,
-    recorder,
-    closer,
-    log,
-  });
-  const { hasReconnectedRecently, onReturn, stop } = watchOutages(redis);
-  closer.defer('outage watch', stop);
-  const requests = createRequestStore(redis, keyspace, {
-    leaseMs: LEASE_MS,
-    disconnectGraceMs: config.limits.disconnectGraceSeconds * 1000,
-    hasReconnectedRecently,
-  });
-  const recentWrites = createRecentWrites({ hasReconnectedRecently, clock: systemClock, log });
-  onReturn(() => void recentWrites.repeatAll());
-  const journal = createFinishJournal({ requests, recentWrites, log });
-  const admissions = createAdmissionStore(redis, keyspace, {
-    queueLimit: config.queue.maxWaiting,
-    requestTimeoutMs,
-    retentionMs,
-  });
+  const common = { ...connections, ...times, workerId, telemetry, recorder, breakers, leases, pseudonyms };
+  const { events, publishBooked, publishNotices } = await startWebhooks({ ...common, gate });
 
-  const { runPipeline, checkNow, hearCancel, checkAll } = openPipeline({
-    redis,
-    keyspace,
-    http,
-    routing,
-    breakers,
-    requests,
-    journal,
+  const { onReturn, ...requestParts } = openRequests(connections, times);
+  const { hasReconnectedRecently } = requestParts;
+  const pipeline = openPipeline({
+    ...common,
+    ...requestParts,
     stores,
-    events: telemetry,
     tracing,
-    hasReconnectedRecently,
-    moderation: config.moderation,
     betweenTokensMs: options.betweenTokensMs ?? BETWEEN_TOKENS_MS,
-    retentionMs,
-    clock: systemClock,
-    log,
   });
-  onReturn(checkAll);
-  const cancelChannel = createCancelChannel(subscriber, keyspace, hearCancel);
+  onReturn(pipeline.checkAll);
+  const { runPipeline } = pipeline;
+  const cancelChannel = createCancelChannel(subscriber, keyspace, pipeline.hearCancel);
 
-  const accountStore = createAccountStore(redis, keyspace);
   const settlement = openSettlement({
-    mongo,
-    redis,
-    keyspace,
-    memory,
-    routing,
-    admissions,
-    accountStore,
-    requests,
+    ...common,
+    ...requestParts,
     ledger: stores.ledger,
-    leases,
-    pseudonyms,
     runPipeline,
     publishBooked: async (records) => publishBooked(await gate.pseudonymize(records)),
-    hasReconnectedRecently,
-    requestTimeoutMs,
-    retentionMs,
-    telemetry,
-    clock: systemClock,
-    log,
   });
-  const queues = createChatQueues(redis, keyspace, (error) => {
-    log.warn('The queue reported an error.', { error });
-  });
-  closer.defer('queues', () => queues.close());
-  startCompliance({
-    mongo,
-    redis,
-    keyspace,
-    queues,
-    pseudonyms,
-    erasures,
-    recentWrites,
-    retentionMs,
-    events,
-    leases,
-    recorder,
-    clock: systemClock,
-    closer,
-    log,
-  });
+  const queues = openQueues(connections);
+  startCompliance({ ...common, ...requestParts, queues, erasures, events });
 
-  const supervisor = createShardSupervisor({
-    ...settlement,
-    directory: createShardDirectory(mongo, config.queue.shards),
-    log,
-    listen: (shard) => cancelChannel.subscribe(shard),
-    openWorkers: createOpenQueueWorkers({
-      config,
-      redis,
-      keyspace,
-      queues,
-      runPipeline,
-      claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
-      workerId,
-      onLockLost: checkNow,
-      closer,
+  const supervisor = await startSupervisor(
+    {
+      ...settlement,
+      directory: createShardDirectory(mongo, config.queue.shards),
       log,
-    }),
-    dispatcher: openDispatcher({
-      mongo,
-      redis,
-      keyspace,
-      routing,
-      admissions,
-      isFull: memory.isFull,
-      accountStore,
-      recentWrites,
-      leases,
-      workerId,
-      breakers,
-      telemetry,
-      events,
-      hasReconnectedRecently,
-      requestTimeoutMs,
-      retentionMs,
-      pseudonyms,
-      clock: systemClock,
-      log,
-    }),
-    publishNotices: createPublishNotices({
-      notices: createNoticeStore(redis, keyspace),
-      leases,
-      publish: publishNotices,
-    }),
-  });
-  await supervisor.start();
-  closer.defer('supervisor', () => supervisor.close(), { limitMs: SHARDS_CLOSING_MS });
-  closer.defer('running requests', () => supervisor.drain(), { limitMs: Infinity });
+      listen: (shard) => cancelChannel.subscribe(shard),
+      openWorkers: createOpenQueueWorkers({
+        ...common,
+        queues,
+        runPipeline,
+        claims: { leaseMs: LEASE_MS, areAllowed: () => !hasReconnectedRecently(REPLAYED_MS) },
+        onLockLost: pipeline.checkNow,
+      }),
+      dispatcher: openDispatcher({ ...common, ...requestParts, isFull: memory.isFull, events }),
+      publishNotices: createPublishNotices({
+        notices: createNoticeStore(redis, keyspace),
+        leases,
+        publish: publishNotices,
+      }),
+    },
+    closer,
+  );
 
   const readiness = createReadiness({
     redis: () => redis.ping(),

@@ -10,9 +10,15 @@ import { createRoutingRepository } from '../shared/infra/mongo/routing/routing-r
 import { openRedis } from '../shared/infra/redis/connection.ts';
 import { createKeyspace } from '../shared/infra/redis/keyspace.ts';
 import { watchMemory } from '../shared/infra/redis/memory-watch.ts';
+import { systemClock } from '../shared/lifecycle/clock.ts';
 import type { Closer } from '../shared/lifecycle/closer.ts';
 
-/** What a worker reaches outside of itself: both stores, the routes in force, and providers. */
+export type WorkerConnections = Awaited<ReturnType<typeof openConnections>>;
+
+/**
+ * What every part of a worker is opened with: the settings, and what the worker reaches outside of itself, which is both
+ * stores, the routes in force, and providers.
+ */
 export async function openConnections(config: Config, namespace: string | undefined, log: Logger, closer: Closer) {
   const keyspace = createKeyspace(namespace);
   const { redis, subscriber } = await openRedis(config.redisUrl, 'worker', keyspace, log, closer);
@@ -33,5 +39,6 @@ export async function openConnections(config: Config, namespace: string | undefi
   });
   const http = createHttpClient();
   closer.defer('http', () => http.close());
-  return { keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
+  const process = { config, clock: systemClock, closer, log };
+  return { ...process, keyspace, redis, subscriber, memory, mongo, cipher, pseudonymKey, routing, http };
 }

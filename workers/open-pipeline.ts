@@ -45,11 +45,11 @@ export interface OpenPipelineDeps {
   http: HttpClient;
   routing: RoutingCache;
   breakers: Breakers;
-  moderation: Config['moderation'];
+  config: Pick<Config, 'moderation'>;
   requests: RequestStore;
   journal: Pick<FinishJournal, 'finish'>;
   stores: Pick<ErasureGatedStores, 'conversations' | 'answers'>;
-  events: WorkerEmitter;
+  telemetry: WorkerEmitter;
   /** Undefined: nothing is traced. */
   tracing: Tracing | undefined;
   hasReconnectedRecently: (withinMs?: number) => boolean;
@@ -72,12 +72,12 @@ export interface Pipeline {
 
 /** Puts the stages together with what each of them uses; run-pipeline.ts has their order. */
 export function openPipeline(deps: OpenPipelineDeps): Pipeline {
-  const { redis, keyspace, http, routing, requests, stores, events, tracing, clock, log } = deps;
+  const { redis, keyspace, http, routing, requests, stores, telemetry, tracing, clock, log } = deps;
   const { conversations } = stores;
-  const { moderator, openWindow } = createModeration(deps.moderation, http, events);
+  const { moderator, openWindow } = createModeration(deps.config.moderation, http, telemetry);
   const openLeases = createOpenLeases((lease) => createLease(requests, log, lease));
   const openWriter = createChunkWriters(requests);
-  const moderate = createModerate({ moderator, clock, events });
+  const moderate = createModerate({ moderator, clock, events: telemetry });
   const adapters = createAdapters(http);
 
   const runPipeline = createPipeline({
@@ -87,7 +87,7 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       streams: createStreamReader(redis, keyspace),
       openLease: openLeases.open,
       hasReconnectedRecently: deps.hasReconnectedRecently,
-      events,
+      events: telemetry,
       log,
     }),
     loadContext: createLoadContext(conversations),
@@ -99,13 +99,13 @@ export function openPipeline(deps: OpenPipelineDeps): Pipeline {
       breakers: deps.breakers,
       openWindow,
       openWriter: (run) => openWriter(run.ref, run.answer, run.lease),
-      events,
+      events: telemetry,
       betweenTokensMs: deps.betweenTokensMs,
       clock,
       log,
     }),
     saveTurn: createSaveTurn({ conversations, clock, log }),
-    finish: createFinish({ journal: deps.journal, clock, events, log }),
+    finish: createFinish({ journal: deps.journal, clock, events: telemetry, log }),
     storeAnswer: createStoreAnswer({
       answers: stores.answers,
       cache: createAnswerCache(redis, keyspace),

@@ -41,6 +41,11 @@ export const RESPONSE_HEADERS = {
     description: 'Seconds after which the same call is admitted if nothing else changes.',
     schema: integer(undefined, 1),
   },
+  'X-Should-Retry': {
+    description:
+      'Do not send the same again without being asked: it was cancelled, or it passes in more than two minutes only.',
+    schema: constant('false'),
+  },
   Location: { description: 'Where the accepted resource can be retrieved.', schema: text() },
   'Preference-Applied': { description: 'The caller does not wait for the answer.', schema: constant('respond-async') },
   'Idempotent-Replayed': {

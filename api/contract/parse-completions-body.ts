@@ -21,16 +21,16 @@ import type { ParsedChatBody } from './parse-chat-body.ts';
 interface CompletionsBody {
   messages: ChatMessage[];
   model?: Tier;
-  max_tokens?: number | null;
-  max_completion_tokens?: number | null;
-  stream?: boolean | null;
-  temperature?: number | null;
-  top_p?: number | null;
-  stop?: string | string[] | null;
-  seed?: number | null;
+  max_tokens?: number;
+  max_completion_tokens?: number;
+  stream?: boolean;
+  temperature?: number;
+  top_p?: number;
+  stop?: string | string[];
+  seed?: number;
   user?: string;
   response_format?: { type: 'text' | 'json_object' };
-  metadata?: object | null;
+  metadata?: object;
   entity_id?: string;
   subject?: string;
   grade?: string;
@@ -39,35 +39,34 @@ interface CompletionsBody {
 /** Code points of `user` and of each `stop`. */
 const SHORT_TEXT_MAX = 256;
 
-/** The official client sends `null` for what its user leaves open. */
-const orNull = (schema: Joi.Schema) => schema.allow(null);
-
 const shortText = Joi.string().custom(codePoints(SHORT_TEXT_MAX));
 
 const fields = {
   messages: messagesSchema,
   model: tierSchema,
-  max_tokens: orNull(maxTokensSchema),
-  max_completion_tokens: orNull(answerTokensSchema).description('Wins over `max_tokens`.'),
-  stream: orNull(Joi.boolean()).description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
-  stream_options: orNull(Joi.object({ include_usage: Joi.boolean() }).unknown(true)).description(
-    'Taken for compatibility: the last chunk always has `usage`.',
-  ),
-  temperature: orNull(Joi.number().min(0).max(2)),
-  top_p: orNull(Joi.number().min(0).max(1)),
-  stop: orNull(Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4))),
-  seed: orNull(Joi.number().integer()),
+  max_tokens: maxTokensSchema,
+  max_completion_tokens: answerTokensSchema.description('Wins over `max_tokens`.'),
+  stream: Joi.boolean().description('The answer as Server-Sent Events; needs the scope `chat.stream`.'),
+  stream_options: Joi.object({ include_usage: Joi.boolean() })
+    .unknown(true)
+    .description('Taken for compatibility: the last chunk always has `usage`.'),
+  temperature: Joi.number().min(0).max(2),
+  top_p: Joi.number().min(0).max(1),
+  stop: Joi.alternatives(shortText, Joi.array().items(shortText).min(1).max(4)),
+  seed: Joi.number().integer(),
   user: shortText,
   response_format: Joi.object({ type: Joi.string().valid('text', 'json_object').required() }).unknown(true),
-  n: orNull(Joi.number().valid(1)),
-  modalities: orNull(Joi.array().items(Joi.string().valid('text')).min(1).max(1)),
-  metadata: orNull(metadataSchema),
+  n: Joi.number().valid(1),
+  modalities: Joi.array().items(Joi.string().valid('text')).min(1).max(1),
+  metadata: metadataSchema,
   entity_id: entityIdSchema,
   subject: contextTextSchema,
   grade: contextTextSchema,
 };
 const bodySchema = Joi.object<CompletionsBody>(fields).unknown(true).required();
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
+const OPTIONAL_FIELDS = Object.entries(fields).filter(([name]) => name !== 'messages');
+const OPTIONAL_NAMES: ReadonlySet<string> = new Set(OPTIONAL_FIELDS.map(([name]) => name));
 
 /** A request for something that this service cannot do must fail; ignoring the field would mislead the caller. */
 const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio'] as const;
@@ -75,10 +74,11 @@ const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'a
 const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
 
 /**
- * The body as it may come over the wire: `plainMessage` makes `bodySchema`'s of it. For the document alone; a test
- * compares it with what `parseCompletionsBody` takes.
+ * The body as it may come over the wire: `plainMessage` and `withoutNulls` make `bodySchema`'s of it. For the document
+ * alone; a test compares it with what `parseCompletionsBody` takes.
  */
 export const completionsWireSchema = bodySchema.keys({
+  ...Object.fromEntries(OPTIONAL_FIELDS.map(([name, schema]) => [name, schema.allow(null)])),
   messages: Joi.array()
     .max(CHAT_LIMITS.messagesMax)
     .min(1)
@@ -127,12 +127,20 @@ function plainMessage(message: unknown, index: number): unknown {
   };
 }
 
+/** The official client, and many that print objects as JSON, send `null` for what their user leaves open. */
+function withoutNulls(body: unknown): unknown {
+  if (!isRecord(body) || !OPTIONAL_FIELDS.some(([name]) => body[name] === null)) return body;
+  return Object.fromEntries(
+    Object.entries(body).filter(([name, value]) => value !== null || !OPTIONAL_NAMES.has(name)),
+  );
+}
+
 function samplingOf({ temperature, top_p: topP, stop, seed, user }: CompletionsBody): Sampling {
   return {
-    ...(typeof temperature === 'number' ? { temperature } : {}),
-    ...(typeof topP === 'number' ? { topP } : {}),
-    ...(stop === undefined || stop === null ? {} : { stop }),
-    ...(typeof seed === 'number' ? { seed } : {}),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(stop === undefined ? {} : { stop }),
+    ...(seed === undefined ? {} : { seed }),
     ...(user === undefined ? {} : { user }),
   };
 }
@@ -145,7 +153,7 @@ function toRequest(body: CompletionsBody): ChatRequest {
     jsonMode: body.response_format?.type === 'json_object',
     sampling: samplingOf(body),
     ...(model === undefined ? {} : { model }),
-    ...(metadata === undefined || metadata === null ? {} : { metadataJson: JSON.stringify(metadata) }),
+    ...(metadata === undefined ? {} : { metadataJson: JSON.stringify(metadata) }),
     ...(entityId === undefined ? {} : { entityId }),
     ...(subject === undefined ? {} : { subject }),
     ...(grade === undefined ? {} : { grade }),
@@ -192,8 +200,8 @@ export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream:
   // Past the limit the messages are not looked at one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;
   const plain: unknown = mayMap && isRecord(input) ? { ...input, messages: messages.map(plainMessage) } : input;
-  if (!isPlainCompletionsBody(plain)) checkReadable(bodySchema, plain, KNOWN_FIELDS);
-  const body = plain;
+  const body = withoutNulls(plain);
+  if (!isPlainCompletionsBody(body)) checkReadable(bodySchema, body, KNOWN_FIELDS);
   return {
     request: toRequest(body),
     ignoredFields: ignoredIn(body, body.messages, KNOWN_FIELDS),

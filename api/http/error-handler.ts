@@ -102,6 +102,19 @@ function retryAfterOf(error: ServiceError): number | undefined {
   return error.retryAfterSeconds ?? (ERRORS[error.code].status === 503 ? 1 : undefined);
 }
 
+/** A client that waits longer than this within one call looks as if it hung. */
+const RETRY_WITHIN_SECONDS = 120;
+
+/**
+ * OpenAI's clients try 409, 429 and 5xx again by themselves, and wait for hours where `Retry-After` says so, unless
+ * `X-Should-Retry` tells them not to (docs/decisions/0104).
+ */
+function setRetryHeaders(res: Response, error: ServiceError): void {
+  const retryAfter = retryAfterOf(error);
+  if (retryAfter !== undefined) res.setHeader('Retry-After', retryAfter);
+  if (error.isFinal || (retryAfter ?? 0) > RETRY_WITHIN_SECONDS) res.setHeader('X-Should-Retry', 'false');
+}
+
 /** Answers with the uniform error object; the last handler of an app. */
 export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
@@ -117,8 +130,7 @@ export function createErrorHandler({ log, count, note }: ErrorHandlerDeps): Erro
     note?.(contextOf(res).hasFailedKey === true ? 'invalid_api_key' : error.code, req.ip ?? 'unknown');
     if (count !== undefined) error = await count(error, res);
     const { status } = ERRORS[error.code];
-    const retryAfter = retryAfterOf(error);
-    if (retryAfter !== undefined) res.setHeader('Retry-After', retryAfter);
+    setRetryHeaders(res, error);
     if (status === 503)
       log.warn('A request was answered 503.', {
         requestId: contextOf(res).requestId,

@@ -33,7 +33,7 @@ export function errorOf(terminal: Terminal, hasText: boolean): ServiceError | un
     });
   }
   if (finishReason === 'cancelled' && !hasText)
-    return new ServiceError('conflict', 'The request was cancelled before it had an answer.');
+    return new ServiceError('conflict', 'The request was cancelled before it had an answer.', { isFinal: true });
   return undefined;
 }
 

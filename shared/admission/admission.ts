@@ -5,6 +5,7 @@ import type { Pseudonyms } from '../domain/compliance/pseudonyms.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { BYTES_PER_TOKEN } from '../domain/pricing/pricing.ts';
 import { DEFAULT_RATES } from '../domain/routing/routing.ts';
+import type { Rates } from '../domain/routing/routing.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Logger } from '../infra/logging/logger.ts';
 import type { AccountRepository } from '../infra/mongo/accounts/account-repository.ts';
@@ -39,6 +40,8 @@ export interface AdmissionCall extends Omit<AdmissionRequest, Exclude<keyof Admi
   retentionMs: number;
   /** Undefined: only Redis keeps the answer. */
   kept: KeptAs | undefined;
+  /** The prices of its first acceptance, if it is admitted again. Absent: those of now. */
+  rates?: Rates | undefined;
   /** Admission puts the request into line. False: its caller does, later. */
   isEnqueuedAtOnce: boolean;
   /** See RequestEnvelope. */
@@ -72,7 +75,7 @@ export const promptTokensAbove = ({ messages }: ChatRequest) => messages.length 
 /** What the worker needs, with the tenant's settings as they are now. */
 function toEnvelope(
   { requestId, principal, endpoint, stream, request, retentionMs, kept, idempotency, traceparent }: AdmissionCall,
-  tier: Tier,
+  { tier, rates }: AdmissionTerms,
 ): Omit<RequestEnvelope, 'acceptedAt'> {
   const { tenantId, keyId, mode, subject, grade, moderation } = principal;
   return {
@@ -84,7 +87,7 @@ function toEnvelope(
     tier,
     stream,
     retentionMs,
-    ...(kept === undefined ? {} : { kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
+    ...(kept === undefined ? {} : { rates, kept: { ...kept, ...(idempotency === undefined ? {} : { idempotency }) } }),
     tenant: {
       ...(subject === undefined ? {} : { subject }),
       ...(grade === undefined ? {} : { grade }),
@@ -127,13 +130,13 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
     }
   }
 
-  function termsOf({ principal, endpoint, request }: AdmissionCall, tier: Tier): AdmissionTerms {
+  function termsOf({ principal, endpoint, request, rates }: AdmissionCall, tier: Tier): AdmissionTerms {
     const { entityId, maxTokens, metadataJson } = request;
     const promptTokens = estimatePromptTokens(request);
     return {
       tier,
       queue: queueOf(endpoint),
-      rates: routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
+      rates: rates ?? routing.current().tiers[tier]?.rates ?? DEFAULT_RATES[tier],
       promptTokens,
       promptMostTokens: promptTokens + promptTokensAbove(request),
       maxTokens,
@@ -160,8 +163,8 @@ export function createAdmission(deps: AdmissionDeps): (call: AdmissionCall) => P
   return async (call) => {
     if (isFull()) throw noRoom();
     const tier = call.request.model ?? call.principal.defaultModel;
-    const envelope = toEnvelope(call, tier);
     const terms = termsOf(call, tier);
+    const envelope = toEnvelope(call, terms);
     const isQueued = call.isEnqueuedAtOnce && terms.promptTokens <= BODY_TOKENS_MAX;
     if (isQueued) terms.body = JSON.stringify(envelope);
     let admission = await tryOnce(call, terms);

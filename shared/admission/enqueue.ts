@@ -21,6 +21,8 @@ export interface EnqueueDeps {
   giveUpAfterMs: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
   recentWrites?: Pick<RecentWrites, 'note'>;
+  /** False: nobody is told of what is taken back, so what a worker has goes on. */
+  isTold?: boolean;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -41,11 +43,11 @@ export interface Enqueue {
 const RETRY_MS = 250;
 
 export function createEnqueue(deps: EnqueueDeps): Enqueue {
-  const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
+  const { line, store, clock, log, giveUpAfterMs, recentWrites, isTold = true, refund } = deps;
 
-  /** Its caller was told 503. Redis may come back with the request, and without this. */
+  /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
-    if (state !== 'accepted' && state !== 'missing') return;
+    if (state !== 'accepted' && state !== 'missing' && !(state === 'running' && isTold)) return;
     const { tenantId } = principal;
     recentWrites?.note(
       async () => {

@@ -93,7 +93,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   }
 
   async function admitAgain(intent: RequestIntent, envelope: RequestEnvelope, principal: Principal): Promise<Recovery> {
-    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
+    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
     const outcome = await admit({
       requestId,
       principal,
@@ -101,6 +101,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       stream,
       retentionMs,
       acceptedAt,
+      rates,
       request: { ...envelope.request, model: tier },
       // The caller that waited has been told; the answer is looked up, or asked for under its key.
       channel: '',

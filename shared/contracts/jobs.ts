@@ -37,6 +37,8 @@ export interface RequestEnvelope {
   retentionMs: number;
   /** Present where the answer may be asked for again, under an Idempotency-Key if there is one. */
   kept?: KeptAs & { idempotency?: IdempotencyName };
+  /** The prices at its acceptance, which hold if it has to be admitted again. Absent where that cannot be. */
+  rates?: { promptMicro: number; completionMicro: number };
   tenant: { subject?: string; grade?: string; moderation?: ModerationSettings };
   request: ChatRequest;
   /** The span that the worker's spans follow (W3C Trace Context). Absent where the ingress traces nothing. */

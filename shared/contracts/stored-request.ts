@@ -61,6 +61,7 @@ const storedEnvelope = Joi.object({
     redisOnly: Joi.boolean(),
     idempotency: Joi.object({ name: required, fingerprint: required }).unknown(true),
   }).unknown(true),
+  rates: Joi.object({ promptMicro: count, completionMicro: count }).unknown(true),
   tenant: Joi.object({ subject: text, grade: text, moderation: Joi.object().unknown(true) })
     .unknown(true)
     .required(),
@@ -126,8 +127,9 @@ export function isPlainEnvelope(value: unknown): boolean {
     isCount(acceptedAt) &&
     (replayedAt === undefined || isCount(replayedAt)) &&
     isCount(retentionMs) &&
-    // How an answer is kept has its own rules, which the schema knows.
+    // What is kept of a request, and at what price, has its own rules, which the schema knows.
     value['kept'] === undefined &&
+    value['rates'] === undefined &&
     isPlainTenant(value['tenant']) &&
     isPlainRequest(value['request'])
   );

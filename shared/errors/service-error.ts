@@ -7,6 +7,8 @@ export interface ServiceErrorOptions {
   param?: string;
   /** Whole seconds after which the same call is admitted if nothing else changes. */
   retryAfterSeconds?: number;
+  /** A client that sends the same again by itself would undo what somebody has asked for. */
+  isFinal?: boolean;
   /** A machine-readable detail beside the code: `in_flight` (docs/spec/contract.md section 5). */
   reason?: string;
 }
@@ -17,6 +19,7 @@ export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly isFinal: boolean;
   readonly reason: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -24,6 +27,7 @@ export class ServiceError extends Error {
     this.code = code;
     this.param = options.param;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.isFinal = options.isFinal ?? false;
     this.reason = options.reason;
   }
 }

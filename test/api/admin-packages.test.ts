@@ -51,6 +51,8 @@ describe('a price list', () => {
   it.each<[string, object]>([
     ['currency', { ...LIST, currency: 'USD' }],
     ['currency', { ...LIST, currency: 'dollars' }],
+    ['packages[0].amount', { ...LIST, currency: 'isk', packages: [{ ...PACKAGE, amount: 550 }] }],
+    ['packages[0].amount', { ...LIST, currency: 'kwd', packages: [{ ...PACKAGE, amount: 505 }] }],
     ['currency', { packages: [], price_per_million_credits: 1 }],
     ['price_per_million_credits', { currency: 'usd', packages: [] }],
     ['price_per_million_credits', { ...LIST, price_per_million_credits: 0 }],

@@ -4,6 +4,7 @@ import request from 'supertest';
 import { createTenantMoves } from '../../shared/infra/mongo/tenants/tenant-moves.ts';
 import { chatOf, ledgerOf, parseSse, postChat, postStream, requestIdOf, textOf, waitFor } from '../support/chat.ts';
 import { QUESTION, replayLab } from '../support/replay-lab.ts';
+import { setRates } from '../support/set-rates.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
@@ -42,6 +43,19 @@ describe('POST /admin/v1/requests/replay', () => {
       .get(`/platform/v1/chat/stream/${id}`)
       .auth(tenant.key, { type: 'bearer' });
     expect(textOf(parseSse(stream.text))).toBe(body.response.choices[0].message.content);
+  });
+
+  it('charges the prices of its acceptance', async () => {
+    const tenant = await service.startTenant({ credits: 10_000 });
+    const { id } = await lab.failed(tenant);
+    const before = await setRates(service, { prompt: 9, completion: 9 });
+
+    await replay({ request_ids: [id] });
+    const { usage } = ((await ended(tenant, id)).body as { response: { usage: { total_tokens: number } } }).response;
+    await setRates(service, before);
+
+    const { amountMicro } = await ledgerOf(service, { headers: { 'x-request-id': id } });
+    expect(-amountMicro / 1_000_000).toBe(usage.total_tokens);
   });
 
   it('runs it once when it is asked for twice at once, and not at all once it has an answer', async () => {

@@ -1,15 +1,8 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { useAdmin } from '../support/use-service.ts';
-const admin = useAdmin();
-afterEach(async () => {
-  expect(admin.errors).toEqual([]);
-  await Promise.all([
-    admin.models.providers.deleteMany({}),
-    admin.models.tiers.deleteMany({}),
-    admin.models.tierVersions.deleteMany({}),
-  ]);
-});
+import { useRoutingAdmin } from '../support/use-service.ts';
+
+const admin = useRoutingAdmin();
 
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const RATES = { prompt: 1, completion: 1 };

@@ -1,18 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { createCredentialCipher } from '../../shared/infra/mongo/credentials.ts';
 import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
 import { CREDENTIALS_KEY, errorOf } from '../support/admin.ts';
-import { useAdmin } from '../support/use-service.ts';
-const admin = useAdmin();
-afterEach(async () => {
-  expect(admin.errors).toEqual([]);
-  await Promise.all([
-    admin.models.providers.deleteMany({}),
-    admin.models.tiers.deleteMany({}),
-    admin.models.tierVersions.deleteMany({}),
-  ]);
-});
+import { useRoutingAdmin } from '../support/use-service.ts';
+
+const admin = useRoutingAdmin();
 
 const PROVIDER = { kind: 'openai', base_url: 'http://127.0.0.1:8090/v1' };
 const putProvider = (name: string, body: object = PROVIDER) => admin.call('put', `/admin/v1/providers/${name}`, body);

@@ -88,6 +88,21 @@ describe('a dispute', () => {
     await expectRunningBalance(service, tenant, 4);
   });
 
+  it('that Stripe says in two events of different ids counts once', async () => {
+    const [out, back, outAgain] = [-1_000, 1_000, -1_000].map((amount, index) => ({ id: `txn_${index}`, amount }));
+    const withdrawn = () => dispute('withdrawn', { balance_transactions: [out] });
+    const reinstated = () => dispute('reinstated', { balance_transactions: [out, back] });
+    await send(paid());
+    await Promise.all([send(withdrawn()), send(withdrawn())]);
+    expect(await send(withdrawn(), reinstated(), withdrawn())).toEqual([200, 200, 200]);
+    expect(await balanceOf(service, tenant)).toBe(2_000_000);
+
+    const lost = () => dispute('withdrawn', { balance_transactions: [out, back, outAgain] });
+    await send(lost(), reinstated(), lost());
+    expect(await balanceOf(service, tenant)).toBe(0);
+    await expectRunningBalance(service, tenant, 4);
+  });
+
   it.each<[string, (events: { half: StripeEvent; all: StripeEvent }) => StripeEvent[]]>([
     ['before', ({ half, all }) => [half, all]],
     ['after', ({ half, all }) => [all, half]],

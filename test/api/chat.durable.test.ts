@@ -3,6 +3,7 @@ import request from 'supertest';
 
 import { chatOf, errorOf, postChat, postStream, waitFor } from '../support/chat.ts';
 import type { RunningWorker, TestTenant } from '../support/service.ts';
+import { setRates } from '../support/set-rates.ts';
 import { useService } from '../support/use-service.ts';
 
 const KEY = 'order-1';
@@ -101,6 +102,21 @@ describe('a request that was accepted before Redis lost its last second', () => 
 
     const held = await service.redis.hget(service.keyspace.shard(0).account(tenant.tenantId), 'ht:202601');
     expect(Number(held)).toBeGreaterThan(0);
+  });
+
+  it('costs what it cost when it was accepted', async () => {
+    const tenant = await service.startTenant({ credits: 10_000 });
+    const rollBack = await remember();
+    const id = String((await postChat(service.app, tenant.key, chatOf('Later')).set(...ASYNC)).body.id);
+    const before = await setRates(service, { prompt: 9, completion: 9 });
+    await rollBack();
+
+    await startWorker();
+    const { usage } = ((await answered(tenant, id)).body as { response: { usage: { total_tokens: number } } }).response;
+    await setRates(service, before);
+
+    const charge = await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'the charge');
+    expect(-charge.amountMicro / 1_000_000).toBe(usage.total_tokens);
   });
 
   it('is there for whoever looks it up at once', async () => {

@@ -217,7 +217,7 @@ describe('CORS_ORIGINS', () => {
     expect(refusalOf(refused).status).toBe(401);
     expect(refused.headers['access-control-allow-origin']).toBe(ORIGIN);
     expect(refused.headers['vary']).toContain('Origin');
-    for (const name of ['X-Request-Id', 'Retry-After', 'X-RateLimit-Remaining-Requests'])
+    for (const name of ['X-Request-Id', 'Retry-After', 'X-Should-Retry', 'X-RateLimit-Remaining-Requests'])
       expect(refused.headers['access-control-expose-headers']).toContain(name);
   });
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import request from 'supertest';
 
+import { completionsWireSchema } from '../../api/contract/parse-completions-body.ts';
 import { errorOf, waitFor } from '../support/chat.ts';
 import { useService } from '../support/use-service.ts';
 
@@ -115,6 +116,25 @@ describe('the official openai client', () => {
       ],
     };
     expect((await post(key, { messages: [parts], modalities: ['text'] })).status).toBe(200);
+  });
+
+  it('may send null for every setting that its user leaves open', async () => {
+    const { key } = await service.startTenant();
+    const settings = Object.keys(completionsWireSchema.describe()['keys'] as object).filter(
+      (name) => name !== 'messages',
+    );
+    const refused = settings.map(async (name) => {
+      const response = await post(key, { messages: hello.messages, [name]: null });
+      return response.status === 200 ? undefined : `${name}: ${String(errorOf(response)['message'])}`;
+    });
+
+    expect((await Promise.all(refused)).filter(Boolean)).toEqual([]);
+    const response = await post(key, {
+      messages: hello.messages,
+      ...Object.fromEntries(settings.map((name) => [name, null])),
+    });
+    expect(response.body).toMatchObject({ model: 'mobius', choices: [{ finish_reason: 'stop' }] });
+    expect(response.body).not.toHaveProperty('metadata');
   });
 
   it('needs the scope of the route it stands for', async () => {

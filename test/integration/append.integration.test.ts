@@ -131,7 +131,7 @@ describe('the text of several requests', () => {
     expect(together).toBeDefined();
   });
 
-  it('is written although one of them has lost its request to another attempt', async () => {
+  it('is written although one of them has lost its request to another delivery', async () => {
     const [lost, ...others] = await begun(3);
     if (lost === undefined) throw new Error('There is no request.');
     await lab.run(lost, 2);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { RedisClient } from '../../shared/infra/redis/connection.ts';
+import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
 import { createBatchLab, textOf } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { chatOf, postChat } from '../support/chat.ts';
@@ -129,7 +130,8 @@ describe('a batch that is cancelled when Redis comes back without its last secon
 
   const tag = () => service.keyspace.shard(0).tag;
   const snapshot = () => snapshotOf(direct, tag());
-  const rollBack = (before: ReadonlyMap<string, Buffer>) => rollBackTo(before, { redis: direct, tag: tag(), proxy });
+  const rollBack = (before: ReadonlyMap<string, Buffer>, first?: () => Promise<unknown>) =>
+    rollBackTo(before, { redis: direct, tag: tag(), proxy }, first);
 
   const charges = ({ tenantId }: TestTenant) => service.models.ledger.countDocuments({ tenantId, type: 'usage' });
 
@@ -176,4 +178,43 @@ describe('a batch that is cancelled when Redis comes back without its last secon
     expect(await charges(tenant)).toBe(5);
     service.provider.change({ first_token_ms: 0 });
   }, 60_000);
+
+  it.each([
+    ['lost their requests', 'before'],
+    ['their requests in line again', 'inLine'],
+  ] as const)(
+    'has the answers that are charged, although they were being taken out of line by a leader when Redis came back with %s',
+    async (_, when) => {
+      const keys = service.keyspace.shard(0);
+      const tenant = await service.startTenant();
+      const before = await snapshot();
+      await queues.queue(0, 'batch').pause();
+      const batchId = await lab.submit(tenant, contents(5));
+      await waitFor(
+        async () => ((await direct.zcard(keys.line('batch'))) === 5 ? true : undefined),
+        'the lines to wait',
+      );
+      const inLine = await snapshot();
+      // Nobody brings the answers into the results.
+      const giveUpLead = await holdLead(direct, keys.lease('batches'));
+      await queues.queue(0, 'batch').resume();
+      await waitFor(async () => ((await charges(tenant)) === 5 ? true : undefined), 'the lines to be charged');
+      const ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
+      await lab.cancel(batchId);
+      await giveUpLead();
+
+      const owner = { shard: 0, tenantId: tenant.tenantId, keyId: tenant.keyId };
+      const limits = { queueLimit: 10, requestTimeoutMs: 600_000, retentionMs: 60_000 };
+      const admissions = createAdmissionStore(direct, service.keyspace, limits);
+      await rollBack({ before, inLine }[when], () => Promise.all(ids.map((id) => admissions.void(id, owner))));
+      await queues.queue(0, 'batch').resume();
+
+      expect(await lab.until(batchId, 'to end', ({ status }) => status === 'cancelled')).toMatchObject({
+        completed: 5,
+      });
+      for (const line of await lab.lines(batchId)) expect(textOf(line)).not.toBe('');
+      expect(await charges(tenant)).toBe(5);
+    },
+    60_000,
+  );
 });

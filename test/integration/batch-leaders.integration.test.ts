@@ -4,6 +4,7 @@ import { createBatchLab } from '../support/batch-lab.ts';
 import type { BatchLab } from '../support/batch-lab.ts';
 import { openLeader } from '../support/batch-leader.ts';
 import type { BatchLeader } from '../support/batch-leader.ts';
+import { snapshotOf } from '../support/roll-back.ts';
 import { startService } from '../support/service.ts';
 import type { RunningWorker, TestService, TestTenant } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -157,8 +158,7 @@ describe('a Redis that comes back without its last second', () => {
     ids = (await lab.lines(batchId)).map(({ requestId }) => requestId);
     await leadUntil(async () => (await inLine()) === 3, 'the lines');
     await lab.cancel(batchId);
-    const before = new Map<string, Buffer>();
-    for (const key of await redis.keys(`${tag}*`)) before.set(key, await redis.dumpBuffer(key));
+    const before = await snapshotOf(redis, tag);
     await leadUntil(async () => (await lab.row(batchId)).status === 'cancelled', 'the end of the batch');
     await redis.unlink(...(await redis.keys(`${tag}*`)));
     for (const [key, value] of before) await redis.restore(key, 0, value);
@@ -168,5 +168,14 @@ describe('a Redis that comes back without its last second', () => {
     expect(await inLine()).toBe(0);
     const states = await Promise.all(ids.map((id) => redis.hget(record(id), 'state')));
     expect(states).toEqual(['void', 'void', 'void']);
+    expect(service.log.errors()).toEqual([]);
+
+    // A worker was faster.
+    await redis.hset(record(ids[1] ?? ''), 'state', 'done');
+    await leader.repeatAll();
+
+    expect(service.log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields['requestId'])).toEqual(
+      [ids[1]],
+    );
   });
 });

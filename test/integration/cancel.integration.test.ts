@@ -109,7 +109,7 @@ it('does not stop a run that begins later, as an administrator asks for it', asy
   lease.release();
 });
 
-it('asks nothing of a lease that was released, and keeps that of a later attempt', async () => {
+it('asks nothing of a lease that was released, and keeps that of a later delivery', async () => {
   const { request, lease } = await run();
   const later = open(request, 2);
   lease.release();
@@ -117,7 +117,7 @@ it('asks nothing of a lease that was released, and keeps that of a later attempt
   await leases.check(request.requestId);
 
   expect(lease.signal.aborted).toBe(false);
-  // Nobody has claimed the second attempt, so Redis refuses it: it was asked.
+  // Nobody has claimed the second delivery, so Redis refuses it: it was asked.
   expect(later.signal.reason).toEqual(new Stopped('superseded'));
   later.release();
   await leases.check(request.requestId);

@@ -21,9 +21,9 @@ describe('two deliveries of one request', () => {
     await lab.close();
   });
 
-  it('gives the request to the higher attempt and drops the lower', async () => {
+  it('gives the request to the later delivery and drops the earlier one', async () => {
     const { requestId, principal } = await lab.admit();
-    const claim = (attempt: number) => lab.requests.claim(SHARD, requestId, principal.tenantId, attempt);
+    const claim = (fence: number) => lab.requests.claim(SHARD, requestId, principal.tenantId, fence);
 
     expect(await claim(1)).toMatchObject({ kind: 'run', fence: 1 });
     expect(await claim(2)).toMatchObject({ kind: 'run', fence: 2 });
@@ -31,7 +31,7 @@ describe('two deliveries of one request', () => {
     expect(await claim(2)).toEqual({ kind: 'drop', reason: 'drop superseded' });
   });
 
-  it('lets exactly one of many simultaneous claims of an attempt run', async () => {
+  it('lets exactly one of many simultaneous claims of a delivery run', async () => {
     const { requestId, principal } = await lab.admit();
 
     const claims = await Promise.all(
@@ -41,7 +41,7 @@ describe('two deliveries of one request', () => {
     expect(claims.filter((claim) => claim.kind === 'run')).toHaveLength(1);
   });
 
-  it('lets the lower attempt write nothing and reach nobody', async () => {
+  it('lets the earlier delivery write nothing and reach nobody', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.requests.append(request.ref(1), 1, ['Hel']);
@@ -58,7 +58,7 @@ describe('two deliveries of one request', () => {
     expect(lab.heard).toHaveLength(heardBefore);
   });
 
-  it('lets the higher attempt finish and the lower one not even repeat it', async () => {
+  it('lets the later delivery finish and the earlier one not even repeat it', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.run(request, 2);
@@ -100,7 +100,7 @@ describe('claiming', () => {
     expect(claim.remainingMs).toBeGreaterThan(REQUEST_TIMEOUT_MS - 5_000);
   });
 
-  it('tells the next attempt how much text was sent', async () => {
+  it('tells the next delivery how much text was sent', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.requests.append(request.ref(1), 3, ['a', 'b', 'c']);
@@ -114,7 +114,7 @@ describe('claiming', () => {
     expect(await lab.run(request, 1)).toMatchObject({ held: { micro: Infinity, tokens: 100 } });
   });
 
-  it('claiming tells what the attempt before had asked', async () => {
+  it('claiming tells what the delivery before had asked', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.requests.append(request.ref(1), 1, ['a'], { promptTokens: 1_234 });
@@ -178,7 +178,7 @@ describe('claiming', () => {
     expect(await lab.requests.claim(SHARD, requestId, principal.tenantId, 1)).toMatchObject({ reason: 'drop void' });
   });
 
-  it('drops a request that has ended, whatever the attempt', async () => {
+  it('drops a request that has ended, whatever the delivery', async () => {
     const request = await lab.admit();
     await lab.run(request, 1);
     await lab.requests.finish(request.ref(1), 0, FAILED);

@@ -71,16 +71,16 @@ describe('the scripts in Redis', () => {
 const GUARDS: [guard: string, text: string, without: string][] = [
   ['an admission that is sent again takes nothing', 'if existing and existing[1] then', 'if false then'],
   ['a void is for an accepted request only', "if state and state ~= 'accepted' then return state end", ''],
-  ['only a higher attempt may claim', 'if fence >= tonumber(delivery) and known_owner ~= owner then', 'if false then'],
+  ['only a later delivery may claim', 'if fence >= tonumber(delivery) and known_owner ~= owner then', 'if false then'],
   ['a claim that is sent again is the same claim', '(delivery) and known_owner ~= owner then', '(delivery) then'],
   [
-    'only the attempt with the fence may append',
+    'only the delivery with the fence may append',
     "if known_fence ~= fence then return known_fence + 0 < fence + 0 and 'accepted' or 'superseded' end",
     '',
   ],
   ['a batch that is sent again is not written again', 'if sent >= last_seq + 0 then', 'if false then'],
   [
-    'only the attempt with the fence may renew',
+    'only the delivery with the fence may renew',
     "if fence ~= ARGV[2] then return { fence + 0 < ARGV[2] + 0 and 'accepted' or 'superseded', 0, 0 } end",
     '',
   ],
@@ -91,7 +91,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ],
   ['what is asked ahead of need takes a small part of what is left', 'math.floor(left / SHARE)', 'left'],
   ['a charge takes no more than there is', 'if cost > most then', 'if false then'],
-  ['only the attempt with the fence may finish', 'if known_fence and known_fence ~= fence then', 'if false then'],
+  ['only the delivery with the fence may finish', 'if known_fence and known_fence ~= fence then', 'if false then'],
   [
     'a request ends once',
     "if state == 'done' then return ended end\nif state ~= 'running' then return state or 'missing' end",

@@ -16,7 +16,7 @@ const CREATE = { create: true, now: 1_000 };
 const turn = (seq: number, content = `turn ${seq}`, more: Partial<Turn> = {}): Turn => ({
   requestId: `req_${seq}`,
   seq,
-  attempt: 1,
+  claimedAt: 1,
   messages: [
     { role: 'user', content },
     { role: 'assistant', content: `reply to ${content}` },
@@ -38,10 +38,10 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Turns with one more, in the order of acceptance; of two of one request that of the higher attempt stays. */
+/** Turns with one more, in the order of acceptance; of two of one request that of the later delivery stays. */
 function withTurn(turns: readonly Turn[], next: Turn): Turn[] {
   const mine = turns.find(({ requestId }) => requestId === next.requestId);
-  const kept = mine !== undefined && mine.attempt > next.attempt ? mine : next;
+  const kept = mine !== undefined && mine.claimedAt > next.claimedAt ? mine : next;
   return [...turns.filter((each) => each !== mine), kept].sort((left, right) => left.seq - right.seq);
 }
 
@@ -86,17 +86,17 @@ describe('the stored conversation of an entity', () => {
   it('keeps the order of acceptance, whatever the order of the writes', async () => {
     const entityId = newEntity();
 
-    for (const seq of [5, 1, 9, 3, 7]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
+    for (const seq of [5, 1, 9, 3, 7]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3), turn(5), turn(7), turn(9)));
   });
 
   it('replaces the turn of a request that is written again, in its place', async () => {
     const entityId = newEntity();
-    for (const seq of [1, 2, 3]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
+    for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
 
-    await conversations.remember(LIVE, entityId, turn(2, 'again'), CREATE);
-    await conversations.remember(LIVE, entityId, turn(2, 'again'), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(2, 'again'), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(2, 'again'), turn(3)));
   });
@@ -112,9 +112,9 @@ describe('the stored conversation of an entity', () => {
           role: 'user' as const,
           content: `${step}.${index}`,
         }));
-        const next = turn(seq, '', { attempt: 1 + Math.floor(random() * 3), messages });
+        const next = turn(seq, '', { claimedAt: 1 + Math.floor(random() * 3), messages });
 
-        await conversations.remember(LIVE, entityId, next, CREATE);
+        await conversations.saveTurn(LIVE, entityId, next, CREATE);
 
         expected = lastMessages(withTurn(expected, next));
         expect(await history(entityId)).toEqual(messagesOf(...expected));
@@ -124,15 +124,15 @@ describe('the stored conversation of an entity', () => {
 
   it('sends a turn that comes in order alone, and has the server build no history', async () => {
     const entityId = newEntity();
-    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
     const updates: unknown[] = [];
     mongo.set('debug', (_collection: string, method: string, _filter: unknown, update: unknown) => {
       if (method === 'updateOne') updates.push(update);
     });
 
-    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000 });
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000 });
     const inOrder = updates.splice(0);
-    await conversations.remember(LIVE, entityId, turn(1), { create: false, now: 2_000 });
+    await conversations.saveTurn(LIVE, entityId, turn(1), { create: false, now: 2_000 });
 
     mongo.set('debug', false);
     expect(inOrder).toEqual([expect.objectContaining({ $push: expect.anything() as unknown })]);
@@ -142,7 +142,7 @@ describe('the stored conversation of an entity', () => {
   it('the stored conversation of an entity keeps the 50 most recent messages', async () => {
     const entityId = newEntity();
 
-    for (let seq = 1; seq <= 26; seq += 1) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
+    for (let seq = 1; seq <= 26; seq += 1) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
 
     const kept = await history(entityId);
     expect(kept).toHaveLength(50);
@@ -154,7 +154,7 @@ describe('the stored conversation of an entity', () => {
     const entityId = newEntity();
     const messages = Array.from({ length: 101 }, (_, index) => ({ role: 'user' as const, content: String(index) }));
 
-    await conversations.remember(LIVE, entityId, turn(1, '', { messages }), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1, '', { messages }), CREATE);
 
     expect((await history(entityId))?.map(({ content }) => content)).toEqual(
       messages.slice(-50).map(({ content }) => content),
@@ -166,7 +166,7 @@ describe('the stored conversation of an entity', () => {
     async (content) => {
       const entityId = newEntity();
 
-      await conversations.remember(LIVE, entityId, turn(1, content), CREATE);
+      await conversations.saveTurn(LIVE, entityId, turn(1, content), CREATE);
 
       expect((await history(entityId))?.[0]?.content).toBe(content.toWellFormed());
     },
@@ -176,7 +176,7 @@ describe('the stored conversation of an entity', () => {
     const entityId = newEntity();
     const turns = Array.from({ length: 16 }, (_, index) => turn(index + 1));
 
-    await Promise.all(turns.map((each) => conversations.remember(LIVE, entityId, each, CREATE)));
+    await Promise.all(turns.map((each) => conversations.saveTurn(LIVE, entityId, each, CREATE)));
 
     expect(await history(entityId)).toEqual(messagesOf(...turns));
     expect(await models.entities.countDocuments({ entityId })).toBe(1);
@@ -184,56 +184,56 @@ describe('the stored conversation of an entity', () => {
 
   it('the stored conversation of an entity belongs to one tenant', async () => {
     const entityId = newEntity();
-    await conversations.remember(LIVE, entityId, turn(1, 'mine'), CREATE);
-    await conversations.remember(OTHER, entityId, turn(2, 'yours'), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1, 'mine'), CREATE);
+    await conversations.saveTurn(OTHER, entityId, turn(2, 'yours'), CREATE);
 
-    await conversations.forget(OTHER, entityId, turn(1));
+    await conversations.deleteTurn(OTHER, entityId, turn(1));
 
     expect(await history(entityId, LIVE)).toEqual(messagesOf(turn(1, 'mine')));
     expect(await history(entityId, OTHER)).toEqual(messagesOf(turn(2, 'yours')));
   });
 
-  it('the stored conversation of an entity forgets one turn and nothing else', async () => {
+  it('the stored conversation of an entity loses one deleted turn and nothing else', async () => {
     const entityId = newEntity();
-    for (const seq of [1, 2, 3]) await conversations.remember(LIVE, entityId, turn(seq), CREATE);
+    for (const seq of [1, 2, 3]) await conversations.saveTurn(LIVE, entityId, turn(seq), CREATE);
 
-    await conversations.forget(LIVE, entityId, turn(2));
-    await conversations.forget(LIVE, entityId, turn(2));
+    await conversations.deleteTurn(LIVE, entityId, turn(2));
+    await conversations.deleteTurn(LIVE, entityId, turn(2));
 
     expect(await history(entityId)).toEqual(messagesOf(turn(1), turn(3)));
   });
 
   it('is not made again by a turn in flight when the entity was deleted meanwhile', async () => {
     const entityId = newEntity();
-    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
     await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
 
-    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000 });
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000 });
 
     expect(await conversations.find(LIVE, entityId)).toBeUndefined();
   });
 
   it('goes into no other row than the one that was found', async () => {
     const entityId = newEntity();
-    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
     const rowId = (await conversations.find(LIVE, entityId))?.rowId;
     await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
-    await conversations.remember(LIVE, entityId, turn(3), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(3), CREATE);
 
-    await conversations.remember(LIVE, entityId, turn(2), { create: false, now: 2_000, rowId });
-    await conversations.remember(LIVE, entityId, turn(4), { create: false, now: 2_000, rowId });
+    await conversations.saveTurn(LIVE, entityId, turn(2), { create: false, now: 2_000, rowId });
+    await conversations.saveTurn(LIVE, entityId, turn(4), { create: false, now: 2_000, rowId });
 
     expect(await history(entityId)).toEqual(messagesOf(turn(3)));
   });
 
   it('is that of the entity which was made anew after a deletion', async () => {
     const entityId = newEntity();
-    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
     expect(await history(entityId)).toHaveLength(2);
     await models.entities.deleteOne({ tenantId: 'ten_1', entityId });
     expect(await history(entityId)).toBeUndefined();
 
-    await conversations.remember(LIVE, entityId, turn(2), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(2), CREATE);
 
     expect(await history(entityId)).toEqual(messagesOf(turn(2)));
   });
@@ -242,31 +242,31 @@ describe('the stored conversation of an entity', () => {
     const entityId = newEntity();
     await models.entities.create({ tenantId: 'ten_1', entityId, subject: 'Art', messages: [], createdAt: 1 });
 
-    await conversations.remember(LIVE, entityId, turn(1), CREATE);
+    await conversations.saveTurn(LIVE, entityId, turn(1), CREATE);
 
     expect(await conversations.find(LIVE, entityId)).toMatchObject({ subject: 'Art' });
     expect(await models.entities.findOne({ entityId }).lean()).toMatchObject({ createdAt: 1 });
   });
 
-  describe('of a request whose attempts overlap', () => {
-    const late = turn(1, 'late', { attempt: 1 });
-    const winner = turn(1, 'winner', { attempt: 2 });
+  describe('of a request whose deliveries overlap', () => {
+    const late = turn(1, 'late', { claimedAt: 1 });
+    const winner = turn(1, 'winner', { claimedAt: 2 });
 
-    it('is that of the higher attempt, whichever wrote last', async () => {
+    it('is that of the later delivery, whichever wrote last', async () => {
       const entityId = newEntity();
 
-      await conversations.remember(LIVE, entityId, winner, CREATE);
-      await conversations.remember(LIVE, entityId, late, CREATE);
+      await conversations.saveTurn(LIVE, entityId, winner, CREATE);
+      await conversations.saveTurn(LIVE, entityId, late, CREATE);
 
       expect(await history(entityId)).toEqual(messagesOf(winner));
     });
 
-    it('is not taken out by the attempt whose finish was refused', async () => {
+    it('is not taken out by the delivery whose finish was refused', async () => {
       const entityId = newEntity();
-      await conversations.remember(LIVE, entityId, late, CREATE);
-      await conversations.remember(LIVE, entityId, winner, CREATE);
+      await conversations.saveTurn(LIVE, entityId, late, CREATE);
+      await conversations.saveTurn(LIVE, entityId, winner, CREATE);
 
-      await conversations.forget(LIVE, entityId, late);
+      await conversations.deleteTurn(LIVE, entityId, late);
 
       expect(await history(entityId)).toEqual(messagesOf(winner));
     });

@@ -36,13 +36,13 @@ const newEntity = () => `entity ${randomBytes(6).toString('hex')}`;
 const turnOf = (seq: number) => ({
   requestId: `req_${seq}`,
   seq,
-  attempt: 1,
+  claimedAt: 1,
   messages: [{ role: 'user', content: `turn ${seq}` } as const],
 });
 
 /** Stores what a request says that was accepted at `seq`. */
-async function remember(entityId: string, seq: number, create: boolean): Promise<void> {
-  await conversations.remember(LIVE, entityId, turnOf(seq), { create, now: seq });
+async function saveTurn(entityId: string, seq: number, create: boolean): Promise<void> {
+  await conversations.saveTurn(LIVE, entityId, turnOf(seq), { create, now: seq });
 }
 
 async function turns(entityId: string): Promise<string[] | undefined> {
@@ -52,10 +52,10 @@ async function turns(entityId: string): Promise<string[] | undefined> {
 describe('a deleted entity', () => {
   it.each([true, false])('hears nothing of a request accepted before (it makes unknown ones: %p)', async (create) => {
     const entityId = newEntity();
-    await remember(entityId, 1, true);
+    await saveTurn(entityId, 1, true);
     await entities.remove(LIVE, entityId, moment(10));
 
-    for (const seq of [9, 10]) await remember(entityId, seq, create);
+    for (const seq of [9, 10]) await saveTurn(entityId, seq, create);
 
     expect(await turns(entityId)).toBeUndefined();
     expect(await models.entities.findOne({ tenantId: TENANT, entityId }).lean()).toMatchObject({ messages: [] });
@@ -66,8 +66,8 @@ describe('a deleted entity', () => {
     await entities.insert(LIVE, entityId, { name: 'Ada' }, 1);
     await entities.remove(LIVE, entityId, moment(10));
 
-    await remember(entityId, 11, true);
-    await remember(entityId, 9, true);
+    await saveTurn(entityId, 11, true);
+    await saveTurn(entityId, 9, true);
 
     expect(await turns(entityId)).toEqual(['turn 11']);
     const row = await models.entities.findOne({ tenantId: TENANT, entityId }).lean();
@@ -99,14 +99,14 @@ describe('a deleted entity', () => {
     await entities.remove(LIVE, entityId, moment(20));
     await entities.remove(LIVE, entityId, moment(10));
 
-    await remember(entityId, 15, true);
+    await saveTurn(entityId, 15, true);
 
     expect(await turns(entityId)).toBeUndefined();
   });
 
   it('a deleted entity is one of its tenant', async () => {
     const entityId = newEntity();
-    await remember(entityId, 1, true);
+    await saveTurn(entityId, 1, true);
     await entities.remove({ ...LIVE, tenantId: 'ten_2' }, entityId, moment(10));
     expect(await turns(entityId)).toEqual(['turn 1']);
   });
@@ -132,7 +132,7 @@ describe('entities of one entity_id, live and test', () => {
 
     expect(await entities.find(TEST, entityId)).toBeUndefined();
     expect(await entities.insert(TEST, entityId, { name: 'Nobody' }, 2)).toBe(true);
-    await conversations.remember(TEST, entityId, turnOf(3), { create: true, now: 3 });
+    await conversations.saveTurn(TEST, entityId, turnOf(3), { create: true, now: 3 });
     expect(await entities.update(LIVE, entityId, { grade: '5' })).toMatchObject({ name: 'Ada', grade: '5' });
 
     expect(await entities.find(TEST, entityId)).toMatchObject({ name: 'Nobody' });
@@ -141,7 +141,7 @@ describe('entities of one entity_id, live and test', () => {
     expect(await entities.remove(TEST, entityId, moment(10))).toBe(true);
     expect(await entities.find(LIVE, entityId)).toMatchObject({ name: 'Ada' });
     expect(await entities.find(TEST, entityId)).toBeUndefined();
-    await conversations.remember(LIVE, entityId, turnOf(5), { create: true, now: 5 });
+    await conversations.saveTurn(LIVE, entityId, turnOf(5), { create: true, now: 5 });
     expect(await turns(entityId)).toEqual(['turn 5']);
     const listed = await entities.list(TEST, { limit: 100, order: 'desc' });
     expect(listed.map((each) => each.entityId)).not.toContain(entityId);
@@ -151,11 +151,11 @@ describe('entities of one entity_id, live and test', () => {
     const entityId = newEntity();
 
     for (const [space, seq] of [[TEST, 1] as const, [LIVE, 2] as const])
-      await conversations.remember(space, entityId, turnOf(seq), { create: true, now: seq });
+      await conversations.saveTurn(space, entityId, turnOf(seq), { create: true, now: seq });
 
     expect((await conversations.find(TEST, entityId))?.history).toMatchObject([{ content: 'turn 1' }]);
     expect((await conversations.find(LIVE, entityId))?.history).toMatchObject([{ content: 'turn 2' }]);
-    await conversations.forget(LIVE, entityId, { requestId: 'req_1', attempt: 9 });
+    await conversations.deleteTurn(LIVE, entityId, { requestId: 'req_1', claimedAt: 9 });
     expect((await conversations.find(TEST, entityId))?.history).toHaveLength(1);
   });
 });

@@ -29,7 +29,7 @@ async function callsDuring(act: () => Promise<unknown>): Promise<string[]> {
 it('entities whose rows are known are read together, each for who asked', async () => {
   const [one = '', gone = '', two = ''] = await knownEntities('one', 'gone', 'two');
   await lab.models.entities.deleteOne({ tenantId: 'ten_1', entityId: gone });
-  await lab.conversations.remember(OTHER, gone, replyOf(2, 'of another tenant'), CREATE);
+  await lab.conversations.saveTurn(OTHER, gone, replyOf(2, 'of another tenant'), CREATE);
   let found: unknown;
 
   const calls = await callsDuring(async () => {
@@ -46,7 +46,7 @@ it('a turn of an entity whose row is known asks two things: the row by its id, a
 
   const calls = await callsDuring(async () => {
     const rowId = (await lab.conversations.find(LIVE, entityId))?.rowId;
-    await lab.conversations.remember(LIVE, entityId, replyOf(2, 'second'), { create: false, now: 2_000, rowId });
+    await lab.conversations.saveTurn(LIVE, entityId, replyOf(2, 'second'), { create: false, now: 2_000, rowId });
   });
 
   expect(calls).toEqual(['findOne by _id', 'updateOne by _id']);
@@ -57,7 +57,7 @@ it('entities are each their own, though their names are alike and their rows kno
   const entityId = uniqueName('same');
   const spaces = [LIVE, { ...LIVE, mode: 'test' }, OTHER] as const;
   for (const [index, space] of spaces.entries())
-    await lab.conversations.remember(space, entityId, replyOf(1, `of ${index}`), CREATE);
+    await lab.conversations.saveTurn(space, entityId, replyOf(1, `of ${index}`), CREATE);
   const textOf = async (space: (typeof spaces)[number]) => (await lab.conversations.find(space, entityId))?.history;
 
   for (let time = 0; time < 2; time += 1)

@@ -43,22 +43,22 @@ const markEntity = (seq = SEQ) =>
   erasures.mark({ tenantId, mode: 'any' }, pseudonyms.of(tenantId, 'pupil'), { seq, now: Date.now() });
 const markTenant = () => erasures.mark({ tenantId, mode: 'any' }, undefined, { seq: SEQ, now: Date.now() });
 
-it('lets a request that was accepted before the deletion remember nothing, and a later one all', async () => {
+it('lets a request that was accepted before the deletion store nothing, and a later one all', async () => {
   const conversations = gateConversations(createConversationRepository(mongo), gate);
-  const remember = (entityId: string, seq: number) =>
-    conversations.remember(
+  const save = (entityId: string, seq: number) =>
+    conversations.saveTurn(
       live(),
       entityId,
-      { requestId: newId('req'), seq, attempt: 1, messages: [{ role: 'user', content: `${seq}` }] },
+      { requestId: newId('req'), seq, claimedAt: 1, messages: [{ role: 'user', content: `${seq}` }] },
       { create: true, now: NOW },
     );
   await markEntity();
 
-  await remember('pupil', SEQ);
+  await save('pupil', SEQ);
   expect(await models.entities.countDocuments({ tenantId })).toBe(0);
 
-  await remember('neighbour', SEQ);
-  await remember('pupil', SEQ + 1);
+  await save('neighbour', SEQ);
+  await save('pupil', SEQ + 1);
   expect((await conversations.find(live(), 'pupil'))?.history).toEqual([{ role: 'user', content: `${SEQ + 1}` }]);
   expect((await conversations.find(live(), 'neighbour'))?.history).toHaveLength(1);
 });
@@ -69,20 +69,20 @@ it('brings no entity back whose deletion came between the look and the write', a
     {
       ...conversations,
       // The whole deletion happens here: its mark, the row, and its tombstone.
-      async remember(...turn) {
+      async saveTurn(...turn) {
         await markEntity();
         await models.entities.deleteMany({ tenantId });
-        await conversations.remember(...turn);
+        await conversations.saveTurn(...turn);
       },
     },
     gate,
   );
   const messages = [{ role: 'user' as const, content: 'Hi' }];
 
-  await sleepy.remember(
+  await sleepy.saveTurn(
     live(),
     'pupil',
-    { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
+    { requestId: newId('req'), seq: SEQ, claimedAt: 1, messages },
     { create: true, now: NOW },
   );
 
@@ -94,26 +94,26 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
   const later = {
     requestId: newId('req'),
     seq: SEQ + 1,
-    attempt: 1,
+    claimedAt: 1,
     messages: [{ role: 'user' as const, content: 'Later' }],
   };
   const sleepy = gateConversations(
     {
       ...conversations,
-      async remember(...turn) {
+      async saveTurn(...turn) {
         await markEntity();
-        await conversations.remember(live(), 'pupil', later, { create: true, now: NOW + 1 });
-        await conversations.remember(...turn);
+        await conversations.saveTurn(live(), 'pupil', later, { create: true, now: NOW + 1 });
+        await conversations.saveTurn(...turn);
       },
     },
     gate,
   );
   const messages = [{ role: 'user' as const, content: 'Hi' }];
 
-  await sleepy.remember(
+  await sleepy.saveTurn(
     live(),
     'pupil',
-    { requestId: newId('req'), seq: SEQ, attempt: 1, messages },
+    { requestId: newId('req'), seq: SEQ, claimedAt: 1, messages },
     { create: true, now: NOW },
   );
 
@@ -121,7 +121,7 @@ it('takes only its own turn out of an entity that was made anew meanwhile', asyn
 });
 
 const turnAt = (seq: number) => ({
-  ...{ requestId: newId('req'), seq, attempt: 1 },
+  ...{ requestId: newId('req'), seq, claimedAt: 1 },
   messages: [{ role: 'user' as const, content: `${seq}` }],
 });
 
@@ -135,23 +135,23 @@ it('looks for a deletion once for all turns of a row, and stores none in a row m
       return gate.erasedSeq(...entity);
     },
   });
-  await gated.remember(live(), 'pupil', turnAt(SEQ - 5), { create: true, now: NOW });
+  await gated.saveTurn(live(), 'pupil', turnAt(SEQ - 5), { create: true, now: NOW });
   const rowId = (await gated.find(live(), 'pupil'))?.rowId;
   for (const seq of [SEQ - 4, SEQ - 3])
-    await gated.remember(live(), 'pupil', turnAt(seq), { create: false, now: NOW, rowId });
+    await gated.saveTurn(live(), 'pupil', turnAt(seq), { create: false, now: NOW, rowId });
   expect(looks).toBe(1);
   expect((await conversations.find(live(), 'pupil'))?.history).toHaveLength(3);
 
   await markEntity();
   await models.entities.deleteMany({ tenantId });
-  await gated.remember(live(), 'pupil', turnAt(SEQ - 2), { create: false, now: NOW, rowId });
+  await gated.saveTurn(live(), 'pupil', turnAt(SEQ - 2), { create: false, now: NOW, rowId });
   expect(await models.entities.countDocuments({ tenantId })).toBe(0);
 
   const later = turnAt(SEQ + 1);
-  await gated.remember(live(), 'pupil', later, { create: true, now: NOW });
+  await gated.saveTurn(live(), 'pupil', later, { create: true, now: NOW });
   const anew = (await gated.find(live(), 'pupil'))?.rowId;
-  await gated.remember(live(), 'pupil', turnAt(SEQ - 1), { create: false, now: NOW, rowId });
-  await gated.remember(live(), 'pupil', turnAt(SEQ), { create: false, now: NOW, rowId: anew });
+  await gated.saveTurn(live(), 'pupil', turnAt(SEQ - 1), { create: false, now: NOW, rowId });
+  await gated.saveTurn(live(), 'pupil', turnAt(SEQ), { create: false, now: NOW, rowId: anew });
   expect((await conversations.find(live(), 'pupil'))?.history).toEqual(later.messages);
 });
 

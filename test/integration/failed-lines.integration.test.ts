@@ -11,6 +11,7 @@ import type { Models } from '../../shared/infra/mongo/catalogue.ts';
 import { newId } from '../../shared/lifecycle/ids.ts';
 import { createCloseBatch } from '../../workers/batches/close-batch.ts';
 import { openBatch } from '../../workers/batches/open-batch.ts';
+import { createRecordingLog } from '../support/recording-log.ts';
 import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 const HOUR_MS = 3_600_000;
@@ -68,6 +69,7 @@ function closing(besides: () => Promise<unknown>) {
     events: { publish: () => Promise.resolve() },
     recentWrites: { note: () => undefined },
     clock: { now: () => Date.now() },
+    log: createRecordingLog(),
   });
 }
 const keepLead = () => Promise.resolve();

@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 
+import { createEnqueue } from '../../shared/admission/enqueue.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import { dayOf } from '../../shared/domain/pricing/pricing.ts';
 import { createRecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import { createRecordStore } from '../../shared/infra/redis/requests/record-store.ts';
+import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createFinishJournal } from '../../workers/settlement/finish-journal.ts';
 import type { FinishJournal } from '../../workers/settlement/finish-journal.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
 import { endingOf, openRequestLab, RATE, RETENTION_MS, SHARD } from '../support/request-lab.ts';
 import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let lab: RequestLab;
 let recentWrites: RecentWrites;
@@ -94,6 +97,31 @@ it.each([
   expect(await lab.figures(request.principal)).toMatchObject({ pendingMicro: 0 });
 });
 
+it('stops a request again whose caller was told that nothing was accepted while a worker had it', async () => {
+  const { takeBack } = createEnqueue({
+    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
+    store: lab.admissions,
+    giveUpAfterMs: 10_000,
+    recentWrites,
+    clock: systemClock,
+    log: createRecordingLog(),
+  });
+  const record = lab.keys.record(request.requestId);
+  const marks = () => lab.redis.hmget(record, 'cancel', 'unheard');
+  takeBack(request.requestId, request.principal);
+  await waitFor(
+    async () => ((await marks()).every((mark) => mark === '1') ? true : undefined),
+    'its caller to be told',
+  );
+  await lab.redis.hdel(record, 'cancel', 'unheard');
+
+  await recentWrites.repeatAll();
+
+  expect(await marks()).toEqual(['1', '1']);
+  await finish();
+  expect(await settlements()).toEqual([]);
+});
+
 it('leaves what has ended when its caller is told that nothing was accepted: its answer is found by its id', async () => {
   await finish();
   const before = await lab.snapshot();
@@ -130,7 +158,7 @@ it('changes nothing where nothing was lost', async () => {
   expect(await lab.snapshot()).toEqual(before);
 });
 
-it('leaves a request to the attempt that has taken it over meanwhile', async () => {
+it('leaves a request to the delivery that has taken it over meanwhile', async () => {
   await losing(finish);
   await lab.run(request, 2);
 

@@ -116,7 +116,7 @@ describe('a job', () => {
 
     await waitForEnd('req_1');
 
-    expect(deliveries('req_1')).toMatchObject([{ shard: SHARD, requestId: 'req_1', tenantId: 'ten_1', attempt: 1 }]);
+    expect(deliveries('req_1')).toMatchObject([{ shard: SHARD, requestId: 'req_1', tenantId: 'ten_1', fence: 1 }]);
     const left = Object.keys(await lab.snapshot()).filter((key) => key.includes('req_1'));
     expect(left).toEqual([]);
   });
@@ -144,7 +144,7 @@ describe('a job', () => {
 
     await waitForEnd('req_1');
 
-    expect(deliveries('req_1')).toMatchObject([{ attempt: 2 }]);
+    expect(deliveries('req_1')).toMatchObject([{ fence: 2 }]);
   });
 
   it('that takes two workers with it is given up without being run: the sweep ends its request', async () => {
@@ -171,7 +171,7 @@ describe('a job', () => {
 });
 
 describe('a lost lock', () => {
-  it('is told, and the job is handed out again while its attempt goes on: the lease decides between them', async () => {
+  it('is told, and the job is handed out again while its delivery goes on: the lease decides between them', async () => {
     const end = Promise.withResolvers<undefined>();
     runPipeline = () => end.promise;
     startWorker();
@@ -181,18 +181,18 @@ describe('a lost lock', () => {
     await lab.redis.del(`${lab.keys.tag}:interactive:req_1:lock`);
     await waitForDeliveries('req_1', 2);
 
-    expect(deliveries('req_1').map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(deliveries('req_1').map(({ fence }) => fence)).toEqual([1, 2]);
     expect(lost).toContain('req_1');
     end.resolve(undefined);
   });
 });
 
 describe('a delivery after the first', () => {
-  const delivery = (requestId: string, attempt: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', attempt });
-  const turnOf = (requestId: string, attempt: number, hasReconnectedRecently = () => false) =>
-    hasTurn({ requests: lab.requests, hasReconnectedRecently }, delivery(requestId, attempt));
+  const delivery = (requestId: string, fence: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', fence });
+  const turnOf = (requestId: string, fence: number, hasReconnectedRecently = () => false) =>
+    hasTurn({ requests: lab.requests, hasReconnectedRecently }, delivery(requestId, fence));
 
-  it('gives its place back while the attempt that runs the request renews its lease, and no longer', async () => {
+  it('gives its place back while the delivery that runs the request renews its lease, and no longer', async () => {
     const request = await lab.admit();
     const { requestId } = request;
     expect(await turnOf(requestId, 2)).toBe(true);

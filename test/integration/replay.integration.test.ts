@@ -32,7 +32,7 @@ afterAll(async () => {
   await lab.close();
 });
 
-/** A request whose first attempt has ended it without text. */
+/** A request whose first delivery has ended it without text. */
 async function failedRequest(): Promise<LabRequest> {
   const request = await lab.admit();
   const claimed = await lab.run(request, 1);
@@ -61,7 +61,7 @@ async function tokensOf(key: string): Promise<{ sum: number; counted: number }> 
 }
 
 describe('a failed request that is run again', () => {
-  it('keeps its time and its place in the order, and a late end of its first attempt is refused', async () => {
+  it('keeps its time and its place in the order, and a late end of its first delivery is refused', async () => {
     const request = await failedRequest();
     const { requestId, envelope } = request;
     const late = { ...request.ref(1), owner: 'first' };
@@ -196,15 +196,15 @@ it('a request that is run again is handed out three times again when its workers
   // Three runs before have failed.
   await replays.requeue(SHARD, envelope, 3);
   await lab.redis.del(lab.keys.job('interactive', requestId));
-  for (let attempt = 4; attempt <= 6; attempt += 1) {
-    await lab.run(request, attempt);
+  for (let fence = 4; fence <= 6; fence += 1) {
+    await lab.run(request, fence);
     await lab.redis.zadd(lab.keys.inflight, 'XX', 1, requestId);
     await sweep.sweepShard(SHARD);
   }
 
   expect(taken).toMatchObject([
-    { attempt: 5, endOnly: false },
-    { attempt: 6, endOnly: false },
-    { attempt: 7, endOnly: true },
+    { fence: 5, endOnly: false },
+    { fence: 6, endOnly: false },
+    { fence: 7, endOnly: true },
   ]);
 });

@@ -33,9 +33,9 @@ async function rollBackTo(before: Record<string, string>): Promise<void> {
 }
 
 /** Claims as a worker does, whose writes name their claim. */
-async function claim(request: LabRequest, attempt = 1): Promise<DeliveryRef> {
-  const { owner } = await lab.run(request, attempt);
-  return { ...request.ref(attempt), owner };
+async function claim(request: LabRequest, fence = 1): Promise<DeliveryRef> {
+  const { owner } = await lab.run(request, fence);
+  return { ...request.ref(fence), owner };
 }
 
 async function textOf({ requestId }: LabRequest): Promise<string> {
@@ -113,7 +113,7 @@ describe('a Redis that comes back without its last second', () => {
     },
   );
 
-  it('lets only one of two attempts write that have the same number', async () => {
+  it('lets only one of two deliveries write that have the same number', async () => {
     const request = await lab.admit();
     const before = await lab.snapshot();
     const first = await claim(request);
@@ -270,7 +270,7 @@ describe('a reader', () => {
     heard.reader.close();
   });
 
-  it('hears the end that a later attempt gives an answer whose worker died', async () => {
+  it('hears the end that a later delivery gives an answer whose worker died', async () => {
     const { request, heard } = await begun();
     const later = await claim(request, 2);
 

@@ -23,7 +23,7 @@ async function saveAll(
   const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
   return Promise.allSettled(
     entityIds.map((entityId, index) =>
-      store.remember(LIVE, entityId, turnOf(index), { create: false, now: 2_000, rowId: found[index]?.rowId }),
+      store.saveTurn(LIVE, entityId, turnOf(index), { create: false, now: 2_000, rowId: found[index]?.rowId }),
     ),
   );
 }
@@ -40,14 +40,14 @@ it('turns that come while two are written go together, each into its own row', a
   expect(await Promise.all(entityIds.map(lab.textsOf))).toEqual(entityIds.map((_, index) => ['first', `of ${index}`]));
 });
 
-it('turns are stored once, where one of those that go together is refused, out of order or a second attempt', async () => {
+it('turns are stored once, where one of those that go together is refused, out of order or of a second delivery', async () => {
   const entityIds = await lab.entitiesOf(['one', 'two', 'late', 'forgotten', 'again', 'in-order']);
   const [one = '', two = '', late = '', forgotten = '', again = '', inOrder = ''] = entityIds;
   await saveAll([late], () => replyOf(9, 'ninth'));
-  await saveAll([again], () => replyOf(5, 'first attempt'));
+  await saveAll([again], () => replyOf(5, 'first delivery'));
   await lab.models.entities.updateOne({ tenantId: 'ten_1', entityId: forgotten }, { forgottenSeq: 5 });
 
-  await saveAll(entityIds, () => ({ ...replyOf(5, 'fifth'), attempt: 2 }));
+  await saveAll(entityIds, () => ({ ...replyOf(5, 'fifth'), claimedAt: 2 }));
 
   expect(await lab.textsOf(late)).toEqual(['first', 'fifth', 'ninth']);
   expect(await lab.textsOf(forgotten)).toEqual(['first']);
@@ -81,11 +81,11 @@ it('a turn goes into no row that has gone while it waited for others', async () 
   const [, , gone = '', stays = ''] = entityIds;
   const found = await Promise.all(entityIds.map((entityId) => lab.conversations.find(LIVE, entityId)));
   await lab.models.entities.deleteOne({ tenantId: 'ten_1', entityId: gone });
-  await lab.conversations.remember(LIVE, gone, replyOf(7, 'made anew'), CREATE);
+  await lab.conversations.saveTurn(LIVE, gone, replyOf(7, 'made anew'), CREATE);
 
   await Promise.all(
     entityIds.map((entityId, index) =>
-      lab.conversations.remember(LIVE, entityId, replyOf(8, 'eighth'), {
+      lab.conversations.saveTurn(LIVE, entityId, replyOf(8, 'eighth'), {
         create: false,
         now: 2_000,
         rowId: found[index]?.rowId,
@@ -104,7 +104,7 @@ it('a turn does not wait for calls that hang', async () => {
   const store = createConversationRepository(cutOff);
   const found = await Promise.all(entityIds.map((entityId) => store.find(LIVE, entityId)));
   const save = (index: number) =>
-    store.remember(LIVE, entityIds[index] ?? '', replyOf(2, 'second'), {
+    store.saveTurn(LIVE, entityIds[index] ?? '', replyOf(2, 'second'), {
       create: false,
       now: 2_000,
       rowId: found[index]?.rowId,

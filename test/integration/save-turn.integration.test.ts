@@ -34,7 +34,7 @@ function runOf(claimedAt: number, text: string): Generated {
   } as unknown as Generated;
 }
 
-it('is left alone by an attempt that was overtaken, also where a rollback of Redis gave both the same number', async () => {
+it('is left alone by a delivery that was overtaken, also where a rollback of Redis gave both the same number', async () => {
   const conversations = createConversationRepository(connection);
   const saveTurn = createSaveTurn({ conversations, clock: systemClock, log: createRecordingLog() });
   const deleteTurn = createDeleteTurn({ conversations });

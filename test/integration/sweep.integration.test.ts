@@ -75,7 +75,7 @@ it('takes nothing over while Redis has just come back: leases have run out whose
 
   hasReconnectedRecently = false;
   await sweep.sweepShard(SHARD);
-  expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 2 }]);
+  expect(taken).toMatchObject([{ requestId: request.requestId, fence: 2 }]);
 });
 
 describe('an admission', () => {
@@ -109,7 +109,7 @@ describe('an admission', () => {
 
     await sweep.sweepShard(SHARD);
 
-    expect(taken).toEqual([{ shard: SHARD, requestId, tenantId: principal.tenantId, attempt: 1, endOnly: false }]);
+    expect(taken).toEqual([{ shard: SHARD, requestId, tenantId: principal.tenantId, fence: 1, endOnly: false }]);
   });
 
   it('is left to the queue while its job waits there', async () => {
@@ -128,7 +128,7 @@ describe('an admission', () => {
 
     await sweep.sweepShard(SHARD);
 
-    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 1 }]);
+    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
   });
 
   it('is taken over for its end when its deadline has passed in the queue', async () => {
@@ -136,7 +136,7 @@ describe('an admission', () => {
 
     await sweep.sweepShard(SHARD);
 
-    expect(taken).toMatchObject([{ requestId: request.requestId, attempt: 1 }]);
+    expect(taken).toMatchObject([{ requestId: request.requestId, fence: 1 }]);
   });
 
   it('is taken back when its job was handed out before the body could come', async () => {
@@ -173,7 +173,7 @@ describe('a running request', () => {
 
     await sweep.sweepShard(SHARD);
 
-    expect(taken).toMatchObject([{ requestId, attempt: 2, endOnly: false }]);
+    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
   });
 
   it.each(['failed', 'completed'])('is taken over when its job has %s without ending it', async (list) => {
@@ -182,7 +182,7 @@ describe('a running request', () => {
 
     await sweep.sweepShard(SHARD);
 
-    expect(taken).toMatchObject([{ requestId, attempt: 2, endOnly: false }]);
+    expect(taken).toMatchObject([{ requestId, fence: 2, endOnly: false }]);
   });
 
   it.each([
@@ -204,16 +204,16 @@ describe('a running request', () => {
 
   it('is run three times at most, then only ended', async () => {
     const request = await abandoned();
-    const attempts: (boolean | undefined)[] = [];
-    for (let attempt = 2; attempt <= 4; attempt += 1) {
+    const endsOnly: (boolean | undefined)[] = [];
+    for (let fence = 2; fence <= 4; fence += 1) {
       await sweep.sweepShard(SHARD);
-      attempts.push(taken.at(-1)?.endOnly);
-      expect(taken.at(-1)?.attempt).toBe(attempt);
-      await lab.run(request, attempt);
+      endsOnly.push(taken.at(-1)?.endOnly);
+      expect(taken.at(-1)?.fence).toBe(fence);
+      await lab.run(request, fence);
       await letExpire(request);
     }
 
-    expect(attempts).toEqual([false, false, true]);
+    expect(endsOnly).toEqual([false, false, true]);
   });
 
   it('is looked at again soon when taking it over came to nothing', async () => {

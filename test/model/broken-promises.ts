@@ -29,7 +29,7 @@ export function brokenPromises(fleet: Fleet): string[] {
     sequence.some((seq, index) => seq !== index + 1),
     `the stream repeats or skips: ${sequence.join(' ')}`,
   );
-  say(new Set(fleet.stream.map(({ attempt }) => attempt)).size > 1, 'two attempts wrote text');
+  say(new Set(fleet.stream.map(({ delivery }) => delivery)).size > 1, 'two deliveries wrote text');
   say(request.state === 'done' && fleet.stream.length > 0 && fleet.book.ledger.length === 0, 'text was not charged');
   const isCharged = fleet.book.ledger.length === 1;
   say(

@@ -5,7 +5,7 @@
  */
 export interface Request {
   state: 'absent' | 'accepted' | 'running' | 'done' | 'void';
-  /** The highest attempt that has claimed the request. */
+  /** The latest delivery that has claimed the request. */
   fence: number;
   /** The call that made the claim, so that the same call sent twice is not two claims. */
   owner: string;
@@ -31,17 +31,17 @@ export interface Account {
 
 /** What protects the promises; a test removes each in turn and must then find a broken promise. */
 export interface Guards {
-  /** Only a higher attempt may claim. */
+  /** Only a later delivery may claim. */
   fenceAtClaim: boolean;
-  /** Only the attempt that holds the fence may append. */
+  /** Only the delivery that holds the fence may append. */
   fenceAtAppend: boolean;
-  /** Only the attempt that holds the fence may finish. */
+  /** Only the delivery that holds the fence may finish. */
   fenceAtFinish: boolean;
   /** An ended request takes no second end. */
   oneEnd: boolean;
   /** A batch that was sent again is not written again. */
   appendOnce: boolean;
-  /** An attempt that finds text of another does not generate again. */
+  /** A delivery that finds text of another does not generate again. */
   endInterrupted: boolean;
   /** The ledger refuses a request it knows. */
   ledgerOnce: boolean;
@@ -148,20 +148,20 @@ export function takeBack(world: World, guards: Guards, told = false): { world: W
 }
 
 export interface ClaimCall {
-  attempt: number;
+  fence: number;
   owner: string;
 }
 
 export function claim(
   world: World,
-  { attempt, owner }: ClaimCall,
+  { fence, owner }: ClaimCall,
   guards: Guards,
 ): { world: World; outcome: 'run' | 'drop' } {
   const { request } = world;
   const isOpen = request.state === 'accepted' || request.state === 'running';
-  const isStale = request.fence >= attempt && request.owner !== owner;
+  const isStale = request.fence >= fence && request.owner !== owner;
   if (!isOpen || (guards.fenceAtClaim && isStale)) return { world, outcome: 'drop' };
-  const running: Request = { ...request, state: 'running', fence: attempt, owner };
+  const running: Request = { ...request, state: 'running', fence, owner };
   return { world: raiseHold({ ...world, request: running }, 0, request.most, true), outcome: 'run' };
 }
 

@@ -18,7 +18,7 @@ export const GRANTED_LATER = 5;
 const DELIVERIES = 3;
 const REQUEST_ID = 'req_1';
 
-interface Attempt {
+interface Delivery {
   /** Two deliveries may have the same number; their calls never have the same name. */
   name: string;
   number: number;
@@ -44,11 +44,11 @@ export interface Fleet {
   world: World;
   book: Book;
   outbox: { requestId: string; cost: number }[];
-  attempts: Attempt[];
+  deliveries: Delivery[];
   settlers: Settler[];
   enqueued: boolean;
-  /** Batches in the order of the stream, with the attempt that wrote each. */
-  stream: { attempt: string; lastSeq: number }[];
+  /** Batches in the order of the stream, with the delivery that wrote each. */
+  stream: { delivery: string; lastSeq: number }[];
   grant: Granting;
   /** What the request would cost if there were enough for it. */
   owed: number;
@@ -67,10 +67,10 @@ export const ACTORS = [
   'grant',
 ] as const;
 export type Actor = (typeof ACTORS)[number];
-/** `providerFailed`: the attempt gives up and ends the request with what it has. */
+/** `providerFailed`: the delivery gives up and ends the request with what it has. */
 export type Fault = 'none' | 'crash' | 'lostAnswer' | 'providerFailed';
 
-function newAttempt(number: number, name = `attempt ${number}`): Attempt {
+function newDelivery(number: number, name = `delivery ${number}`): Delivery {
   return { name, number, step: 'claim', written: 0, found: 0, cancelled: false };
 }
 
@@ -85,7 +85,7 @@ export function createFleet(): Fleet {
     world,
     book: { balance: GRANT, version: 1, ledger: [] },
     outbox: [],
-    attempts: [newAttempt(1), newAttempt(2), newAttempt(1, 'twin of attempt 1')],
+    deliveries: [newDelivery(1), newDelivery(2), newDelivery(1, 'twin of delivery 1')],
     settlers: [newSettler(), newSettler()],
     enqueued: false,
     stream: [],
@@ -94,74 +94,74 @@ export function createFleet(): Fleet {
   };
 }
 
-function stepClaim(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+function stepClaim(fleet: Fleet, delivery: Delivery, guards: Guards, fault: Fault): void {
   const found = fleet.world.request.sentSeq;
-  const { world, outcome } = claim(fleet.world, { attempt: attempt.number, owner: attempt.name }, guards);
+  const { world, outcome } = claim(fleet.world, { fence: delivery.number, owner: delivery.name }, guards);
   fleet.world = world;
   if (fault === 'lostAnswer') return;
-  attempt.found = found;
-  attempt.step = outcome === 'drop' ? 'over' : found > 0 && guards.endInterrupted ? 'finish' : 'write';
+  delivery.found = found;
+  delivery.step = outcome === 'drop' ? 'over' : found > 0 && guards.endInterrupted ? 'finish' : 'write';
 }
 
 /** Whether the text up to here may be released: what is held covers it, or a renewal does. */
-function isGranted(fleet: Fleet, attempt: Attempt, cost: number, guards: Guards): boolean {
+function isGranted(fleet: Fleet, delivery: Delivery, cost: number, guards: Guards): boolean {
   if (!guards.gateOnGrant) return true;
-  const { world, outcome } = renew(fleet.world, { fence: attempt.number, must: cost, ahead: 2 * cost }, guards);
+  const { world, outcome } = renew(fleet.world, { fence: delivery.number, must: cost, ahead: 2 * cost }, guards);
   fleet.world = world;
-  // A superseded attempt learns so from its append.
+  // A superseded delivery learns so from its append.
   return outcome === 'superseded' || world.request.hold >= cost;
 }
 
-function stepWrite(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
+function stepWrite(fleet: Fleet, delivery: Delivery, guards: Guards, fault: Fault): void {
   if (fault === 'providerFailed') {
-    attempt.step = 'finish';
+    delivery.step = 'finish';
     return;
   }
-  const lastSeq = attempt.written + 1;
-  if (!isGranted(fleet, attempt, lastSeq * COST_PER_CHUNK, guards)) {
-    attempt.step = 'finish';
+  const lastSeq = delivery.written + 1;
+  if (!isGranted(fleet, delivery, lastSeq * COST_PER_CHUNK, guards)) {
+    delivery.step = 'finish';
     return;
   }
-  const { world, outcome, written } = append(fleet.world, { fence: attempt.number, lastSeq }, guards);
+  const { world, outcome, written } = append(fleet.world, { fence: delivery.number, lastSeq }, guards);
   fleet.world = world;
-  if (written) fleet.stream.push({ attempt: attempt.name, lastSeq });
+  if (written) fleet.stream.push({ delivery: delivery.name, lastSeq });
   if (fault === 'lostAnswer') return;
-  attempt.written = lastSeq;
-  attempt.cancelled = outcome === 'cancelled';
-  if (outcome === 'superseded') attempt.step = 'over';
-  else if (attempt.cancelled || attempt.written === CHUNKS) attempt.step = 'finish';
+  delivery.written = lastSeq;
+  delivery.cancelled = outcome === 'cancelled';
+  if (outcome === 'superseded') delivery.step = 'over';
+  else if (delivery.cancelled || delivery.written === CHUNKS) delivery.step = 'finish';
 }
 
-function stepFinish(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
-  // What this attempt knows of, as a worker does: another one's text after its claim is not among it.
-  const text = attempt.found + attempt.written;
+function stepFinish(fleet: Fleet, delivery: Delivery, guards: Guards, fault: Fault): void {
+  // What this delivery knows of, as a worker does: another one's text after its claim is not among it.
+  const text = delivery.found + delivery.written;
   const cost = text === 0 ? undefined : text * COST_PER_CHUNK + COUNTED_MORE;
-  const call = { requestId: REQUEST_ID, fence: attempt.number, lastSeq: text + 2, cost, overdraft: OVERDRAFT };
+  const call = { requestId: REQUEST_ID, fence: delivery.number, lastSeq: text + 2, cost, overdraft: OVERDRAFT };
   const { world, ended, charged } = finish(fleet.world, call, guards);
   fleet.world = world;
   if (ended && charged !== undefined) {
     fleet.outbox.push({ requestId: REQUEST_ID, cost: charged });
     fleet.owed = cost ?? 0;
   }
-  if (fault !== 'lostAnswer') attempt.step = 'over';
+  if (fault !== 'lostAnswer') delivery.step = 'over';
 }
 
-function stepAttempt(fleet: Fleet, attempt: Attempt, guards: Guards, fault: Fault): void {
-  if (attempt.step === 'over') return;
+function stepDelivery(fleet: Fleet, delivery: Delivery, guards: Guards, fault: Fault): void {
+  if (delivery.step === 'over') return;
   if (fault === 'crash') {
-    attempt.step = 'over';
+    delivery.step = 'over';
     return;
   }
-  if (attempt.step === 'claim') stepClaim(fleet, attempt, guards, fault);
-  else if (attempt.step === 'write') stepWrite(fleet, attempt, guards, fault);
-  else stepFinish(fleet, attempt, guards, fault);
+  if (delivery.step === 'claim') stepClaim(fleet, delivery, guards, fault);
+  else if (delivery.step === 'write') stepWrite(fleet, delivery, guards, fault);
+  else stepFinish(fleet, delivery, guards, fault);
 }
 
-/** A lease that has run out: another attempt, above whatever has the fence. */
+/** A lease that has run out: another delivery, above whatever has the fence. */
 function stepSweep(fleet: Fleet): void {
   const { state, fence } = fleet.world.request;
   if (state !== 'accepted' && state !== 'running') return;
-  fleet.attempts.push(newAttempt(fence + 1, `sweep ${fleet.attempts.length}`));
+  fleet.deliveries.push(newDelivery(fence + 1, `sweep ${fleet.deliveries.length}`));
 }
 
 function stepSettler(fleet: Fleet, settler: Settler, guards: Guards, fault: Fault): void {
@@ -215,7 +215,7 @@ function stepEnqueue(fleet: Fleet, fault: Fault): void {
 }
 
 export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): void {
-  const [first, second, twin] = fleet.attempts;
+  const [first, second, twin] = fleet.deliveries;
   const [settler, otherSettler] = fleet.settlers;
   switch (actor) {
     case 'enqueue':
@@ -226,21 +226,21 @@ export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): 
       fleet.world = takeBack(fleet.world, guards).world;
       return;
     case 'first':
-      if (fleet.enqueued && first !== undefined) stepAttempt(fleet, first, guards, fault);
+      if (fleet.enqueued && first !== undefined) stepDelivery(fleet, first, guards, fault);
       return;
     case 'second':
-      if (fleet.enqueued && second !== undefined) stepAttempt(fleet, second, guards, fault);
+      if (fleet.enqueued && second !== undefined) stepDelivery(fleet, second, guards, fault);
       return;
     case 'twin':
-      if (fleet.enqueued && twin !== undefined) stepAttempt(fleet, twin, guards, fault);
+      if (fleet.enqueued && twin !== undefined) stepDelivery(fleet, twin, guards, fault);
       return;
     case 'grant':
       stepGrant(fleet, guards);
       return;
     case 'sweep': {
-      const latest = fleet.attempts.at(-1);
-      if (fleet.attempts.length > DELIVERIES && latest !== undefined && latest.step !== 'over')
-        stepAttempt(fleet, latest, guards, fault);
+      const latest = fleet.deliveries.at(-1);
+      if (fleet.deliveries.length > DELIVERIES && latest !== undefined && latest.step !== 'over')
+        stepDelivery(fleet, latest, guards, fault);
       else stepSweep(fleet);
       return;
     }
@@ -259,8 +259,8 @@ export function step(fleet: Fleet, actor: Actor, fault: Fault, guards: Guards): 
 export function comeToRest(fleet: Fleet, guards: Guards): void {
   fleet.enqueued = true;
   for (let round = 0; round < 40; round += 1) {
-    for (const attempt of [...fleet.attempts]) stepAttempt(fleet, attempt, guards, 'none');
-    if (fleet.attempts.every(({ step: at }) => at === 'over')) stepSweep(fleet);
+    for (const delivery of [...fleet.deliveries]) stepDelivery(fleet, delivery, guards, 'none');
+    if (fleet.deliveries.every(({ step: at }) => at === 'over')) stepSweep(fleet);
     for (const settler of fleet.settlers) stepSettler(fleet, settler, guards, 'none');
   }
   // The grant's publication is the latest of all, as one that hung in the network.

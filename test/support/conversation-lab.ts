@@ -13,7 +13,7 @@ export const CREATE = { create: true, now: 1_000 };
 export const replyOf = (seq: number, content: string): Turn => ({
   requestId: `req_${seq}`,
   seq,
-  attempt: 1,
+  claimedAt: 1,
   messages: [{ role: 'assistant', content }],
 });
 
@@ -34,7 +34,7 @@ async function startConversations(database: string) {
     async entitiesOf(names: readonly string[], textOf: (index: number) => string = () => 'first'): Promise<string[]> {
       const entityIds = names.map((name) => uniqueName(name));
       for (const [index, entityId] of entityIds.entries())
-        await conversations.remember(LIVE, entityId, replyOf(1, textOf(index)), CREATE);
+        await conversations.saveTurn(LIVE, entityId, replyOf(1, textOf(index)), CREATE);
       return entityIds;
     },
     close: () => mongo.close(),

@@ -18,7 +18,7 @@ import { openTestRedis } from './stores.ts';
 /** A running request whose events the test writes itself, as a worker would. */
 interface RunningRequest {
   requestId: string;
-  /** The worker's attempt. */
+  /** The worker's delivery. */
   ref: DeliveryRef;
   /** Appends one entry and publishes it. */
   append(...deltas: string[]): Promise<void>;

@@ -33,7 +33,7 @@ export interface LabRequest {
   principal: Principal;
   admission: Admission;
   envelope: RequestEnvelope;
-  /** The writing end of an attempt. */
+  /** The writing end of a delivery. */
   ref(fence: number): DeliveryRef;
   /** What a successful end owes. */
   settlement(costMicro: number, completionTokens: number): SettlementRecord;
@@ -68,7 +68,7 @@ export interface RequestLab {
   /** Asks for admission, and stores the body where it is granted. */
   admit(options?: AdmitOptions): Promise<LabRequest>;
   /** Claims; throws where the delivery is dropped. */
-  run(request: LabRequest, attempt: number): Promise<ClaimedRequest>;
+  run(request: LabRequest, fence: number): Promise<ClaimedRequest>;
   figures(principal: Principal): Promise<AccountFigures>;
   /** Every key of the namespace with its value, to show that nothing has changed. */
   snapshot(): Promise<Record<string, string>>;
@@ -242,12 +242,10 @@ export async function openRequestLab(): Promise<RequestLab> {
       }
       return request;
     },
-    async run({ requestId, principal }, attempt) {
-      const claim = await requests.claim(SHARD, requestId, principal.tenantId, attempt);
+    async run({ requestId, principal }, fence) {
+      const claim = await requests.claim(SHARD, requestId, principal.tenantId, fence);
       if (claim.kind !== 'run')
-        throw new Error(
-          `Attempt ${attempt} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`,
-        );
+        throw new Error(`Delivery ${fence} was dropped: ${claim.kind === 'drop' ? claim.reason : claim.error.message}`);
       return claim;
     },
     figures: ({ tenantId }) => accounts.read(SHARD, tenantId, monthOf(Date.now())),

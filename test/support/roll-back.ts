@@ -18,11 +18,19 @@ interface Shard {
   proxy: LossyProxy;
 }
 
-/** Redis goes away from those behind the proxy, and comes back as it was. */
-export async function rollBackTo(before: ReadonlyMap<string, Buffer>, { redis, tag, proxy }: Shard): Promise<void> {
+/**
+ * Redis goes away from those behind the proxy, and comes back as it was. `first`: what reaches it before anybody says again
+ * what it has lost, as a call that was under way.
+ */
+export async function rollBackTo(
+  before: ReadonlyMap<string, Buffer>,
+  { redis, tag, proxy }: Shard,
+  first: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
   proxy.setDown(true);
   const [...now] = (await snapshotOf(redis, tag)).keys();
   if (now.length > 0) await redis.unlink(...now);
   for (const [key, value] of before) await redis.restore(key, 0, value);
+  await first();
   proxy.setDown(false);
 }

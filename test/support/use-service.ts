@@ -2,7 +2,7 @@
  * A service, its tenants and their calls for a whole test file. Each `use…` stands at the top of a file or of a
  * `describe` and registers its own hooks; what it returns can be used inside of tests and hooks.
  */
-import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 
 import { lazily } from './lazily.ts';
 import type { Started } from './lazily.ts';
@@ -34,6 +34,20 @@ export function useService(
 
 export function useAdmin(overrides?: Parameters<typeof startAdmin>[0]): TestAdmin {
   return useStarted('administration', () => startAdmin(overrides));
+}
+
+/** The administration, without providers and tiers before each test. Every test fails that has an error logged. */
+export function useRoutingAdmin(): TestAdmin {
+  const admin = useAdmin();
+  afterEach(async () => {
+    expect(admin.errors).toEqual([]);
+    await Promise.all([
+      admin.models.providers.deleteMany({}),
+      admin.models.tiers.deleteMany({}),
+      admin.models.tierVersions.deleteMany({}),
+    ]);
+  });
+  return admin;
 }
 
 /** One tenant for all tests. */

@@ -1,17 +1,8 @@
 import { jest } from '@jest/globals';
 
-import type { DeliveryRef, WriteOutcome } from '../../shared/infra/redis/requests/request-store.ts';
+import type { WriteOutcome } from '../../shared/infra/redis/requests/request-store.ts';
 import { createChunkWriters } from '../../workers/pipeline/chunks/chunk-writer.ts';
-import type { Lease } from '../../workers/pipeline/stage.ts';
-
-const REF: DeliveryRef = {
-  shard: 0,
-  requestId: 'req_1',
-  tenantId: 'ten_1',
-  keyId: 'key_1',
-  queue: 'interactive',
-  fence: 1,
-};
+import { FIRST_DELIVERY, idleLease } from './idle-lease.ts';
 
 interface Append {
   lastSeq: number;
@@ -35,17 +26,7 @@ export function openWriter(sentSeq = 0, { others = 0 } = {}) {
     model: '',
     trace: { attempts: [] },
   };
-  const lease: Lease = {
-    signal: new AbortController().signal,
-    need: () => undefined,
-    cover: () => Promise.resolve(true),
-    granted: () => Infinity,
-    grant: () => Promise.resolve(),
-    exhaust: () => undefined,
-    check: () => Promise.resolve(),
-    stop: (reason) => stops.push(reason),
-    release: () => undefined,
-  };
+  const lease = idleLease((reason) => stops.push(reason));
   const openOne = createChunkWriters({
     append(_ref, lastSeq, deltas) {
       appends.push({ lastSeq, deltas: [...deltas] });
@@ -54,8 +35,8 @@ export function openWriter(sentSeq = 0, { others = 0 } = {}) {
       return answering.promise;
     },
   });
-  const silent = Array.from({ length: others }, () => openOne(REF, { ...answer, unsent: [] }, lease));
-  const writer = openOne(REF, answer, lease);
+  const silent = Array.from({ length: others }, () => openOne(FIRST_DELIVERY, { ...answer, unsent: [] }, lease));
+  const writer = openOne(FIRST_DELIVERY, answer, lease);
   return {
     writer,
     answer,

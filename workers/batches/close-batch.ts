@@ -2,6 +2,7 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchStatus } from '../../shared/contracts/batches.ts';
 import { LOST } from '../../shared/contracts/events.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
+import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { BatchWorkRepository } from '../../shared/infra/mongo/batches/batch-work-repository.ts';
 import type { RecentWrites } from '../../shared/infra/redis/recent-writes.ts';
 import type { AdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
@@ -21,6 +22,7 @@ export interface CloseBatchDeps {
   events: Pick<EventSink, 'publish'>;
   recentWrites: Pick<RecentWrites, 'note'>;
   clock: Clock;
+  log: Pick<Logger, 'error'>;
 }
 
 type Closing = 'cancelled' | 'expired';
@@ -34,7 +36,9 @@ const NOT_RUN: Record<Closing, ErrorDetail> = {
 };
 
 /** Brings a batch to its end: all lines have ended, its tenant wants no more of it, or its time is over. */
-export function createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock }: CloseBatchDeps) {
+export function createCloseBatch(deps: CloseBatchDeps) {
+  const { work, admissions, queue, lines, events, recentWrites, clock, log } = deps;
+
   function closingOf({ row }: OpenBatch): Closing | undefined {
     if (row.status === 'cancelling') return 'cancelled';
     return row.expiresAt <= clock.now() ? 'expired' : undefined;
@@ -65,7 +69,11 @@ export function createCloseBatch({ work, admissions, queue, lines, events, recen
     for (const [index, requestId] of takenOut) {
       batch.inFlight.delete(index);
       // A Redis that comes back without this would run the line, whose result says that it did not run.
-      recentWrites.note(() => admissions.disown(requestId, owner, LOST), { requestId, tenantId, batchId });
+      const about = { requestId, tenantId, batchId };
+      recentWrites.note(async () => {
+        if ((await admissions.disown(requestId, owner, LOST)) === 'done')
+          log.error('A line has ended of which its result says that it did not run; it may be charged.', about);
+      }, about);
     }
     await work.endWaiting(tenantId, batchId, [...batch.inFlight.keys()], NOT_RUN[closing]);
     batch.counts = await work.count(tenantId, batchId);

@@ -74,6 +74,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
     store: { void: admissions.void, disown: admissions.void },
+    isTold: false,
     giveUpAfterMs: deps.requestTimeoutMs,
     recentWrites,
     clock,
@@ -115,7 +116,7 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
       random: Math.random,
       log,
     }),
-    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock }),
+    closeBatch: createCloseBatch({ work, admissions, queue, lines, events, recentWrites, clock, log }),
     watch,
     leases,
     hasReconnectedRecently,

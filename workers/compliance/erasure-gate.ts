@@ -101,14 +101,14 @@ export function gateConversations(
 
   return {
     ...conversations,
-    async remember(space, entityId, turn, options) {
+    async saveTurn(space, entityId, turn, options) {
       if (options.rowId !== undefined) {
         const erasedSeq = await erasedBeforeRow(space, entityId, options.rowId);
-        if (turn.seq > erasedSeq) await conversations.remember(space, entityId, turn, options);
+        if (turn.seq > erasedSeq) await conversations.saveTurn(space, entityId, turn, options);
         return;
       }
       if (await gate.isErased(space, entityId, turn.seq)) return;
-      await conversations.remember(space, entityId, turn, options);
+      await conversations.saveTurn(space, entityId, turn, options);
       // A deletion sets its mark before it deletes. Where it did both between the look above and the write, the write
       // has brought the entity back.
       if (await gate.isErased(space, entityId, turn.seq)) await conversations.takeBack(space, entityId, turn, options);

@@ -45,7 +45,7 @@ const RENEW_MS = 8_000;
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** With the pauses between them, about a quarter of an hour. */
-const ATTEMPTS_MAX = 20;
+const CLAIMS_MAX = 20;
 
 const FAILED = 'The service could not complete this job; ask for it again, and tell the administrator if it stays.';
 
@@ -105,12 +105,12 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
       await jobs.release(job, clock.now());
       return;
     }
-    if (claim >= ATTEMPTS_MAX) {
-      log.error(`The ${kind} ${job._id} failed and is given up.`, { tenantId, attempt: claim, error });
+    if (claim >= CLAIMS_MAX) {
+      log.error(`The ${kind} ${job._id} failed and is given up.`, { tenantId, claim, error });
       await jobs.fail(job, FAILED, clock.now());
       return;
     }
-    log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, attempt: claim, error });
+    log.warn(`The ${kind} ${job._id} failed; it is tried again.`, { tenantId, claim, error });
     const pauseMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (claim - 1));
     await jobs.release(job, clock.now() + pauseMs);
   }
@@ -128,7 +128,7 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
     if (job !== undefined) {
       try {
         await withHands(job, (hands) => kinds[job.kind](job, hands));
-        log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, attempt: job.claim });
+        log.info(`The ${job.kind} ${job._id} is completed.`, { tenantId: job.tenantId, claim: job.claim });
       } catch (error) {
         await giveUp(job, error);
       }

@@ -38,9 +38,9 @@ export interface ClaimDeps extends TurnDeps {
  */
 export async function hasTurn(
   { requests, hasReconnectedRecently }: TurnDeps,
-  { shard, requestId, attempt }: Delivery,
+  { shard, requestId, fence }: Delivery,
 ): Promise<boolean> {
-  const isFirst = attempt === 1;
+  const isFirst = fence === 1;
   while (hasReconnectedRecently(isFirst ? REPLAYED_MS : undefined)) await pause(POLL_MS);
   return isFirst || (await requests.leaseLeftMs(shard, requestId)) === 0;
 }
@@ -91,15 +91,15 @@ export function createClaim(deps: ClaimDeps) {
   }
 
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
-    const { shard, requestId, tenantId, attempt, job } = delivery;
+    const { shard, requestId, tenantId, fence, job } = delivery;
     const made = job?.claim;
     if (made === undefined && !(await hasTurn(deps, delivery))) {
-      log.info('A delivery was dropped: the worker that has the request lives.', { requestId, attempt });
+      log.info('A delivery was dropped: the worker that has the request lives.', { requestId, fence });
       return undefined;
     }
-    const claimed = await requests.claim(shard, requestId, tenantId, attempt, made);
+    const claimed = await requests.claim(shard, requestId, tenantId, fence, made);
     if (claimed.kind === 'drop') {
-      log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, attempt });
+      log.info(`A delivery was dropped: ${claimed.reason}.`, { requestId, fence });
       return undefined;
     }
     if (claimed.kind === 'unreadable') {

@@ -9,7 +9,7 @@ import { Interrupted, Stopped } from './stage.ts';
 import type { Bound, Claimed, Outcome } from './stage.ts';
 
 export interface ConcludeDeps {
-  conversations: Pick<ConversationRepository, 'forget'>;
+  conversations: Pick<ConversationRepository, 'deleteTurn'>;
   log: Logger;
 }
 
@@ -85,7 +85,7 @@ export function createConclude({ conversations, log }: ConcludeDeps) {
   async function deleteEarlierTurn({ envelope, claimedAt }: Claimed): Promise<void> {
     const { tenantId, requestId, request } = envelope;
     if (request.entityId === undefined) return;
-    const deleting = conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
+    const deleting = conversations.deleteTurn(envelope, request.entityId, { requestId, claimedAt });
     try {
       await withTimeLimit(deleting, DELETE_MS, 'MongoDB has not answered in time');
     } catch (error) {

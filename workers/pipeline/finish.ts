@@ -121,7 +121,7 @@ export function createFinish({ journal, clock, events, log }: FinishDeps) {
     else
       log.info('A finish was refused: another delivery owns the request or it has ended.', {
         requestId: ref.requestId,
-        attempt: ref.fence,
+        fence: ref.fence,
       });
     return finished;
   };

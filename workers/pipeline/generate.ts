@@ -64,7 +64,7 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
         log.info('A provider call is tried again.', {
           requestId: envelope.requestId,
           provider: route.provider.name,
-          attempt: number,
+          calls: number,
           error,
         });
       },

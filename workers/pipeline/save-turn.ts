@@ -7,7 +7,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Claimed, Generated, Stage } from './stage.ts';
 
 export interface SaveTurnDeps {
-  conversations: Pick<ConversationRepository, 'remember'>;
+  conversations: Pick<ConversationRepository, 'saveTurn'>;
   clock: Clock;
   log: Logger;
 }
@@ -43,12 +43,12 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
     const isWhole = outcome.finishReason === 'stop' || outcome.finishReason === 'length';
     if (entityId === undefined || entity === undefined || !isWhole || answer.text === '') return run;
     const messages = [...entity.unseen, { role: 'assistant' as const, content: answer.text }];
-    const turn = { requestId: envelope.requestId, seq, attempt: claimedAt, messages };
+    const turn = { requestId: envelope.requestId, seq, claimedAt, messages };
     answer.isTurnSaved = true;
     try {
       const { rowId } = entity;
       const options = { create: rowId === undefined, now: clock.now(), rowId };
-      await patiently(() => conversations.remember(envelope, entityId, turn, options), run.lease);
+      await patiently(() => conversations.saveTurn(envelope, entityId, turn, options), run.lease);
     } catch (error) {
       // The answer exists and is charged: the caller gets it, and the operator hears that the turn is missing.
       log.error('A turn could not be stored in its entity.', {
@@ -62,10 +62,10 @@ export function createSaveTurn({ conversations, clock, log }: SaveTurnDeps): Sta
 }
 
 /** Deletes the turn of a run whose end was refused: the delivery that owns the request stores its own. */
-export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'forget'> }) {
+export function createDeleteTurn({ conversations }: { conversations: Pick<ConversationRepository, 'deleteTurn'> }) {
   return async ({ envelope, claimedAt, answer }: Claimed): Promise<void> => {
     const { requestId, request } = envelope;
     if (request.entityId === undefined || answer.isTurnSaved !== true) return;
-    await conversations.forget(envelope, request.entityId, { requestId, attempt: claimedAt });
+    await conversations.deleteTurn(envelope, request.entityId, { requestId, claimedAt });
   };
 }

@@ -33,8 +33,8 @@ export interface Delivery {
   shard: number;
   requestId: string;
   tenantId: string;
-  /** Rises with every delivery of the same job: the fence. */
-  attempt: number;
+  /** The number of this delivery, which rises with each of the same job. */
+  fence: number;
   /** The request has been tried often enough: it is ended, not run again. */
   endOnly?: boolean;
   /** Absent: the sweep runs the request beside its queue. */

@@ -141,7 +141,7 @@ export function createInferenceWorker(deps: InferenceDeps): InferenceWorker {
       const { tenantId } = parseJob(queueName, job.data);
       const startedAt = meter.begin();
       try {
-        return await run(job, { shard, requestId: job.id, tenantId, attempt: job.attemptsStarted }, startedAt);
+        return await run(job, { shard, requestId: job.id, tenantId, fence: job.attemptsStarted }, startedAt);
       } finally {
         meter.end(startedAt);
       }

@@ -97,7 +97,7 @@ export function createSettler({
     lookedBackAt.set(shard, clock.now());
     const count = (tries.get(entry.id) ?? 0) + 1;
     tries.set(entry.id, count);
-    log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, attempt: count, error });
+    log.warn('A settlement record could not be booked.', { shard, requestId, tenantId, count, error });
     if (count < TRIES_MAX) return;
     tries.delete(entry.id);
     await deadLetter(shard, entry);

@@ -37,7 +37,7 @@ const WAITING_MS = 30_000;
 /** Requests that this process runs besides those of the queue. */
 const TAKEOVERS_MAX = 50;
 /** After this many deliveries a request is ended instead of run again, as it may be what kills workers. */
-const ATTEMPTS_MAX = 3;
+const DELIVERIES_MAX = 3;
 
 export interface Sweep {
   sweepShard(shard: number): Promise<void>;
@@ -55,8 +55,8 @@ export function createSweep(deps: SweepDeps): Sweep {
 
   /** Runs in the background, as a request may take minutes. */
   function takeOver(shard: number, { requestId, tenantId, fence, deliveries }: Overdue): void {
-    log.warn('A request without a living worker is taken over.', { requestId, tenantId, attempt: fence + 1 });
-    const delivery = { shard, requestId, tenantId, attempt: fence + 1, endOnly: deliveries >= ATTEMPTS_MAX };
+    log.warn('A request without a living worker is taken over.', { requestId, tenantId, fence: fence + 1 });
+    const delivery = { shard, requestId, tenantId, fence: fence + 1, endOnly: deliveries >= DELIVERIES_MAX };
     const takeover = runPipeline(delivery)
       .catch((error: unknown) => {
         log.error('A request could not be taken over; a later round tries again.', { requestId, error });

@@ -1,6 +1,7 @@
 import Joi from 'joi';
 
-import { AMOUNT_MAX, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, amountStepOf, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
   NewPriceList,
   PriceList,
@@ -48,7 +49,9 @@ const packageBodySchema = Joi.object<PackageBody, true>({
     .required(),
   name: Joi.string().max(NAME_CHARACTERS_MAX).required(),
   credits: creditsSchema.min(1).required(),
-  amount: amountSchema.description("In the currency's minor unit."),
+  amount: amountSchema.description(
+    "In the currency's minor unit; a multiple of 10 in bhd, jod, kwd, omr and tnd, of 100 in isk and ugx.",
+  ),
   expires_at: unixSecondsSchema(0).allow(null).description('Time from which it is no longer sold, in Unix seconds.'),
 });
 
@@ -66,6 +69,18 @@ const priceListBodySchema = Joi.object<PriceListBody, true>({
   price_per_million_credits: amountSchema.allow(null).description('For free amounts; null: only packages are sold.'),
   packages: Joi.array().items(packageBodySchema).unique('id').max(PACKAGES_MAX).required(),
 }).required();
+
+/** What could be sold could not be paid. */
+function assertPayable({ currency, packages }: PriceListBody): void {
+  const step = amountStepOf(currency);
+  const wrong = packages.findIndex(({ amount }) => amount % step !== 0);
+  if (wrong === -1) return;
+  throw new ServiceError(
+    'invalid_request',
+    `\`packages[${wrong}].amount\` must be a multiple of ${step}: cards are not charged smaller amounts of ${currency}.`,
+    { param: `packages[${wrong}].amount` },
+  );
+}
 
 function toPriceList({ currency, price_per_million_credits, packages }: PriceListBody): NewPriceList {
   return {
@@ -140,6 +155,7 @@ const putPackages = defineAdminEndpoint({
     },
   },
   async handle({ body }, { prices, clock }: PackagesDeps) {
+    assertPayable(body);
     return ok(toPriceListResource(await prices.put(toPriceList(body), clock.now())));
   },
 });

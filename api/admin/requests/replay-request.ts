@@ -137,13 +137,14 @@ export function createReplayRequest(deps: ReplayRequestDeps): ReplayRequest {
   }
 
   function admitAgain(envelope: RequestEnvelope, principal: Principal) {
-    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, kept } = envelope;
+    const { requestId, endpoint, stream, retentionMs, acceptedAt, tier, rates, kept } = envelope;
     return admit({
       requestId,
       endpoint,
       stream,
       retentionMs,
       acceptedAt,
+      rates,
       kept: {},
       principal: withoutRequestLimits(principal),
       request: { ...envelope.request, model: tier },

@@ -91,7 +91,19 @@ function effectOf(event: Stripe.Event, isLive: boolean): Effect {
   }
 }
 
+/**
+ * Stripe may make two events of one occurrence, with different ids. All other effects are the same when they come twice; money
+ * of a dispute may move more than once, and each move is a transaction of its own.
+ */
+function sayingOf({ type, data: { object } }: Stripe.Event): { saying?: string } {
+  if (object.object !== 'dispute') return {};
+  const isOfType = ({ amount }: Stripe.BalanceTransaction) =>
+    type === 'charge.dispute.funds_withdrawn' ? amount < 0 : amount > 0;
+  const moves = ((object as Partial<Stripe.Dispute>).balance_transactions ?? []).filter(isOfType);
+  return moves.length === 0 ? {} : { saying: [object.id, type, ...moves.map(({ id }) => id).sort()].join(' ') };
+}
+
 /** `isLive`: whether the secret key in use is one of live mode. */
 export function toNotice(event: Stripe.Event, isLive: boolean): StripeNotice {
-  return { id: event.id, type: event.type, effect: effectOf(event, isLive) };
+  return { id: event.id, type: event.type, ...sayingOf(event), effect: effectOf(event, isLive) };
 }

@@ -78,7 +78,7 @@ function orderPackage({ packages, currency }: PriceList, packageId: string, now:
 function orderCredits({ pricePerMillion, currency }: PriceList, credits: number): Order {
   if (pricePerMillion === null) refuse('credits', 'Credits are sold in packages only; send a `package_id`.');
   const creditsMicro = toMicro(credits);
-  const amount = priceOf(creditsMicro, pricePerMillion);
+  const amount = priceOf(creditsMicro, pricePerMillion, currency);
   if (amount > AMOUNT_MAX) {
     refuse('credits', `\`credits\` must cost at most ${AMOUNT_MAX} minor units of ${currency}.`);
   }

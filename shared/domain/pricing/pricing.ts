@@ -4,12 +4,22 @@ import type { Rates } from '../routing/routing.ts';
 /** Stripe takes at most eight digits. */
 export const AMOUNT_MAX = 99_999_999;
 
+/** Currencies in which cards are not charged to the last minor unit. Stripe refuses any other amount. */
+const STEPS: Readonly<Record<string, number>> = { bhd: 10, jod: 10, kwd: 10, omr: 10, tnd: 10, isk: 100, ugx: 100 };
+
+/** Amounts of a currency (ISO 4217, lower case) are multiples of so many minor units. */
+export function amountStepOf(currency: string): number {
+  return STEPS[currency] ?? 1;
+}
+
 const MICRO_PER_MILLION = 1_000_000_000_000n;
 
-/** What a free amount of credits costs in minor units, a begun unit being a whole one. */
-export function priceOf(creditsMicro: number, pricePerMillion: number): number {
+/** What a free amount of credits costs in minor units of `currency`, a begun step (`amountStepOf`) being a whole one. */
+export function priceOf(creditsMicro: number, pricePerMillion: number, currency: string): number {
+  const step = BigInt(amountStepOf(currency));
   const exact = BigInt(creditsMicro) * BigInt(pricePerMillion);
-  return Number((exact + MICRO_PER_MILLION - 1n) / MICRO_PER_MILLION);
+  const unit = MICRO_PER_MILLION * step;
+  return Number(((exact + unit - 1n) / unit) * step);
 }
 
 /** Micro-credits that are taken back when so much of a purchase has been paid back; all of them when all was. */

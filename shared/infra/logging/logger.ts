@@ -25,7 +25,12 @@ export interface LogFields {
   shard?: number;
   code?: string;
   status?: number;
-  attempt?: number;
+  /** The number of a request's delivery. */
+  fence?: number;
+  /** How often an export or a deletion has been taken. */
+  claim?: number;
+  /** How many calls of one target have failed. */
+  calls?: number;
   durationMs?: number;
   promptTokens?: number;
   completionTokens?: number;

@@ -1,26 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import { createAdminApi } from '../../../scripts/harness/admin-api.ts';
 import type { AdminApi } from '../../../scripts/harness/admin-api.ts';
-import { callJson } from '../../../scripts/harness/http.ts';
 import { UNLIMITED } from '../../../scripts/harness/open-tenant.ts';
-import type { ProcessExit, ProviderCount } from '../checker/evidence.ts';
+import type { ProcessExit } from '../checker/evidence.ts';
 import { startRefusingProxy } from '../../support/refusing-proxy.ts';
 import { createCaller } from '../client/caller.ts';
-import type { Tenant } from '../client/caller.ts';
-import { checkReconciliation } from './check-reconciliation.ts';
-import { inspectBook } from './inspect-book.ts';
+import { createGatherEvidence, readProviderCounts } from './gather-evidence.ts';
 import { openRedisInspector } from './inspect-redis.ts';
 import type { Lab, LabOptions } from './lab.ts';
 import { openLabProcesses } from './lab-processes.ts';
+import { createLabTenants } from './lab-tenants.ts';
 import { liveBytes } from './live-memory.ts';
-import { withAnswers } from './provider-answers.ts';
+import { runningOf } from './victim.ts';
 import { noGroup, noStore, openRedisGroup } from './victim-groups.ts';
 import { openGivenMongo, openMongoVictim, openRedisVictim } from './victim-stores.ts';
-import type { Victim } from './victim.ts';
 import { until } from './until.ts';
 
 const WAIT_MS = 30_000;
@@ -28,6 +24,12 @@ const REST_MS = 60_000;
 /** Of the tiers, in credits a token. */
 const RATES = { mobius: { prompt: 1, completion: 1 }, oloid: { prompt: 4, completion: 4 } } as const;
 const MICRO = 1_000_000;
+const RATES_MICRO = Object.fromEntries(
+  Object.entries(RATES).map(([tier, { prompt, completion }]) => [
+    tier,
+    { prompt: prompt * MICRO, completion: completion * MICRO },
+  ]),
+);
 
 export interface LabPlace {
   /** Takes the data of the stores and, in `logs`, the logs. */
@@ -58,32 +60,12 @@ async function setRoutes(admin: AdminApi, providerUrl: string, apiKey: string, m
   }
 }
 
-type Counts = Record<string, { calls: number; prompt_tokens: number; completion_tokens: number }>;
-
-/** The provider's own report (scripts/simulated-provider/stats.ts). */
-async function readProviderCounts(providerUrl: string): Promise<Map<string, ProviderCount>> {
-  const { body } = await callJson('GET', `${providerUrl}/stats?detail=1`);
-  return new Map(
-    Object.entries(body['by_request'] as Counts).map(([id, count]) => [
-      id,
-      { calls: count.calls, promptTokens: count.prompt_tokens, completionTokens: count.completion_tokens },
-    ]),
-  );
-}
-
 /** The sum of a metric's values on a metrics page. */
 async function readMetric(url: string, name: string, token: string, signal: AbortSignal): Promise<number> {
   const page = await (await fetch(url, { headers: { Authorization: `Bearer ${token}` }, signal })).text();
   const values = page.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
-
-async function readLogs(logDir: string) {
-  const names = await readdir(logDir);
-  return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(logDir, name), 'utf8') })));
-}
-
-const running = <T extends Victim>(list: T[]) => list.filter((victim) => victim.isRunning());
 
 export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab> {
   const { dataDir, signal } = place;
@@ -111,28 +93,23 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
   const { providerUrl, ingresses, workers, startIngress, startWorker } = processes;
 
   const caller = createCaller();
-  const accountOf = async (tenantId: string) => {
-    const { leftovers, ...account } = await inspector.account(tenantId);
-    const counted = Object.entries(leftovers).filter(([name]) => options.leftBehind?.includes(name) !== true);
-    return { ...account, leftovers: Object.fromEntries(counted) };
-  };
   const inspector = await openRedisInspector(redisUrl, shards);
-  const granted = new Map<string, number>();
-  const keys: { name: string; value: string }[] = [];
   const admin = () => createAdminApi(processes.adminUrl(), secrets.ADMIN_TOKEN);
-
-  /** As last seen. Workers send canaries through the queues all the time, so a look at another moment may see one. */
-  let queues: Record<string, number> = {};
-
-  /** Everything that was accepted has ended and is in the book. */
-  async function isAtRest(): Promise<boolean> {
-    const { body } = await callJson('GET', `${providerUrl}/stats?detail=0`);
-    if (body['in_flight'] !== 0) return false;
-    queues = await inspector.queues();
-    if (Object.values(queues).some((count) => count !== 0)) return false;
-    const states = await Promise.all([...granted.keys()].map(accountOf));
-    return states.every(({ leftovers }) => Object.values(leftovers).every((amount) => amount === 0));
-  }
+  const tenants = createLabTenants(admin, limits);
+  const gatherAtRest = createGatherEvidence({
+    options,
+    processes,
+    inspector,
+    caller,
+    tenants,
+    mongoUrl: mongo.url,
+    env,
+    secrets,
+    rates: RATES_MICRO,
+    exits,
+    logDir,
+    signal,
+  });
 
   let closing: Promise<void> | undefined;
   async function killAll(): Promise<void> {
@@ -156,21 +133,10 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     startIngress,
     startWorker,
     urlOf(index) {
-      const live = running(ingresses);
+      const live = runningOf(ingresses);
       return live[index % live.length]?.url ?? '';
     },
-    async openTenant(credits, more = {}, mode = 'live'): Promise<Tenant> {
-      const tenant = await admin().send('POST', '/admin/v1/tenants', { name: 'fault', credits, ...limits, ...more });
-      const tenantId = String(tenant['id']);
-      const key = await admin().send('POST', `/admin/v1/tenants/${tenantId}/keys`, {
-        name: 'fault',
-        mode,
-        scopes: ['*'],
-      });
-      granted.set(tenantId, toMicro(credits));
-      keys.push({ name: `the API key of ${tenantId}`, value: String(key['value']) });
-      return { tenantId, keyId: String(key['id']), key: String(key['value']) };
-    },
+    openTenant: tenants.open,
     metric: ({ metricsUrl }, name) => readMetric(metricsUrl, name, secrets.ADMIN_TOKEN, signal),
     admin,
     providerUrl,
@@ -185,39 +151,7 @@ export async function openLab(place: LabPlace, options: LabOptions): Promise<Lab
     },
     async gather() {
       await lab.untilEnded();
-      const rests = await until(isAtRest, { timeoutMs: REST_MS, signal, pollMs: 200 });
-      if (!rests) queues = await inspector.queues();
-      const provider = await withAnswers(providerUrl, await readProviderCounts(providerUrl), options.provider ?? '');
-      const accounts = await Promise.all([...granted.keys()].map(accountOf));
-      const records = options.keepsRecords === false ? undefined : await inspector.records();
-      const book = await inspectBook(mongo.url);
-      caller.leaveAll();
-      await Promise.all(running(ingresses).map((victim) => victim.stop()));
-      await Promise.all(running(workers).map((victim) => victim.stop()));
-      const reconciliation = await checkReconciliation({ ...env, MONGODB_URI: mongo.url }, signal);
-      return {
-        requests: caller.requests,
-        provider,
-        ledger: book.ledger,
-        accounts: accounts.map((account) => ({
-          ...account,
-          grantedMicro: granted.get(account.tenantId) ?? 0,
-          balanceMicro: book.balances.get(account.tenantId) ?? 0,
-        })),
-        records,
-        keptAnswers: book.keptAnswers,
-        reconciliation,
-        queues,
-        exits,
-        logs: await readLogs(logDir),
-        secrets: [...Object.entries(secrets).map(([name, value]) => ({ name, value })), ...keys],
-        rates: Object.fromEntries(
-          Object.entries(RATES).map(([tier, { prompt, completion }]) => [
-            tier,
-            { prompt: prompt * MICRO, completion: completion * MICRO },
-          ]),
-        ),
-      };
+      return gatherAtRest();
     },
     close: () => (closing ??= killAll()),
   };

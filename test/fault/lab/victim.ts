@@ -89,3 +89,6 @@ export async function startVictim(options: VictimOptions, exits: ProcessExit[]):
   });
   return toVictim(program.name, server, exits);
 }
+
+/** Those that run, oldest first. */
+export const runningOf = <T extends Victim>(list: readonly T[]): T[] => list.filter((victim) => victim.isRunning());

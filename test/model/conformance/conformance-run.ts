@@ -1,5 +1,5 @@
 import { ALL_GUARDS, admit, cancel, takeBack } from '../lifecycle.ts';
-import { createAttempts } from './attempts.ts';
+import { createDeliveries } from './deliveries.ts';
 import { createBookKeepers } from './book-keepers.ts';
 import type { ConformanceLab, ShardView } from './conformance-lab.ts';
 import { createTwoWorlds, expectSame } from './two-worlds.ts';
@@ -11,7 +11,7 @@ const PROMPT_TOKENS = 10;
 const PROMPT_MOST_TOKENS = 40;
 const MAX_TOKENS = 20;
 const ESTIMATE = PROMPT_TOKENS + MAX_TOKENS;
-/** See ATTEMPTS_MAX in workers/settlement/sweep.ts. */
+/** See DELIVERIES_MAX in workers/settlement/sweep.ts. */
 const TRIED_OFTEN = 3;
 const ROUNDS_TO_REST = 60;
 
@@ -29,7 +29,7 @@ export const ACTORS = [
   'restart',
 ] as const;
 
-/** One step of a run: who acts, for which request, which of several attempts or leaders, and what goes wrong. */
+/** One step of a run: who acts, for which request, which of several deliveries or leaders, and what goes wrong. */
 export interface Choice {
   actor: (typeof ACTORS)[number];
   subject: number;
@@ -52,7 +52,7 @@ export interface ConformanceRun {
 export async function startConformanceRun(lab: ConformanceLab, grantedMicro: number): Promise<ConformanceRun> {
   const worlds = await createTwoWorlds(lab, grantedMicro);
   const { shard, keys, subjects, tenantId, apply, both } = worlds;
-  const attempts = createAttempts(worlds);
+  const deliveries = createDeliveries(worlds);
   const bookKeepers = createBookKeepers(worlds);
 
   async function stepAdmit(subject: Subject, fault: Fault): Promise<void> {
@@ -119,7 +119,7 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
 
   /** All leases have run out: what the sweep is expected to do with each request, and what it did. */
   async function stepSweep(): Promise<void> {
-    const expected: { requestId: string; attempt: number; endOnly: boolean }[] = [];
+    const expected: { requestId: string; fence: number; endOnly: boolean }[] = [];
     for (const { request } of subjects) await lab.redis.zadd(keys.inflight, 'XX', 1, request.requestId);
     const taken = await lab.sweep(shard);
     for (const subject of subjects) {
@@ -128,19 +128,19 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
       if (subject.hasJob && sentSeq === 0) continue;
       if (subject.hasBody) {
         const endOnly = fence >= TRIED_OFTEN;
-        expected.push({ requestId: subject.request.requestId, attempt: fence + 1, endOnly });
-        attempts.start(subject, fence + 1, endOnly);
+        expected.push({ requestId: subject.request.requestId, fence: fence + 1, endOnly });
+        deliveries.start(subject, fence + 1, endOnly);
       } else apply(subject, (world) => takeBack(world, ALL_GUARDS, true));
     }
     const byId = (one: { requestId: string }, other: { requestId: string }) =>
       one.requestId < other.requestId ? -1 : 1;
-    const told = taken.map(({ requestId, attempt, endOnly }) => ({ requestId, attempt, endOnly: endOnly === true }));
+    const told = taken.map(({ requestId, fence, endOnly }) => ({ requestId, fence, endOnly: endOnly === true }));
     expectSame('takeovers', told.sort(byId), expected.sort(byId));
   }
 
   /** A worker dies and its jobs wait to be started again; settlement begins anew. */
   function restart(): void {
-    for (const subject of subjects) for (const attempt of subject.attempts) attempt.phase = 'over';
+    for (const subject of subjects) for (const delivery of subject.deliveries) delivery.phase = 'over';
     bookKeepers.restart();
   }
 
@@ -153,14 +153,14 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
       case 'takeBack':
         return stepTakeBack(subject, fault);
       case 'deliver':
-        if (subject.hasJob) attempts.start(subject, (subject.started += 1));
+        if (subject.hasJob) deliveries.start(subject, (subject.started += 1));
         return;
       case 'twin':
-        if (subject.started > 0) attempts.start(subject, subject.started);
+        if (subject.started > 0) deliveries.start(subject, subject.started);
         return;
       case 'work': {
-        const open = subject.attempts.filter(({ phase }) => phase !== 'over');
-        return attempts.step(subject, open[pick % Math.max(1, open.length)], fault);
+        const open = subject.deliveries.filter(({ phase }) => phase !== 'over');
+        return deliveries.step(subject, open[pick % Math.max(1, open.length)], fault);
       }
       case 'cancel':
         return stepCancel(subject, fault);
@@ -214,14 +214,14 @@ export async function startConformanceRun(lab: ConformanceLab, grantedMicro: num
       }
       for (let round = 0; round < ROUNDS_TO_REST; round += 1) {
         for (const subject of subjects) {
-          for (const attempt of [...subject.attempts]) await attempts.step(subject, attempt, 'none');
+          for (const delivery of [...subject.deliveries]) await deliveries.step(subject, delivery, 'none');
         }
-        const attempting = subjects.flatMap((subject) => subject.attempts).some(({ phase }) => phase !== 'over');
-        if (!attempting) await stepSweep();
+        const isRunning = subjects.flatMap((subject) => subject.deliveries).some(({ phase }) => phase !== 'over');
+        if (!isRunning) await stepSweep();
         await bookKeepers.settle(round, 'none');
         await bookKeepers.settle(round + 1, 'none');
         const isOver = subjects.every(({ model }) => model.state !== 'accepted' && model.state !== 'running');
-        if (isOver && !attempting && worlds.outbox.length === 0) break;
+        if (isOver && !isRunning && worlds.outbox.length === 0) break;
       }
       // The grant's publication is the latest of all, as one that hung in the network.
       await bookKeepers.grant('none');

@@ -13,7 +13,7 @@ import type { ConformanceLab } from './conformance-lab.ts';
 export type Fault = 'none' | 'lost' | 'crash' | 'gaveUp';
 
 /** One delivery of a job, or a takeover by the sweep. */
-export interface Attempt {
+export interface SteppedDelivery {
   /** Two deliveries may have the same number; their calls never have the same name. */
   name: string;
   number: number;
@@ -32,7 +32,7 @@ export interface Subject {
   hasJob: boolean;
   /** How often the job was started. */
   started: number;
-  attempts: Attempt[];
+  deliveries: SteppedDelivery[];
 }
 
 /** Two requests of one tenant on a shard of their own, in Redis and in the model. */
@@ -88,7 +88,7 @@ export async function createTwoWorlds(lab: ConformanceLab, grantedMicro: number)
     tenantId,
     subjects: Array.from({ length: SUBJECTS }, (): Subject => {
       const request = labRequest(newId('req'), principalOf({ tenantId, shard }), { ...UNASKED, now: Date.now() });
-      return { request, model: NO_REQUEST, hasBody: false, hasJob: false, started: 0, attempts: [] };
+      return { request, model: NO_REQUEST, hasBody: false, hasJob: false, started: 0, deliveries: [] };
     }),
     account: { book: grantedMicro, version: 1, pending: new Map(), held: 0 },
     book: { balance: grantedMicro, version: 1, ledger: [] },

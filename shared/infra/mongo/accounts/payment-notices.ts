@@ -6,7 +6,7 @@ import { isDuplicateKey } from '../connection.ts';
 
 /** An event of the payment that has had its effect. */
 export interface PaymentEventRow {
-  /** The event's id. */
+  /** The event's id, or what it says. */
   _id: string;
   type: string;
   createdAt: number;
@@ -28,6 +28,8 @@ const EVENT_KEPT_MS = 90 * 24 * 3_600_000;
 export interface PaymentNotice {
   id: string;
   type: string;
+  /** Names what the event says, if the payment may say that in a second event with another id: it has its effect once. */
+  saying?: string;
 }
 
 /** Runs `effect` in a transaction unless the notice has had its effect: then it resolves with undefined. */
@@ -40,8 +42,10 @@ export type Once = <Result>(
 export function createOnce(connection: Connection): Once {
   const paymentEvents = paymentEventModel(connection);
 
-  async function isKnown({ id }: PaymentNotice): Promise<boolean> {
-    return (await paymentEvents.exists({ _id: id })) !== null;
+  const namesOf = ({ id, saying }: PaymentNotice) => (saying === undefined ? [id] : [id, saying]);
+
+  async function isKnown(notice: PaymentNotice): Promise<boolean> {
+    return (await paymentEvents.exists({ _id: { $in: namesOf(notice) } })) !== null;
   }
 
   return async (notice, now, effect) => {
@@ -49,8 +53,9 @@ export function createOnce(connection: Connection): Once {
     try {
       return await connection.transaction(async (session) => {
         if (notice !== undefined) {
-          const row = { _id: notice.id, type: notice.type, createdAt: now, expiresAt: new Date(now + EVENT_KEPT_MS) };
-          await paymentEvents.create([row], { session });
+          const row = { type: notice.type, createdAt: now, expiresAt: new Date(now + EVENT_KEPT_MS) };
+          const rows = namesOf(notice).map((_id) => ({ _id, ...row }));
+          await paymentEvents.create(rows, { session, ordered: true });
         }
         return effect(session);
       });

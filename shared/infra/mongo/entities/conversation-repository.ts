@@ -17,7 +17,7 @@ export interface Turn {
   /** Place in the order of acceptance. */
   seq: number;
   /** When the delivery claimed the request: an earlier one cannot replace what a later one has stored. */
-  attempt: number;
+  claimedAt: number;
   messages: readonly ChatMessage[];
 }
 
@@ -29,7 +29,7 @@ export interface StoredEntity {
   history: ChatMessage[];
 }
 
-interface RememberOptions {
+interface SaveTurnOptions {
   /** Makes an unknown entity. */
   create: boolean;
   now: number;
@@ -46,21 +46,21 @@ export interface ConversationRepository {
    * acceptance. Nothing is stored of a request that was accepted before the entity
    * or its history was deleted.
    */
-  remember(space: Space, entityId: string, turn: Turn, options: RememberOptions): Promise<void>;
+  saveTurn(space: Space, entityId: string, turn: Turn, options: SaveTurnOptions): Promise<void>;
   /** Takes out what this delivery or one before it has stored of a request; what a later one has stored stays. */
-  forget(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'attempt'>): Promise<void>;
-  /** Takes back what `remember` has just stored, the entity that it made included. `now`: as it was given then. */
+  deleteTurn(space: Space, entityId: string, turn: Pick<Turn, 'requestId' | 'claimedAt'>): Promise<void>;
+  /** Takes back what `saveTurn` has just stored, the entity that it made included. `now`: as it was given then. */
   takeBack(
     space: Space,
     entityId: string,
-    turn: Pick<Turn, 'requestId' | 'attempt'>,
-    options: Pick<RememberOptions, 'now'>,
+    turn: Pick<Turn, 'requestId' | 'claimedAt'>,
+    options: Pick<SaveTurnOptions, 'now'>,
   ): Promise<void>;
 }
 
 function toStored(turn: Turn): StoredMessage[] {
-  const { requestId, seq, attempt } = turn;
-  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq, attempt }));
+  const { requestId, seq, claimedAt } = turn;
+  return turn.messages.map(({ role, content }) => ({ role, content, requestId, seq, attempt: claimedAt }));
 }
 
 /** Puts the turn behind a history that has nothing of its place or a later one: nearly every turn comes in order. */
@@ -75,9 +75,9 @@ function replaceTurn(turn: Turn) {
   });
   const isOther = { $ne: ['$$message.requestId', turn.requestId] };
   const isMine = { $eq: ['$$message.requestId', turn.requestId] };
-  const ofHigherAttempt = stored(isMine, { $gt: ['$$message.attempt', turn.attempt] });
+  const ofLaterDelivery = stored(isMine, { $gt: ['$$message.attempt', turn.claimedAt] });
   // `$literal`: a message may begin with a dollar sign, which a pipeline would read as a field.
-  const mine = { $cond: [{ $eq: [ofHigherAttempt, []] }, { $literal: toStored(turn) }, ofHigherAttempt] };
+  const mine = { $cond: [{ $eq: [ofLaterDelivery, []] }, { $literal: toStored(turn) }, ofLaterDelivery] };
   const ordered = {
     $concatArrays: [
       stored(isOther, { $lte: ['$$message.seq', turn.seq] }),
@@ -114,14 +114,14 @@ export function createConversationRepository(connection: Connection): Conversati
     );
   }
 
-  async function forget(
+  async function deleteTurn(
     space: Space,
     entityId: string,
-    { requestId, attempt }: Pick<Turn, 'requestId' | 'attempt'>,
+    { requestId, claimedAt }: Pick<Turn, 'requestId' | 'claimedAt'>,
   ): Promise<void> {
     await entities.updateOne(
       { ...inSpace(space), entityId },
-      { $pull: { messages: { requestId, attempt: { $lte: attempt } } } },
+      { $pull: { messages: { requestId, attempt: { $lte: claimedAt } } } },
     );
   }
 
@@ -137,7 +137,7 @@ export function createConversationRepository(connection: Connection): Conversati
       };
     },
 
-    async remember(space, entityId, turn, { create, now, rowId }) {
+    async saveTurn(space, entityId, turn, { create, now, rowId }) {
       if (create) await make(space, entityId, turn.seq, now);
       const notBefore = { $not: { $gte: turn.seq } };
       const row = rowId === undefined ? {} : { _id: mongoose.Types.ObjectId.createFromHexString(rowId) };
@@ -150,10 +150,10 @@ export function createConversationRepository(connection: Connection): Conversati
       await entities.updateOne(welcome, update, { updatePipeline: true });
     },
 
-    forget,
+    deleteTurn,
 
     async takeBack(space, entityId, turn, { now }) {
-      await forget(space, entityId, turn);
+      await deleteTurn(space, entityId, turn);
       // What somebody has given a subject or a grade, or another request uses, is not this request's to take away.
       await entities.deleteOne({
         ...inSpace(space),

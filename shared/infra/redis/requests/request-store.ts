@@ -137,6 +137,14 @@ export function createRequestStore(
     return finish(...toFinishCall(keyspace, ref, sentSeq, ending));
   }
 
+  /** Writes the charge of a request whose record is lost, and with `isWhole` the answer that nobody has but Redis. */
+  async function bringBack(ref: DeliveryRef, sentSeq: number, ending: Ending, isWhole: boolean): Promise<void> {
+    const { outbox } = keyspace.shard(ref.shard);
+    await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+    if (!isWhole || sentSeq > 0 || ending.record === undefined) return;
+    await answers.restore(ref.shard, answerOf(ref, ending), { ttlMs: ending.retentionMs, namedMs: 0 });
+  }
+
   return {
     async claim(shard, requestId, tenantId, fence, made) {
       const owner = made?.owner ?? randomBase62(12);
@@ -200,21 +208,19 @@ export function createRequestStore(
     },
 
     async replayFinish(ref, sentSeq, ending) {
-      const { record, outbox } = keyspace.shard(ref.shard);
-      const state = await client.hget(record(ref.requestId), 'state');
+      const { record } = keyspace.shard(ref.shard);
+      const [state, untold] = await client.hmget(record(ref.requestId), 'state', 'untold');
       if (state === 'done') return 'known';
       const { settlement, ...rest } = ending;
       const isDue = settlement !== undefined && !unheard.has(ending);
-      const due = isDue ? ending : { ...rest, costMicro: 0 };
-      const outcome = await writes.end(ref, sentSeq, due);
+      // A line was taken out of its queue before anybody could say that it has ended, and its result does not say so yet.
+      const isTakenOut = state === 'void' && untold !== null && ending.record !== undefined;
+      const outcome = isTakenOut
+        ? 'missing'
+        : await writes.end(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
       if (ENDED.has(outcome)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
-      if (!isDue) return 'replayed';
-      await client.xadd(outbox, '*', 's', JSON.stringify(settlement));
-      if (outcome === 'missing' && sentSeq === 0 && ending.record !== undefined) {
-        const times = { ttlMs: ending.retentionMs, namedMs: 0 };
-        await answers.restore(ref.shard, answerOf(ref, ending), times);
-      }
+      if (isDue) await bringBack(ref, sentSeq, ending, outcome === 'missing');
       return 'replayed';
     },
   };

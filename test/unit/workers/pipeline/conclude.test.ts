@@ -5,20 +5,21 @@ import { createConclude } from '../../../../workers/pipeline/conclude.ts';
 import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
 import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
+import { idleLease } from '../../../support/idle-lease.ts';
 
 interface Forgotten {
   entityId: string;
-  attempt: number;
+  claimedAt: number;
 }
 
-function setUp(forgetFails = false) {
+function setUp(deleteFails = false) {
   const forgotten: Forgotten[] = [];
   const log = createRecordingLog();
   const conclude = createConclude({
     conversations: {
-      forget(_tenantId, entityId, { attempt }) {
-        if (forgetFails) return Promise.reject(new Error('away'));
-        forgotten.push({ entityId, attempt });
+      deleteTurn(_tenantId, entityId, { claimedAt }) {
+        if (deleteFails) return Promise.reject(new Error('away'));
+        forgotten.push({ entityId, claimedAt });
         return Promise.resolve();
       },
     },
@@ -53,17 +54,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
     seq: 1,
     claimedAt: 1_000 + fence,
     rates: { promptMicro: 1, completionMicro: 1 },
-    lease: {
-      signal: new AbortController().signal,
-      need: () => undefined,
-      cover: () => Promise.resolve(true),
-      granted: () => Infinity,
-      grant: () => Promise.resolve(),
-      exhaust: () => undefined,
-      check: () => Promise.resolve(),
-      stop: () => undefined,
-      release: () => undefined,
-    },
+    lease: idleLease(),
     answer: {
       sentSeq: 0,
       text,
@@ -79,12 +70,15 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
 }
 
 describe('a run that did not come to its own end', () => {
-  it.each(['superseded', 'shutdown'] as const)('is left to another attempt when it was stopped: %s', async (reason) => {
-    const { conclude, forgotten } = setUp();
+  it.each(['superseded', 'shutdown'] as const)(
+    'is left to another delivery when it was stopped: %s',
+    async (reason) => {
+      const { conclude, forgotten } = setUp();
 
-    expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
-    expect(forgotten).toEqual([]);
-  });
+      expect(await conclude(runOf({ fence: 2, entityId: 'e' }), new Stopped(reason))).toBeUndefined();
+      expect(forgotten).toEqual([]);
+    },
+  );
 
   it.each([
     ['cancelled', '', 'cancelled', undefined],
@@ -137,13 +131,13 @@ describe('a run that did not come to its own end', () => {
     expect(log.errors()).toHaveLength(1);
   });
 
-  describe('takes out of its entity what an earlier attempt had stored', () => {
+  describe('takes out of its entity what an earlier delivery had stored', () => {
     it('when it ends in an error', async () => {
       const { conclude, forgotten } = setUp();
 
       await conclude(runOf({ fence: 2, entityId: 'pupil', text: 'half' }), new Interrupted());
 
-      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_002 }]);
+      expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_002 }]);
     });
 
     it('also where it is the first one by its number: Redis may have lost the one before', async () => {
@@ -151,7 +145,7 @@ describe('a run that did not come to its own end', () => {
 
       await conclude(runOf({ fence: 1, entityId: 'pupil' }), new Stopped('cancelled'));
 
-      expect(forgotten).toEqual([{ entityId: 'pupil', attempt: 1_001 }]);
+      expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_001 }]);
     });
 
     it('unless there is no entity', async () => {

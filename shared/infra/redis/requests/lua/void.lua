@@ -31,5 +31,8 @@ if state then
 end
 redis.call('HDEL', KEYS[1], 'metadata')
 redis.call('HSET', KEYS[1], 'state', 'void')
+-- Redis may have come back without the end of the request. Whoever has it may put it back while nobody was told that there is
+-- none (restore-answer.lua).
+if not is_told_503 then redis.call('HSET', KEYS[1], 'untold', '1') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return state or 'missing'

@@ -10,7 +10,17 @@ describe('a free amount of credits', () => {
     [1_000_000, 500, 1],
     [1_000_000_000_000_000, 99_999_999, 99_999_999_000],
   ])('a free amount of credits of %d micro-credits at %d costs %d', (creditsMicro, pricePerMillion, amount) => {
-    expect(priceOf(creditsMicro, pricePerMillion)).toBe(amount);
+    expect(priceOf(creditsMicro, pricePerMillion, 'usd')).toBe(amount);
+  });
+
+  it.each([
+    ['jpy', 1_001],
+    ['kwd', 1_010],
+    ['isk', 1_100],
+    ['ugx', 1_100],
+  ])('costs in %s what can be paid in it', (currency, amount) => {
+    expect(priceOf(1_000_000_000_001, 1_000, currency)).toBe(amount);
+    expect(priceOf(amount * 1_000_000_000, 1_000, currency)).toBe(amount);
   });
 });
 

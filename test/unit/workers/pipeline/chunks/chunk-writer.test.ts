@@ -78,7 +78,7 @@ describe('text on its way to the stream', () => {
     expect(appends[1]).toMatchObject({ lastSeq: 51 });
   });
 
-  it('numbers on from what an earlier attempt has sent', async () => {
+  it('numbers on from what an earlier delivery has sent', async () => {
     const { writer, appends } = openWriter(7);
 
     writer.write('a');
@@ -131,7 +131,7 @@ describe('text on its way to the stream', () => {
     expect(answer.sentSeq).toBe(1);
   });
 
-  it.each(['cancelled', 'superseded'] as const)('stops the attempt when the store says %s', async (outcome) => {
+  it.each(['cancelled', 'superseded'] as const)('stops the delivery when the store says %s', async (outcome) => {
     const { writer, stops, hold, reply } = openWriter();
     hold();
     writer.write('a');
@@ -142,7 +142,7 @@ describe('text on its way to the stream', () => {
     expect(stops).toEqual([outcome]);
   });
 
-  it('leaves the request to another attempt when nobody knows whether a batch was written', async () => {
+  it('leaves the request to another delivery when nobody knows whether a batch was written', async () => {
     const { writer, appends, stops, hold, reply } = openWriter();
     hold();
     writer.write('a');

@@ -5,16 +5,9 @@ import type { Needed, Renewal } from '../../../../../shared/infra/redis/requests
 import { createLease } from '../../../../../workers/pipeline/lease/lease.ts';
 import { openReleaseGate } from '../../../../../workers/pipeline/lease/release-gate.ts';
 import { Stopped } from '../../../../../workers/pipeline/stage.ts';
+import { FIRST_DELIVERY } from '../../../../support/idle-lease.ts';
 import { createRecordingLog } from '../../../../support/recording-log.ts';
 
-const REF = {
-  shard: 0,
-  requestId: 'req_1',
-  tenantId: 'ten_1',
-  keyId: 'key_1',
-  queue: 'interactive',
-  fence: 1,
-} as const;
 const MAX_TOKENS = 4_096;
 
 /** A lease at rate 1 that holds 50 of each bound, of a tenant who has `all` in all. */
@@ -29,7 +22,7 @@ function leaseOf({ micro = Infinity, tokens = Infinity }: Partial<Held>) {
     return Promise.resolve({ outcome: 'ok', held });
   };
   const lease = createLease({ renew }, createRecordingLog(), {
-    ref: REF,
+    ref: FIRST_DELIVERY,
     rates: { promptMicro: 1, completionMicro: 1 },
     maxTokens: MAX_TOKENS,
     remainingMs: 60_000,
@@ -61,7 +54,7 @@ describe('a lease', () => {
     };
     const held = { micro: 50, tokens: 50 };
     const rates = { promptMicro: 1, completionMicro: 1 };
-    const options = { ref: REF, rates, maxTokens: MAX_TOKENS, remainingMs: 600_000, held };
+    const options = { ref: FIRST_DELIVERY, rates, maxTokens: MAX_TOKENS, remainingMs: 600_000, held };
     const lease = createLease({ renew }, createRecordingLog(), options);
 
     jest.advanceTimersByTime(60_000);

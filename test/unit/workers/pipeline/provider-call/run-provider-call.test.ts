@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { runProviderCall } from '../../../../../workers/pipeline/provider-call/run-provider-call.ts';
 import { ProviderError } from '../../../../../workers/providers/provider.ts';
 import type { ProviderAdapter, ProviderCall, ProviderEvent } from '../../../../../workers/providers/provider.ts';
-import { attemptOf } from '../../../../support/attempt.ts';
+import { readyCall } from '../../../../support/ready-call.ts';
 import { listenersOf } from '../../../../support/signals.ts';
 
 const END: ProviderEvent = { kind: 'end', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } };
@@ -21,7 +21,7 @@ function adapterOf(events: readonly ProviderEvent[], options: { thenSilent?: boo
         if (options.thenSilent !== true) return;
         await new Promise((_resolve, reject) => {
           call.signal.addEventListener('abort', () => {
-            // The reason an attempt is stopped with is always an error.
+            // The reason a call is stopped with is always an error.
             reject(call.signal.reason as Error);
           });
         });
@@ -42,7 +42,7 @@ describe('one call of a provider', () => {
   });
 
   it('hands on the text in order and says how it ended', async () => {
-    const { input, texts } = attemptOf();
+    const { input, texts } = readyCall();
     const { adapter } = adapterOf([{ kind: 'text', text: 'Hello ' }, { kind: 'text', text: 'world' }, END]);
 
     const result = await runProviderCall(adapter, input);
@@ -52,43 +52,43 @@ describe('one call of a provider', () => {
   });
 
   it('gives a complete answer the whole time for its only token', async () => {
-    const { input } = attemptOf({ stream: false });
+    const { input } = readyCall({ stream: false });
     const { adapter } = adapterOf([], { thenSilent: true });
 
-    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('within 1000 ms');
     await jest.advanceTimersByTimeAsync(999);
     await jest.advanceTimersByTimeAsync(1);
 
-    await attempt;
+    await call;
   });
 
   it.each([
     ['before its first token', [], 'no first token within 100 ms'],
     ['after a token', [{ kind: 'text', text: 'a' }] as const, 'no next token within 50 ms'],
   ])('one call of a provider ends when the provider falls silent %s', async (_when, events, message) => {
-    const { input } = attemptOf();
+    const { input } = readyCall();
     const { adapter, state } = adapterOf(events, { thenSilent: true });
 
-    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow(message);
     await jest.advanceTimersByTimeAsync(100);
 
-    await attempt;
+    await call;
     expect(state.closed).toBe(1);
   });
 
   it('ends with the reason the request was stopped for', async () => {
-    const { input, stop } = attemptOf();
+    const { input, stop } = readyCall();
     const { adapter } = adapterOf([{ kind: 'text', text: 'a' }], { thenSilent: true });
 
-    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('cancelled by the caller');
     await jest.advanceTimersByTimeAsync(1);
     stop(new Error('cancelled by the caller'));
 
-    await attempt;
+    await call;
   });
 
   it('releases nothing after flagged text and closes the call', async () => {
-    const { input, texts } = attemptOf();
+    const { input, texts } = readyCall();
     const { adapter, state } = adapterOf([
       { kind: 'text', text: 'Fine. parley moderation test. ' },
       { kind: 'text', text: 'More.' },
@@ -104,7 +104,7 @@ describe('one call of a provider', () => {
   });
 
   it('counts nothing of the provider’s own figures for an answer whose end is flagged', async () => {
-    const { input, texts } = attemptOf();
+    const { input, texts } = readyCall();
     const { adapter } = adapterOf([{ kind: 'text', text: 'Fine. parley moderation test' }, END]);
 
     const result = await runProviderCall(adapter, input);
@@ -118,7 +118,7 @@ describe('one call of a provider', () => {
     ['its time for the whole answer, which has come', 1_500],
   ])('waits for the last verdict without %s', async (_limit, waitMs) => {
     const released = Promise.withResolvers<undefined>();
-    const { input, texts } = attemptOf({
+    const { input, texts } = readyCall({
       openWindow: ({ release, signal }) => ({
         push: () => undefined,
         end: async () => {
@@ -131,16 +131,16 @@ describe('one call of a provider', () => {
     });
     const { adapter } = adapterOf([{ kind: 'text', text: 'Hello' }, END]);
 
-    const attempt = runProviderCall(adapter, input);
+    const call = runProviderCall(adapter, input);
     await jest.advanceTimersByTimeAsync(waitMs);
     released.resolve(undefined);
 
-    expect(await attempt).toMatchObject({ finishReason: 'stop' });
+    expect(await call).toMatchObject({ finishReason: 'stop' });
     expect(texts).toEqual(['Hello']);
   });
 
   it('stops the call where the verdict comes while the provider is thinking', async () => {
-    const { input } = attemptOf({
+    const { input } = readyCall({
       openWindow: ({ stop }) => ({
         push: () => {
           setTimeout(() => {
@@ -153,15 +153,15 @@ describe('one call of a provider', () => {
     });
     const { adapter, state } = adapterOf([{ kind: 'text', text: 'Hello' }], { thenSilent: true });
 
-    const attempt = expect(runProviderCall(adapter, input)).rejects.toThrow('no verdict');
+    const call = expect(runProviderCall(adapter, input)).rejects.toThrow('no verdict');
     await jest.advanceTimersByTimeAsync(10);
 
-    await attempt;
+    await call;
     expect(state.closed).toBe(1);
   });
 
   it('cuts a provider that keeps its connection open after the end', async () => {
-    const { input } = attemptOf();
+    const { input } = readyCall();
     const { adapter, state } = adapterOf([{ kind: 'text', text: 'a' }, END], { thenSilent: true });
 
     await runProviderCall(adapter, input);
@@ -174,7 +174,7 @@ describe('one call of a provider', () => {
   it('takes an adapter without an end for a bug, not for an answer', async () => {
     const { adapter } = adapterOf([{ kind: 'text', text: 'a' }]);
 
-    await expect(runProviderCall(adapter, attemptOf().input)).rejects.toThrow('without an end event');
+    await expect(runProviderCall(adapter, readyCall().input)).rejects.toThrow('without an end event');
   });
 
   it.each([
@@ -189,7 +189,7 @@ describe('one call of a provider', () => {
       },
     ],
   ])('leaves neither timers nor listeners behind when it %s', async (_how, adapter) => {
-    const { input } = attemptOf();
+    const { input } = readyCall();
 
     await runProviderCall(adapter, input).catch(() => undefined);
     await jest.advanceTimersByTimeAsync(0);

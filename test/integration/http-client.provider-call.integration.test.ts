@@ -4,7 +4,7 @@ import type { Provider } from '../../shared/domain/routing/routing.ts';
 import { runProviderCall } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 import type { ProviderCallResult } from '../../workers/pipeline/provider-call/run-provider-call.ts';
 import { createAdapters } from '../../workers/open-pipeline.ts';
-import { attemptOf } from '../support/attempt.ts';
+import { readyCall } from '../support/ready-call.ts';
 import { waitFor } from '../support/chat.ts';
 import { useScriptedServer } from '../support/scripted-server.ts';
 
@@ -24,7 +24,7 @@ describe('the connection of a provider call', () => {
       maxRetries: 0,
       ...more,
     };
-    return runProviderCall(createAdapters(http).openai, attemptOf({ provider, betweenTokensMs: 200 }).input);
+    return runProviderCall(createAdapters(http).openai, readyCall({ provider, betweenTokensMs: 200 }).input);
   }
 
   const abandoned = () =>

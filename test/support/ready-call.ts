@@ -5,7 +5,7 @@ import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run
 const moderator = createLocalModerator();
 
 /** One call of a provider, ready to run. */
-export interface Attempt {
+export interface ReadyCall {
   input: ProviderCallInput;
   /** What was released so far. */
   texts: string[];
@@ -13,7 +13,7 @@ export interface Attempt {
 }
 
 /** First token within 100 ms, then no silence of 50 ms, the whole within 1 s, unless told otherwise. */
-export function attemptOf(more: Partial<ProviderCallInput> = {}): Attempt {
+export function readyCall(more: Partial<ProviderCallInput> = {}): ReadyCall {
   const texts: string[] = [];
   const controller = new AbortController();
   const input: ProviderCallInput = {

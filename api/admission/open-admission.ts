@@ -1,0 +1,86 @@
+import { createAdmission } from '../../shared/admission/admission.ts';
+import { createEnqueue } from '../../shared/admission/enqueue.ts';
+import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
+import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
+import { createRoutingRepository } from '../../shared/infra/mongo/routing/routing-repository.ts';
+import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts';
+import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
+import type { Connections, Stores } from '../open-stores.ts';
+import type { RelayHub } from '../relay/hub.ts';
+import { createAccept } from './accept.ts';
+import type { AdmissionEvents } from './accept.ts';
+import type { FollowMove } from './follow-move.ts';
+import { openRecall } from './recall.ts';
+import { createRefund } from './refund.ts';
+
+interface AdmissionParts {
+  hub: RelayHub;
+  pseudonyms: Pseudonyms;
+  follow: FollowMove;
+  events: Emitter<AdmissionEvents>;
+}
+
+/** The way of a chat request into the queue, or to the answer that an earlier call has made. */
+export async function openAdmission(connections: Connections, stores: Stores, parts: AdmissionParts) {
+  const { config, clock, closer, log, redis, keyspace, memory, recentWrites, mongo, cipher } = connections;
+  const { accounts, accountStore, admissionStore, records } = stores;
+  const { hub, pseudonyms, follow, events } = parts;
+  const requestTimeoutMs = config.limits.requestTimeoutSeconds * 1000;
+  const retentionMs = config.limits.streamRetentionSeconds * 1000;
+
+  const routing = await createRoutingCache(createRoutingRepository(mongo, cipher), log);
+  closer.defer('routing', () => {
+    routing.stop();
+  });
+  const { recall, keepIntent, recovery } = openRecall({
+    ...connections,
+    accountStore,
+    routing,
+    pseudonyms,
+    requestTimeoutMs,
+    retentionMs,
+    store: admissionStore,
+    isFull: memory.isFull,
+  });
+  const enqueue = createEnqueue({
+    clock,
+    log,
+    line: createLineStore(redis, keyspace, requestTimeoutMs),
+    store: admissionStore,
+    giveUpAfterMs: requestTimeoutMs,
+    recentWrites,
+    refund: createRefund({
+      accounts,
+      accountStore,
+      clock,
+      log,
+      giveUpAfterMs: requestTimeoutMs,
+      ledger: createLedgerRepository(mongo),
+    }),
+  });
+  const admit = createAdmission({
+    store: admissionStore,
+    accounts,
+    accountStore,
+    routing,
+    isFull: memory.isFull,
+    takeBack: enqueue.takeBack,
+    pseudonyms,
+    clock,
+    log,
+  });
+  const accept = createAccept({
+    admit,
+    enqueue,
+    hub,
+    records,
+    recall,
+    keepIntent,
+    retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
+    follow,
+    events,
+  });
+  return { accept, recall, keepIntent, recovery };
+}
