@@ -20,7 +20,7 @@ import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId, inOneLayer } from './http/request-context.ts';
 import type { Guard, Step } from './http/request-context.ts';
-import { requireHost, requireHttps } from './http/require-host-and-https.ts';
+import { requireClearHead, requireHttps } from './http/require-host-and-https.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
 import { createTraceRequest } from './http/trace-request.ts';
 import type { Guards } from './http/serve-endpoints.ts';
@@ -133,7 +133,7 @@ export function createApp(deps: AppDeps): Express {
   app.disable('x-powered-by').disable('etag').set('trust proxy', http.trustProxy).set('query parser', 'simple');
 
   const steps = [assignRequestId, forbidSniffing, createMeasure(metrics)];
-  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : []), requireHost, ignoreAnyMatch));
+  app.use(inOneLayer(...steps, ...(http.requireHttps ? [requireHttpsOfCalls] : []), requireClearHead, ignoreAnyMatch));
   if (deps.tracing !== undefined) app.use('/platform/v1', inOneLayer(createTraceRequest(deps.tracing)));
   const origins: RequestHandler[] =
     http.corsOrigins.length === 0

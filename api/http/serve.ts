@@ -12,7 +12,9 @@ import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { listen } from '../../shared/lifecycle/run-process.ts';
 import { expectLate } from './ask-for-body.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { PACE } from './read-body.ts';
+import { dropSlowReaders } from './slow-readers.ts';
 
 /** How long a client may go on sending, so that it can read the refusal before the connection ends. */
 const LINGER_MS = 1_000;
@@ -149,7 +151,7 @@ function create(app: RequestListener, tls: ServeOptions['tls']): Server {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
-    // `requireHost` refuses these requests with the uniform error object.
+    // `requireClearHead` refuses these requests with the uniform error object.
     requireHostHeader: false,
   };
   if (tls === undefined) return createServer(options, app);
@@ -215,12 +217,13 @@ async function closeServer(server: Server, { graceMs, onGraceOver }: ServeOption
 /** Serves an app until `closer` closes it. */
 export async function serve(app: RequestListener, options: ServeOptions, closer: Closer): Promise<void> {
   const { port, host, setting, tls } = options;
-  const server = create(app, tls);
+  const server = create(oneAtATime(app), tls);
   if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   refuseMalformed(server);
   closeUnread(server);
   endWaiting(server);
   expectLate(server);
+  closer.defer('slow readers', dropSlowReaders(server));
   const announceEnd = createAnnounceEnd(server);
   await listen(server, port, host, setting);
   closer.defer(

@@ -1,3 +1,4 @@
+import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
 
 /** Streams that are read again, on one ingress (docs/spec/contract.md section 8, Readers and deletions). */
@@ -10,7 +11,7 @@ const RETRY_SECONDS = 5;
 /** How many read one request, and how many streams one key reads, beside those that made the requests. */
 export interface ReaderPlaces {
   /** Throws `rpm_exceeded` where there is no place. Returns what gives the place back, once. */
-  enter(requestId: string, keyId: string): () => void;
+  enter(requestId: string, reader: Pick<Principal, 'tenantId' | 'keyId'>): () => void;
 }
 
 function createCounts() {
@@ -34,14 +35,16 @@ export function createReaderPlaces(): ReaderPlaces {
   const ofRequest = createCounts();
   const ofKey = createCounts();
 
-  function change(requestId: string, keyId: string, by: 1 | -1): void {
-    ofRequest.add(requestId, by);
+  function change(read: string, keyId: string, by: 1 | -1): void {
+    ofRequest.add(read, by);
     ofKey.add(keyId, by);
   }
 
   return {
-    enter(requestId, keyId) {
-      if (ofRequest.of(requestId) >= REQUEST_READERS_MAX) {
+    enter(requestId, { tenantId, keyId }) {
+      // Whose request it is has yet to be looked up: another tenant's readers neither take its places nor hear of them.
+      const read = `${tenantId} ${requestId}`;
+      if (ofRequest.of(read) >= REQUEST_READERS_MAX) {
         throw refuse(
           `The limit of ${REQUEST_READERS_MAX} readers of one request is reached; close one, or wait as Retry-After says.`,
         );
@@ -51,10 +54,10 @@ export function createReaderPlaces(): ReaderPlaces {
           `The key's limit of ${KEY_STREAMS_MAX} resumed streams at a time is reached; close some, or wait as Retry-After says.`,
         );
       }
-      change(requestId, keyId, 1);
+      change(read, keyId, 1);
       let hasLeft = false;
       return () => {
-        if (!hasLeft) change(requestId, keyId, -1);
+        if (!hasLeft) change(read, keyId, -1);
         hasLeft = true;
       };
     },

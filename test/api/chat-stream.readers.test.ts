@@ -41,6 +41,8 @@ describe('the readers of a request', () => {
 
     expect(refused).toMatchObject({ status: 429, code: 'rpm_exceeded', retryAfter: 5 });
     expect(refused.message).toContain('4 readers of one request');
+    const stranger = await service.startTenant();
+    expect((await openReader(service, stranger.key, requestId)).status).toBe(404);
     readers[0]?.leave();
     const next = await waitFor(async () => {
       const reader = await openReader(service, key, requestId);

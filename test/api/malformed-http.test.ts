@@ -49,6 +49,8 @@ function expectRefusal(answer: string, status: number): void {
   expect(refusal.error['message']).toMatch(/^\S.*[.]$/);
 }
 
+const GET = 'GET /platform/v1/models HTTP/1.1\r\nHost: parley\r\n';
+const POST = 'POST /platform/v1/chat HTTP/1.1\r\nHost: parley\r\n';
 const FINE = 'GET /nothing HTTP/1.1\r\nHost: parley\r\n\r\n';
 
 describe('what is no HTTP request is refused in the form of every refusal, and the connection closed:', () => {
@@ -74,6 +76,15 @@ describe('what is no HTTP request is refused in the form of every refusal, and t
     ],
     ['headers without end', 431, `GET / HTTP/1.1\r\nHost: parley\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`],
     ['no Host', 400, 'GET /platform/v1/models HTTP/1.1\r\n\r\n'],
+    ['two Hosts', 400, 'GET /platform/v1/models HTTP/1.1\r\nHost: parley\r\nhost: elsewhere\r\n\r\n'],
+    ['a Host that is none', 400, 'GET /platform/v1/models HTTP/1.1\r\nHost: parley/elsewhere\r\n\r\n'],
+    ['two keys', 400, `${GET}Authorization: Bearer one\r\nAuthorization: Bearer two\r\n\r\n`],
+    ['a transfer coding that is not undone', 400, `${POST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    [
+      'chunks in HTTP/1.0',
+      400,
+      'POST /platform/v1/chat HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
   ])('%s', async (_what, status, text) => {
     expectRefusal(await exchange(port, text), status);
   });

@@ -167,7 +167,7 @@ export const resumeChatStream = defineEndpoint({
   async handle({ req, res, principal, params, query }, deps: ResumeDeps) {
     const { requestId } = params;
     const position = positionOf(query, req.get('Last-Event-ID'));
-    const leave = deps.readerPlaces.enter(requestId, principal.keyId);
+    const leave = deps.readerPlaces.enter(requestId, principal);
     try {
       await read(res, principal, { requestId, position }, deps);
     } finally {
