@@ -19,6 +19,19 @@ interface Entry {
   isDoubtful?: boolean;
 }
 
+/** What was said while a key was being read: what was read of it may be from before. */
+interface Load {
+  announced: Set<string>;
+  /** Announcements may have been missed. */
+  isDoubtful: boolean;
+}
+
+/** Whether nothing was said of what was read. What was no key yet may be any that was announced. */
+function isCertain({ announced, isDoubtful }: Load, read: Principal | undefined): boolean {
+  if (isDoubtful) return false;
+  return read === undefined ? announced.size === 0 : !announced.has(read.keyId) && !announced.has(read.tenantId);
+}
+
 export interface PrincipalCache {
   /** Undefined: unknown key. Rejects when MongoDB is away and the key is not cached. */
   find(hash: string, now: number): Promise<Principal | undefined>;
@@ -38,21 +51,28 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
   const entries = new Map<string, Entry>();
   /** Hashes of no key, by when that was learned. Apart from `entries`, so that made-up keys push out no real ones. */
   const unknown = new Map<string, number>();
+  /** Loads that others may join: none that began before an invalidation, as it may bring what was just revoked. */
   const loading = new Map<string, Promise<Principal | undefined>>();
-  // A load that began before an invalidation may bring what was just revoked: its result is not kept, and nobody joins it.
-  let generation = 0;
+  const underWay = new Set<Load>();
   let failedAt = -Infinity;
 
   async function load(hash: string, now: number): Promise<Principal | undefined> {
-    const begunIn = generation;
-    const principal = await repository.findByHash(hash);
-    if (begunIn === generation) {
-      entries.delete(hash);
-      unknown.delete(hash);
-      if (principal === undefined) putNewest(unknown, hash, now, UNKNOWN_MAX);
-      else putNewest(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
+    const since: Load = { announced: new Set(), isDoubtful: false };
+    underWay.add(since);
+    try {
+      const principal = await repository.findByHash(hash);
+      if (isCertain(since, principal)) keep(hash, principal, now);
+      return principal;
+    } finally {
+      underWay.delete(since);
     }
-    return principal;
+  }
+
+  function keep(hash: string, principal: Principal | undefined, now: number): void {
+    entries.delete(hash);
+    unknown.delete(hash);
+    if (principal === undefined) putNewest(unknown, hash, now, UNKNOWN_MAX);
+    else putNewest(entries, hash, { principal, loadedAt: now }, ENTRIES_MAX);
   }
 
   function loadOnce(hash: string, now: number): Promise<Principal | undefined> {
@@ -112,7 +132,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     },
 
     invalidate(id) {
-      generation += 1;
+      for (const { announced } of underWay) announced.add(id);
       loading.clear();
       for (const entry of entries.values()) {
         const { principal } = entry;
@@ -121,7 +141,7 @@ export function createPrincipalCache(repository: Pick<PrincipalRepository, 'find
     },
 
     clear() {
-      generation += 1;
+      for (const load of underWay) load.isDoubtful = true;
       loading.clear();
       for (const entry of entries.values()) entry.isDoubtful = true;
       unknown.clear();

@@ -128,6 +128,45 @@ describe('the principal cache', () => {
     expect(await find(1, REVOKED)).toBe(REVOKED);
   });
 
+  it.each([
+    ['a key', PRINCIPAL],
+    ['no key', undefined],
+  ])(
+    'does not keep an answer that was on its way when announcements may have been missed: %s',
+    async (_what, stored) => {
+      const { cache, calls, find } = startCache();
+      const early = cache.find('hash', 0);
+
+      cache.clear();
+      calls[0]?.resolve(stored);
+      await early;
+
+      expect(await find(1, REVOKED)).toBe(REVOKED);
+    },
+  );
+
+  it('keeps an answer that was on its way when another key was announced', async () => {
+    const { cache, calls, find } = startCache();
+    const early = cache.find('hash', 0);
+
+    cache.invalidate('key_2');
+    calls[0]?.resolve(PRINCIPAL);
+    await early;
+
+    expect(await find(1, AWAY)).toBe(PRINCIPAL);
+  });
+
+  it('does not keep that a key is unknown when one was announced meanwhile', async () => {
+    const { cache, calls, find } = startCache();
+    const early = cache.find('hash', 0);
+
+    cache.invalidate('key_1');
+    calls[0]?.resolve(undefined);
+    await early;
+
+    expect(await find(1, PRINCIPAL)).toBe(PRINCIPAL);
+  });
+
   it('lets nobody who asks after a revocation wait for an answer from before it', async () => {
     const { cache, calls } = startCache();
     const early = cache.find('hash', 0);
