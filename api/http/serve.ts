@@ -12,6 +12,7 @@ import type { Config } from '../../shared/config/load-config.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 import { listen } from '../../shared/lifecycle/run-process.ts';
 import { expectLate } from './ask-for-body.ts';
+import { endWaiting } from './end-waiting.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { PACE } from './read-body.ts';
 import { dropSlowReaders } from './slow-readers.ts';
@@ -91,38 +92,6 @@ export function closeUnread(server: Server, unreadMs = UNREAD_MS): void {
         clearTimeout(closing);
       });
     });
-  });
-}
-
-/**
- * Tells pipelined answers that wait behind another one when their connection has ended. Node.js 24 does, 22 tells the first
- * of them only: readers, counts and spans of the others would wait for their `close` without end.
- */
-function endWaiting(server: Server): void {
-  const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
-
-  function waitingOn(socket: Duplex): Set<ServerResponse> {
-    const answers = waiting.get(socket) ?? new Set();
-    if (waiting.has(socket)) return answers;
-    waiting.set(socket, answers);
-    socket.once('close', () => {
-      for (const res of answers) {
-        // Node.js itself tells one that has its turn, or has ended.
-        if (res.socket !== null || res.writableFinished) continue;
-        res.destroy();
-        res.emit('close');
-      }
-    });
-    return answers;
-  }
-
-  // Before the app, which may answer at once.
-  server.prependListener('request', ({ socket }, res) => {
-    // It has the connection already, unless another answer has it.
-    if (res.socket !== null) return;
-    const answers = waitingOn(socket);
-    answers.add(res);
-    res.once('close', () => answers.delete(res));
   });
 }
 

@@ -70,6 +70,17 @@ describe('a request after it was accepted', () => {
     expect((await cancel(other.key, String(answer.body.id))).status).toBe(404);
   });
 
+  it('is gone where its answer has expired before its record', async () => {
+    const { key } = await service.startTenant();
+    const { body } = await postChat(service.app, key, chatOf('Hello'));
+    const id = String(body.id);
+    await waitFor(() => service.models.ledger.findOne({ requestId: id }).lean(), 'settlement');
+    const { stream, answer } = service.keyspace.shard(0);
+    await service.redis.unlink(stream(id), answer(id));
+
+    expect(errorOf(await get(key, `/chat/${id}`))).toMatchObject({ code: 'gone' });
+  });
+
   it('takes nothing of the rpm when it is looked up', async () => {
     const { key } = await service.startTenant({ key: { rpm: 5 } });
     const answer = await postChat(service.app, key, chatOf('Hello'));

@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { Agent, createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { freePort } from '../../scripts/embedded/ports.ts';
+import { endWaiting } from '../../api/http/end-waiting.ts';
 import { serve } from '../../api/http/serve.ts';
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
@@ -163,15 +164,15 @@ describe('a server that stops', () => {
 });
 
 it('answers that wait behind another one are told that their client has gone', async () => {
-  const closer = createCloser(() => undefined);
-  const port = await freePort();
   const begun: (string | undefined)[] = [];
   const told: (string | undefined)[] = [];
-  const app: RequestListener = ({ url }, res) => {
+  const server = createServer(({ url }, res) => {
     begun.push(url);
     res.once('close', () => told.push(url));
-  };
-  await serve(app, { port, host: '127.0.0.1', setting: 'PORT', graceMs: 0 }, closer);
+  });
+  endWaiting(server);
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const client = dial(port);
   const paths = ['/first', '/second', '/third'];
   client.socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: parley\r\n\r\n`).join(''));
@@ -181,7 +182,7 @@ it('answers that wait behind another one are told that their client has gone', a
 
   await waitFor(() => (told.length === paths.length ? true : undefined), 'an end of each');
   expect(told.toSorted()).toEqual(paths);
-  await closer.close();
+  server.close();
 });
 
 it('a server waits as long for a request as for the slowest body that is taken', async () => {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Response } from 'express';
 
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
+import type { StreamEntry } from '../../../shared/contracts/events.ts';
 import type { LedgerRepository } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
 import type { RecordStore, RequestRecord } from '../../../shared/infra/redis/requests/record-store.ts';
 import type { StreamReader } from '../../../shared/infra/redis/requests/stored-answers.ts';
@@ -16,7 +17,7 @@ import { dropUnread } from '../../relay/paced-writer.ts';
 import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
-import { findRequest, LOOKUP_TEXT } from './find-request.ts';
+import { answerGone, findRequest, LOOKUP_TEXT } from './find-request.ts';
 import { resumeChatStream } from './resume-chat-stream.ts';
 
 export interface ChatRequestsDeps {
@@ -37,11 +38,10 @@ const CANCEL_POLL_MS = 50;
 async function sendRequest(
   res: Response,
   principal: Principal,
-  record: RequestRecord,
-  { records, streams, ledger, relayTimes }: ChatRequestsDeps,
+  { record, entries }: { record: RequestRecord; entries: readonly StreamEntry[] },
+  { records, ledger, relayTimes }: ChatRequestsDeps,
 ): Promise<Sent> {
   const { requestId, state } = record;
-  const entries = await streams.readFrom(principal.shard, requestId, 1);
   const settledAt = state === 'done' ? await ledger.settledAt(principal, requestId).catch(() => undefined) : undefined;
   const place = state === 'accepted' ? await records.place(principal, requestId) : undefined;
   res.json(toRequestResource(record, entries, { settledAt, place }));
@@ -76,7 +76,10 @@ const getChatRequest = defineEndpoint({
   async handle({ res, principal, params }, deps: ChatRequestsDeps) {
     const { requestId } = params;
     const record = await findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
-    return sendRequest(res, principal, record, deps);
+    const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
+    // They expire before their record.
+    if (record.state === 'done' && entries.length === 0) throw answerGone();
+    return sendRequest(res, principal, { record, entries }, deps);
   },
 });
 
@@ -102,7 +105,8 @@ const cancelChatRequest = defineEndpoint({
     });
     // A Redis that comes back without the cancelling would else bring the request back, and run it.
     if (record.status === 'cancelled') deps.keepIntent.forget(requestId);
-    return sendRequest(res, principal, record, deps);
+    const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
+    return sendRequest(res, principal, { record, entries }, deps);
   },
 });
 

@@ -31,5 +31,9 @@ export async function findRequest(
   if (record === undefined && (await recall.byId(principal, requestId))) record = await look();
   if (record !== undefined && !record.isGone) return record;
   if (record === undefined) found(await ledger.settledAt(principal, requestId), 'requestId');
-  throw new ServiceError('gone', 'The answer of this request is no longer kept; send a new request.');
+  throw answerGone();
+}
+
+export function answerGone(): ServiceError {
+  return new ServiceError('gone', 'The answer of this request is no longer kept; send a new request.');
 }
