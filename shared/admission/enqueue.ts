@@ -21,8 +21,6 @@ export interface EnqueueDeps {
   giveUpAfterMs: number;
   /** Absent: what was taken back may run if Redis comes back without that. */
   recentWrites?: Pick<RecentWrites, 'note'>;
-  /** False: nobody is told of what is taken back, so what a worker has goes on. */
-  isTold?: boolean;
   /** For a request that was charged although its caller was told 503. */
   refund?: (requestId: string, principal: Principal) => Promise<void>;
 }
@@ -41,13 +39,15 @@ export interface Enqueue {
 }
 
 const RETRY_MS = 250;
+/** States that an admission was found in and does not have any longer, as void.lua names them. */
+const TAKEN_BACK: ReadonlySet<string | undefined> = new Set(['accepted', 'missing', 'stopped']);
 
 export function createEnqueue(deps: EnqueueDeps): Enqueue {
-  const { line, store, clock, log, giveUpAfterMs, recentWrites, isTold = true, refund } = deps;
+  const { line, store, clock, log, giveUpAfterMs, recentWrites, refund } = deps;
 
   /** Its caller was told 503. Redis may come back with the request, which a worker may have, and without this. */
   function noteTaken(state: string | undefined, requestId: string, principal: Principal): void {
-    if (state !== 'accepted' && state !== 'missing' && !(state === 'running' && isTold)) return;
+    if (!TAKEN_BACK.has(state)) return;
     const { tenantId } = principal;
     recentWrites?.note(
       async () => {

@@ -110,4 +110,29 @@ describe('a client keeps its connection', () => {
 
     expect(text).toContain('the end');
   });
+
+  it('that has read a large answer late, and waits for the one behind it', async () => {
+    let end: () => void = () => undefined;
+    const { port } = await serveWith((req, res) => {
+      if (req.url === '/') res.end('x'.repeat(LARGE));
+      else end = () => res.end('the end');
+    });
+    const socket = connect(port, '127.0.0.1');
+    ends.push(() => Promise.resolve(void socket.destroy()));
+    socket.pause().on('error', () => undefined);
+    const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: parley\r\n${more}\r\n`;
+    socket.write(get('/') + get('/quiet', 'Connection: close\r\n'));
+    let text = '';
+    const all = new Promise<void>((resolve) => socket.once('close', resolve));
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_MS / 4));
+    socket
+      .setEncoding('utf8')
+      .on('data', (part: string) => (text = (text + part).slice(-1_000)))
+      .resume();
+    await new Promise((resolve) => setTimeout(resolve, 3 * DRAIN_MS));
+    end();
+    await all;
+
+    expect(text).toContain('the end');
+  });
 });

@@ -122,6 +122,37 @@ it('stops a request again whose caller was told that nothing was accepted while 
   expect(await settlements()).toEqual([]);
 });
 
+it('leaves what goes on for the next try under its Idempotency-Key, and what Redis brings back of it', async () => {
+  const idempotency = { name: 'a key', fingerprint: 'a print' };
+  const named = await lab.admit({ idempotency });
+  await lab.run(named, 1);
+  const found: string[] = [];
+  const { takeBack } = createEnqueue({
+    line: { enqueue: () => Promise.reject(new Error('Nobody asks for this.')) },
+    store: {
+      void: lab.admissions.void,
+      async disown(...call) {
+        const state = await lab.admissions.disown(...call);
+        found.push(state);
+        return state;
+      },
+    },
+    giveUpAfterMs: 10_000,
+    recentWrites,
+    clock: systemClock,
+    log: createRecordingLog(),
+  });
+  takeBack(named.requestId, named.principal);
+  await waitFor(() => found[0], 'the state that it is in');
+  // Redis is back without the claim.
+  await lab.redis.hset(lab.keys.record(named.requestId), 'state', 'accepted');
+
+  await recentWrites.repeatAll();
+
+  expect(found).toEqual(['running']);
+  expect(await lab.redis.hget(lab.keys.record(named.requestId), 'state')).toBe('accepted');
+});
+
 it('leaves what has ended when its caller is told that nothing was accepted: its answer is found by its id', async () => {
   await finish();
   const before = await lab.snapshot();

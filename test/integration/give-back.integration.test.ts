@@ -83,7 +83,7 @@ describe('giving back', () => {
     const { requestId, principal } = request;
     const taken = await lab.take(1);
     const last = { finishReason: 'cancelled', usage: { promptTokens: 0, completionTokens: 0 } } as const;
-    expect(await lab.admissions.disown(requestId, principal, last)).toBe('running');
+    expect(await lab.admissions.disown(requestId, principal, last)).toBe('stopped');
 
     await lab.jobs.giveBack(taken);
 

@@ -133,7 +133,7 @@ describe('a running request under an Idempotency-Key whose caller was told that 
   it('stops, costs nothing and leaves its key where its tenant keeps nothing', async () => {
     const request = await running(0);
 
-    expect(await disown(request)).toBe('running');
+    expect(await disown(request)).toBe('stopped');
 
     expect([await flagsOf(request), await named()]).toEqual([['1', '1'], 0]);
     await lab.requests.finish(request.ref(1), 0, endingOf(request, 'Hello', { prompt: 10, completion: 5 }));

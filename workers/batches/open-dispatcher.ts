@@ -74,7 +74,6 @@ export function openDispatcher(deps: OpenDispatcherDeps): Dispatcher {
     line: createLineStore(redis, keyspace, deps.requestTimeoutMs),
     // Nobody was told that a line was not accepted: one that a worker has runs on, and is found as sent.
     store: { void: admissions.void, disown: admissions.void },
-    isTold: false,
     giveUpAfterMs: deps.requestTimeoutMs,
     recentWrites,
     clock,

@@ -4,8 +4,9 @@
 -- ARGV 1 request id, 2 lifetime of the tombstone in ms, 3 last entry for whoever still reads ('': nobody does),
 --      4 1 if the caller was told 503: a worker that has the request stops, and nobody pays,
 --      5 1 if nothing of it can still be under way: a missing record then needs no tombstone
--- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'gone': the request has
--- ended and was charged, its caller was told 503, and nobody can read the answer any more.
+-- Returns the state that was found: 'accepted' and 'missing' are void now, any other is unchanged. 'stopped': it was running,
+-- and its worker was told to stop. 'gone': the request has ended and was charged, its caller was told 503, and nobody can read
+-- the answer any more.
 local state, idempotency, is_gone, first_token_at, is_unheard, is_joined, retention =
   unpack(redis.call('HMGET', KEYS[1], 'state', 'idempotency', 'gone', 'firstTokenAt', 'unheard', 'joined', 'keep'))
 if not state and ARGV[5] == '1' then return 'missing' end
@@ -17,6 +18,7 @@ if state == 'running' and is_told_503 and not is_found then
   forget_idempotency(KEYS[1], ARGV[1])
   redis.call('HSET', KEYS[1], 'cancel', '1', 'unheard', '1')
   redis.call('@PUBLISH@', KEYS[10], ARGV[1])
+  return 'stopped'
 end
 local has_text = (first_token_at or '') ~= ''
 if state == 'done' and is_told_503 and is_gone and has_text and not is_unheard and not is_joined then return 'gone' end
