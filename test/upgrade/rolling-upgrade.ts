@@ -38,6 +38,8 @@ export function rollingUpgrade(options: {
         async ingresses() {
           for (const old of [...lab.ingresses]) {
             const fresh = await lab.startIngress({}, to);
+            // All have begun a stream of late, which lasts longer than the old ingress does: it cuts some.
+            await goOn();
             clients.replace(old, fresh);
             await old.stop();
             await goOn();
