@@ -52,6 +52,21 @@ async function ask(port: number): Promise<Socket> {
   return socket;
 }
 
+/** Begins to read once the connection is full, has `end` called when the limit is long over, and returns the last it heard. */
+async function readLate(socket: Socket, end: () => void): Promise<string> {
+  let text = '';
+  const all = new Promise<void>((resolve) => socket.once('close', resolve));
+  await new Promise((resolve) => setTimeout(resolve, CUT_MS / 4));
+  socket
+    .setEncoding('utf8')
+    .on('data', (part: string) => (text = (text + part).slice(-1_000)))
+    .resume();
+  await new Promise((resolve) => setTimeout(resolve, 2 * KEPT_MS));
+  end();
+  await all;
+  return text;
+}
+
 describe('a client that does not read its answer', () => {
   it.each<[string, RequestListener]>([
     ['written at once', (_req, res) => res.end('x'.repeat(LARGE))],
@@ -102,18 +117,12 @@ describe('a client keeps its connection', () => {
       end = () => res.end('the end');
     });
     const socket = await ask(port);
-    let text = '';
-    const all = new Promise<void>((resolve) => socket.once('close', resolve));
-    await new Promise((resolve) => setTimeout(resolve, CUT_MS / 4));
-    socket
-      .setEncoding('utf8')
-      .on('data', (part: string) => (text = (text + part).slice(-1_000)))
-      .resume();
-    await new Promise((resolve) => setTimeout(resolve, 2 * KEPT_MS));
-    end();
-    await all;
 
-    expect(text).toContain('the end');
+    expect(
+      await readLate(socket, () => {
+        end();
+      }),
+    ).toContain('the end');
   });
 
   it('that has read a large answer late, and waits for the one behind it', async () => {
@@ -127,17 +136,11 @@ describe('a client keeps its connection', () => {
     socket.pause().on('error', () => undefined);
     const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: parley\r\n${more}\r\n`;
     socket.write(get('/') + get('/quiet', 'Connection: close\r\n'));
-    let text = '';
-    const all = new Promise<void>((resolve) => socket.once('close', resolve));
-    await new Promise((resolve) => setTimeout(resolve, CUT_MS / 4));
-    socket
-      .setEncoding('utf8')
-      .on('data', (part: string) => (text = (text + part).slice(-1_000)))
-      .resume();
-    await new Promise((resolve) => setTimeout(resolve, 2 * KEPT_MS));
-    end();
-    await all;
 
-    expect(text).toContain('the end');
+    expect(
+      await readLate(socket, () => {
+        end();
+      }),
+    ).toContain('the end');
   });
 });
