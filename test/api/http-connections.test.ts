@@ -1,6 +1,5 @@
 import { Agent, createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
-import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 
@@ -12,26 +11,8 @@ import { serve } from '../../api/http/serve.ts';
 import { CHAT_LIMITS } from '../../shared/contracts/chat-request.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { chatOf, waitFor } from '../support/chat.ts';
+import { dial } from '../support/dial.ts';
 import { useService, useTenant } from '../support/use-service.ts';
-
-/** A client that says what it likes and reads all that comes. */
-function dial(port: number) {
-  const socket = connect(port, '127.0.0.1');
-  let text = '';
-  socket.setEncoding('utf8').on('error', () => undefined);
-  socket.on('data', (part: string) => (text += part));
-  const ended = new Promise<string>((resolve) => {
-    socket.on('close', () => {
-      resolve(text);
-    });
-  });
-  return {
-    socket,
-    ended,
-    heard: (part: string) => waitFor(() => (text.includes(part) ? true : undefined), `«${part}»`),
-    text: () => text,
-  };
-}
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 

@@ -1,5 +1,4 @@
 import type { RequestListener, ServerResponse } from 'node:http';
-import { connect } from 'node:net';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
 
@@ -8,6 +7,7 @@ import { WAITING_MAX } from '../../api/http/one-at-a-time.ts';
 import { serve } from '../../api/http/serve.ts';
 import { createCloser } from '../../shared/lifecycle/closer.ts';
 import { waitFor } from '../support/chat.ts';
+import { dial } from '../support/dial.ts';
 
 let closer = createCloser(() => undefined);
 afterEach(async () => {
@@ -31,26 +31,12 @@ async function start(listener?: RequestListener) {
   };
 }
 
-function open(port: number, text: string) {
-  const socket = connect(port, '127.0.0.1');
-  let heard = '';
-  socket.setEncoding('utf8').on('error', () => undefined);
-  socket.on('data', (part: string) => (heard += part));
-  const closed = new Promise<string>((resolve) => {
-    socket.on('close', () => {
-      resolve(heard);
-    });
-  });
-  socket.write(text);
-  return { socket, closed, hears: (part: string) => waitFor(() => (heard.includes(part) ? true : undefined), part) };
-}
-
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: parley\r\n${more}\r\n`;
 
 describe('requests that one connection sends at once', () => {
   it('run one after the other', async () => {
     const server = await start();
-    const client = open(server.port, get('/1') + get('/2') + get('/3', 'Connection: close\r\n'));
+    const client = dial(server.port, get('/1') + get('/2') + get('/3', 'Connection: close\r\n'));
 
     await server.begins(1);
     expect(server.paths()).toEqual(['/1']);
@@ -61,7 +47,7 @@ describe('requests that one connection sends at once', () => {
     await server.begins(3);
     server.answer(2);
 
-    expect((await client.closed).match(/answer \d/g)).toEqual(['answer 0', 'answer 1', 'answer 2']);
+    expect((await client.ended).match(/answer \d/g)).toEqual(['answer 0', 'answer 1', 'answer 2']);
   });
 
   it('have their bodies', async () => {
@@ -78,7 +64,7 @@ describe('requests that one connection sends at once', () => {
       `POST / HTTP/1.1\r\nHost: parley\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
     const long = 'x'.repeat(500_000);
 
-    await open(server.port, post('one') + post(long) + post('three', 'Connection: close\r\n')).closed;
+    await dial(server.port, post('one') + post(long) + post('three', 'Connection: close\r\n')).ended;
 
     expect(bodies).toEqual(['one', long, 'three']);
   });
@@ -86,33 +72,33 @@ describe('requests that one connection sends at once', () => {
   it('are closed without an answer where too many wait', async () => {
     const server = await start();
 
-    await open(server.port, get('/').repeat(WAITING_MAX + 2)).closed;
+    await dial(server.port, get('/').repeat(WAITING_MAX + 2)).ended;
 
     expect(server.paths()).toHaveLength(1);
   });
 
   it('do not run once their client has left', async () => {
     const server = await start();
-    const client = open(server.port, get('/1') + get('/2'));
+    const client = dial(server.port, get('/1') + get('/2'));
     await server.begins(1);
 
     client.socket.destroy();
-    await client.closed;
+    await client.ended;
     server.answer(0);
-    const next = open(server.port, get('/3'));
-    await next.hears('').then(() => server.begins(2));
+    const next = dial(server.port, get('/3'));
+    await next.heard('').then(() => server.begins(2));
 
     expect(server.paths()).toEqual(['/1', '/3']);
   });
 
   it('do not run behind the answer that says that the server stops', async () => {
     const server = await start();
-    const client = open(server.port, get('/1') + get('/2'));
+    const client = dial(server.port, get('/1') + get('/2'));
     await server.begins(1);
 
     const closing = closer.close();
     server.answer(0);
-    const text = await client.closed;
+    const text = await client.ended;
     await closing;
 
     expect(server.paths()).toEqual(['/1']);
