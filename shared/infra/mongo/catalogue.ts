@@ -21,6 +21,7 @@ import { idempotencyModel } from './requests/idempotency-repository.ts';
 import { requestIntentModel } from './requests/request-intents.ts';
 import { providerModel } from './routing/provider-repository.ts';
 import { tierModel, tierVersionModel } from './routing/tier-repository.ts';
+import { faultOfServer } from './start-fault.ts';
 import { auditModel } from './tenants/audit-repository.ts';
 import { keyModel } from './tenants/key-repository.ts';
 import { tenantModel } from './tenants/tenant-repository.ts';
@@ -106,11 +107,13 @@ export async function ensureIndexes(connection: Connection): Promise<void> {
 
 /**
  * Makes collections and indexes, on a connection of its own that may wait for them. Safe to repeat and to run in
- * several processes at once. Rejects with one sentence when MongoDB cannot be reached.
+ * several processes at once. Rejects with one sentence when MongoDB cannot be reached or has no transactions.
  */
 export async function prepareDatabase(uri: string): Promise<void> {
   const connection = await connectMongo(uri, { callTimeoutMs: INDEX_BUILD_MS });
   try {
+    const fault = faultOfServer(await connection.getClient().db().command({ hello: 1 }));
+    if (fault !== undefined) throw new Error(fault);
     await ensureIndexes(connection);
   } finally {
     await connection.close();

@@ -1,6 +1,8 @@
 import mongoose from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import { faultOfAttempt } from './start-fault.ts';
+
 /** What every repository is made of. */
 export type MongoConnection = Connection;
 
@@ -19,7 +21,8 @@ function allowsMinority(uri: string): boolean {
 
 /**
  * A connection of its own, no global state; each try of a call is limited to `callTimeoutMs`.
- * Rejects with one sentence when MongoDB cannot be reached. */
+ * Rejects with one sentence when MongoDB cannot be reached, which says what is wrong
+ * where that can be told. */
 export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {}): Promise<Connection> {
   const connection = mongoose.createConnection(uri, {
     serverSelectionTimeoutMS: SERVER_SELECTION_TIMEOUT_MS,
@@ -40,9 +43,7 @@ export async function connectMongo(uri: string, { callTimeoutMs = 10_000 } = {})
     return await connection.asPromise();
   } catch (cause) {
     await connection.close().catch(() => undefined);
-    throw new Error('MongoDB does not answer; check MONGODB_URI and that the server runs and accepts connections.', {
-      cause,
-    });
+    throw new Error(faultOfAttempt(cause), { cause });
   }
 }
 

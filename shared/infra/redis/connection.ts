@@ -11,6 +11,7 @@ import { corkTurns } from './cork-turns.ts';
 import type { Keyspace } from './keyspace.ts';
 import { parseRedisUrl } from './redis-target.ts';
 import type { Group, SentinelAccess, TlsFiles } from './redis-target.ts';
+import { faultOfAttempt, reasonOf } from './start-fault.ts';
 import { assertSuitable } from './suitable-server.ts';
 
 /**
@@ -135,9 +136,15 @@ export function createRedis(url: string, role: ConnectionRole): RedisClient {
   return createCluster(target.nodes, role, common);
 }
 
+function isEncrypted(client: RedisClient): boolean {
+  const options = client instanceof Redis ? client.options : client.options.redisOptions;
+  return options?.tls !== undefined;
+}
+
 /**
  * Waits until the client is ready: a BullMQ queue on a client that is not ready ends the process
- * (docs/architecture/facts.md section 5). Rejects with one sentence when Redis cannot be reached within `timeoutMs`.
+ * (docs/architecture/facts.md section 5). Rejects with one sentence, which says what is wrong where that can be told, when Redis
+ * cannot be reached within `timeoutMs`.
  */
 export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIMEOUT_MS): Promise<void> {
   let lastError: unknown;
@@ -151,10 +158,13 @@ export async function connectRedis(client: RedisClient, timeoutMs = CONNECT_TIME
   );
   client.connect().catch(remember);
   const outcome = await Promise.race([ready, timer]);
-  client.off('error', remember);
-  if (outcome === 'ready') return;
+  if (outcome === 'ready') {
+    client.off('error', remember);
+    return;
+  }
+  // Goes on listening: what is under way may fail a moment later, and nobody else would hear of it.
   client.disconnect();
-  throw new Error('Redis does not answer; check REDIS_URL and that the server runs and accepts connections.', {
-    cause: lastError,
+  throw new Error(faultOfAttempt({ error: lastError, isEncrypted: isEncrypted(client) }), {
+    cause: reasonOf(lastError),
   });
 }

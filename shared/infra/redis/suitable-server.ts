@@ -12,6 +12,9 @@ export function faultOfServer(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
     return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
+  const master = /role:slave[^]*?master_host:(\S+)\s+master_port:(\d+)/.exec(info);
+  if (master !== null)
+    return `Redis is a replica, which takes no writes; name its master in REDIS_URL (${master[1]}:${master[2]}, as the replica knows it).`;
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
   if (policy === undefined || policy === 'noeviction') return undefined;
   // A server that evicts keys would lose holds and streams.
@@ -38,7 +41,13 @@ export function adviceOnServer(info: string): string[] {
   return advice;
 }
 
-const SECTIONS = ['server', 'memory', 'replication', 'persistence'];
+const SECTIONS = ['server', 'memory', 'replication', 'persistence', 'cluster'];
+
+/** A client of a single server follows no redirection: calls for the other nodes' keys would fail, one by one. */
+function faultOfKind(client: Redis | Cluster, info: string): string | undefined {
+  if (!(client instanceof Redis) || !info.includes('cluster_enabled:1')) return undefined;
+  return 'Redis is a node of a cluster; write REDIS_URL as redis+cluster://HOST:PORT (rediss+cluster:// over TLS).';
+}
 
 /** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
 export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace): Promise<string[]> {
@@ -50,7 +59,9 @@ export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace
       return (await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n');
     }),
   );
-  const fault = found.map(faultOfServer).find((each) => each !== undefined);
+  const fault = found
+    .map((info) => faultOfKind(client, info) ?? faultOfServer(info))
+    .find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
   return [...new Set(found.flatMap(adviceOnServer))];
 }

@@ -8,6 +8,7 @@ describe('a Redis server', () => {
     ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
     ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
     ['role:master', undefined],
+    ['role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:6380\r\n', expect.stringContaining('(10.0.0.7:6380,')],
   ])('is judged by what it says of itself: %j', (info, fault) => {
     expect(faultOfServer(info)).toEqual(fault);
   });
