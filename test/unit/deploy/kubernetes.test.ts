@@ -69,6 +69,7 @@ interface PodSpec {
   securityContext: object;
   containers: {
     command: string[];
+    env?: { name: string; valueFrom: { secretKeyRef: { name: string; optional?: boolean } } }[];
     securityContext: object;
     lifecycle?: { preStop: { exec: { command: string[] } } };
     readinessProbe: { httpGet: { path: string } };
@@ -106,6 +107,19 @@ it.each([
   const pause = Number(pod?.containers[0]?.lifecycle?.preStop.exec.command[1] ?? 0);
 
   expect(pod?.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(own + pause + 10);
+});
+
+it('a worker gets each secret that it reads, during a rotation of the credentials key, too, and no token', () => {
+  const worker = deployments.find(([deployment]) => deployment === 'parley-worker')?.[1];
+  const fromSecrets = (worker?.containers[0]?.env ?? []).filter(
+    ({ valueFrom }) => valueFrom.secretKeyRef.name === 'parley-secrets',
+  );
+
+  expect(fromSecrets.map(({ name, valueFrom }) => [name, valueFrom.secretKeyRef.optional ?? false])).toEqual([
+    ['CREDENTIALS_KEY', false],
+    ['CREDENTIALS_KEYS', true],
+    ['MODERATION_API_KEY', true],
+  ]);
 });
 
 it.each(deployments)('%s stays alive while a store is away, and out of the service', (_name, { containers }) => {
