@@ -98,7 +98,9 @@ export function isProxy(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/');
   const family = isIP(address);
   if (family === 0) return ['loopback', 'linklocal', 'uniquelocal'].includes(value);
-  return rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)));
+  if (rest.length > 0) return false;
+  // With a block of all addresses every caller could choose its own.
+  return bits === undefined || (/^\d+$/.test(bits) && Number(bits) > 0 && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
 export function isOrigin(value: string): boolean {
@@ -113,7 +115,7 @@ export const RULE_MESSAGES = {
     '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
-    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+    '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas, and not everybody (/0)',
   'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
   'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',

@@ -181,6 +181,8 @@ describe('the settings', () => {
     ['a proxy that is no address', { TRUST_PROXY: 'loopback,proxy.internal' }, /TRUST_PROXY/],
     ['every proxy of the world by number', { TRUST_PROXY: '1' }, /TRUST_PROXY/],
     ['a block that is too wide', { TRUST_PROXY: '10.0.0.0/33' }, /TRUST_PROXY/],
+    ['every address as a proxy', { TRUST_PROXY: '10.0.0.7,0.0.0.0/0' }, /TRUST_PROXY .*not everybody \(\/0\)/],
+    ['every address of IPv6 as a proxy', { TRUST_PROXY: '::/0' }, /TRUST_PROXY/],
     ['an origin with a path', { CORS_ORIGINS: 'https://app.example.com/' }, /CORS_ORIGINS/],
     ['an origin without a scheme', { CORS_ORIGINS: 'app.example.com' }, /CORS_ORIGINS/],
   ])('the settings refuse %s', (_what, env, fault) => {
