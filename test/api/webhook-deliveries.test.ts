@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 
+import { refusalOf } from '../support/refusal.ts';
 import { startService } from '../support/service.ts';
 import { apiOf } from '../support/tenant-api.ts';
 import { makeKey } from '../support/tenant-keys.ts';
@@ -175,4 +176,19 @@ describe('a delivery', () => {
     expect(hanging.received.length).toBeLessThanOrEqual(4);
     await hanging.close();
   });
+});
+
+it.each(['a ping', 'another delivery'])('may be asked for ten times a minute: %s', async (what) => {
+  const { id } = await subscribe(['ping']);
+  const sent = await api('post', `/webhooks/${id}/test`);
+  const path = what === 'a ping' ? 'test' : `deliveries/${String(sent.body.id)}/redeliver`;
+  const before = what === 'a ping' ? 1 : 0;
+
+  const statuses: number[] = [];
+  for (let count = before; count < 10; count += 1) statuses.push((await api('post', `/webhooks/${id}/${path}`)).status);
+  const refused = await api('post', `/webhooks/${id}/${path}`);
+
+  expect(statuses).not.toContain(429);
+  expect(refusalOf(refused)).toMatchObject({ status: 429, code: 'rpm_exceeded' });
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
 });

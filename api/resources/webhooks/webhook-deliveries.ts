@@ -17,6 +17,9 @@ import {
   toDeliveryResource,
 } from './webhooks-resource.ts';
 
+/** Each is sent to somebody else's server, and again for more than a day where that fails. */
+export const SENDS_PER_MINUTE = 10;
+
 const attempted = json('The first attempt is made at once.', deliverySchema, ['Location']);
 
 function acceptDelivery(row: WebhookDeliveryRow) {
@@ -33,7 +36,8 @@ export const testWebhook = defineEndpoint({
   scopes: ['webhooks'],
   tag: 'Webhooks',
   summary: 'Send a ping',
-  description: 'Whatever the webhook has subscribed to; a disabled one is 409.',
+  perMinute: SENDS_PER_MINUTE,
+  description: `Whatever the webhook has subscribed to; a disabled one is 409. A key may call this ${SENDS_PER_MINUTE} times a minute.`,
   answers: { 202: attempted },
   examples: { ping: { status: 202, answer: DELIVERY_EXAMPLE } },
   async handle({ res, principal, params }, deps: WebhooksDeps) {
@@ -80,7 +84,8 @@ export const redeliver = defineEndpoint({
   scopes: ['webhooks'],
   tag: 'Webhooks',
   summary: 'Redeliver an event',
-  description: 'Succeeded or not; a delivery with an attempt in progress is 409.',
+  perMinute: SENDS_PER_MINUTE,
+  description: `Succeeded or not; a delivery with an attempt in progress is 409. A key may call this ${SENDS_PER_MINUTE} times a minute.`,
   answers: { 202: attempted },
   examples: { again: { status: 202, answer: DELIVERY_EXAMPLE } },
   async handle({ principal, params }, deps: WebhooksDeps) {
