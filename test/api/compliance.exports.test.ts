@@ -259,3 +259,29 @@ describe('POST /compliance/exports', () => {
     await receiver.close();
   });
 });
+
+it('keeps the files of the latest five exports of the whole tenant, and those of entities beside them', async () => {
+  const ofEntity = await ask({ scope: 'entity', entity_id: 'pupil-7' });
+  await jobOf(api, 'exports', ofEntity);
+  const ids: string[] = [];
+  for (let count = 0; count < 6; count += 1) {
+    const id = await ask({ scope: 'tenant' });
+    await jobOf(api, 'exports', id);
+    ids.push(id);
+  }
+  const [first = '', second = '', ...others] = ids;
+
+  // A worker takes older files away once it has said that the latest is complete.
+  const gone = await waitFor(async () => {
+    const answer = await download(first);
+    return answer.status === 410 ? answer : undefined;
+  }, 'the end of the oldest file');
+
+  expect(refusalOf(gone)).toMatchObject({ code: 'gone', message: expect.stringContaining('no longer kept') });
+  expect((await download(second)).status).toBe(200);
+  expect((await download(others.at(-1) ?? '')).status).toBe(200);
+  expect((await download(ofEntity)).status).toBe(200);
+  const chunksOf = (exportId: string) => service.models.exportChunks.countDocuments({ exportId });
+  await waitFor(async () => (await chunksOf(first)) === 0 || undefined, 'the removal of its pieces');
+  expect(await chunksOf(second)).toBeGreaterThan(0);
+}, 60_000);

@@ -74,5 +74,7 @@ export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps
       await archives.remove(job);
       throw error;
     }
+    // What is not taken away here goes with the next export, or when its week is over.
+    await archives.keepLatest(job, clock.now());
   };
 }

@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { toListPage } from '../../../shared/contracts/list-page.ts';
 import { OPEN_MAX } from '../../../shared/infra/mongo/compliance/compliance-job-repository.ts';
+import { ARCHIVES_KEPT } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { accepted, defineEndpoint, ok } from '../../contract/define-endpoint.ts';
 import { exampleList, json, jsonBody, listQuery } from '../../contract/operation.ts';
 import { findJob, newJob, startJob, startedBefore, subjectFields } from './compliance-jobs.ts';
@@ -23,7 +24,7 @@ const createExport = defineEndpoint({
   scopes: ['compliance'],
   tag: 'Compliance',
   summary: 'Create an export of data',
-  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_MAX.export} of each are in progress (409).`,
+  description: `Of one entity, or of the whole tenant: of live data with a live key, of test data with a test key. At most ${OPEN_MAX.export} of each are in progress (409). Files are kept for seven days, of each kind the latest ${ARCHIVES_KEPT.tenant} of the whole tenant and the latest ${ARCHIVES_KEPT.entity} of entities.`,
   body: jsonBody('NewComplianceExport', newExportSchema),
   answers: { 202: json('The export; its state is at `Location`.', exportSchema, ['Location']) },
   examples: {

@@ -1,8 +1,11 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
+import type { ComplianceScope } from '../../../contracts/compliance.ts';
 import { collection, count, options, required } from '../collection.ts';
-import type { ClaimedJob, ExportArchive } from './compliance-job-repository.ts';
+import { inSpace } from '../spaces.ts';
+import { complianceJobModel } from './compliance-job-repository.ts';
+import type { ClaimedJob, ComplianceJobRow, ExportArchive } from './compliance-job-repository.ts';
 
 /** A piece of an archive; `_id` names export, claim and number. */
 export interface ExportChunkRow {
@@ -44,6 +47,8 @@ export interface ExportArchiveRepository {
   removeOlder(name: ArchiveName): Promise<void>;
   /** Takes away what this run has written. */
   remove(name: ArchiveName): Promise<void>;
+  /** Ends the time of archives of this job's space and scope, but of the latest ARCHIVES_KEPT. Safe to repeat. */
+  keepLatest(job: ComplianceJobRow, now: number): Promise<void>;
 }
 
 /** Far below the 16 MB of a document, and what a process holds of an archive at a time. */
@@ -51,6 +56,9 @@ export const CHUNK_BYTES = 512 * 1024;
 
 /** docs/spec/contract.md section 6 leaves it open. */
 export const ARCHIVE_KEPT_MS = 7 * 24 * 3_600_000;
+
+/** Archives of a tenant and mode that are kept, the latest ones: each of the whole tenant is as large as all it has. */
+export const ARCHIVES_KEPT: Readonly<Record<ComplianceScope, number>> = { tenant: 5, entity: 1_000 };
 
 export function archiveNameOf(
   { _id, tenantId }: Pick<ClaimedJob, '_id' | 'tenantId'>,
@@ -61,6 +69,7 @@ export function archiveNameOf(
 
 export function createExportArchiveRepository(connection: Connection): ExportArchiveRepository {
   const chunks = exportChunkModel(connection);
+  const jobs = complianceJobModel(connection);
   const idOf = ({ _id, claim }: ArchiveName, number: number) => `${_id}:${claim}:${number}`;
   return {
     async write(name, number, data, expiresAt) {
@@ -87,6 +96,21 @@ export function createExportArchiveRepository(connection: Connection): ExportArc
 
     async remove({ _id: exportId, tenantId, claim }) {
       await chunks.deleteMany({ tenantId, exportId, claim });
+    },
+
+    async keepLatest({ tenantId, mode = 'live', scope }, now) {
+      const kept = {
+        ...inSpace({ tenantId, mode }),
+        kind: 'export' as const,
+        scope,
+        'archive.expiresAt': { $gt: now },
+      };
+      const latestFirst = jobs.find(kept, { _id: 1 }).sort({ completedAt: -1, _id: -1 });
+      const older = (await latestFirst.skip(ARCHIVES_KEPT[scope]).lean()).map(({ _id }) => _id);
+      if (older.length === 0) return;
+      // First the pieces: while the job's time is not over, the next export finds it again.
+      await chunks.deleteMany({ tenantId, exportId: { $in: older } });
+      await jobs.updateMany({ _id: { $in: older }, tenantId }, { $set: { 'archive.expiresAt': now } });
     },
   };
 }
