@@ -174,7 +174,10 @@ it('refuses a shard that there is not', async () => {
   const refused = await askToMove(service, tenantId, 7);
 
   expect(refused.status).toBe(400);
-  expect(refused.body.error).toMatchObject({ param: 'shard', message: '`shard` must be one of these: 0, 1.' });
+  expect(refused.body.error).toMatchObject({
+    param: 'shard',
+    message: '`shard` must be one of these: 0, 1. For more, raise QUEUE_SHARDS of the ingresses first.',
+  });
 });
 
 it('has moves in the audit logs of the operator and of the tenant', async () => {

@@ -138,9 +138,8 @@ const moveTenant = defineAdminEndpoint({
     const before = await findTenant(deps.tenants, tenantId);
     const shards = await deps.shardDirectory.list();
     if (!shards.includes(body.shard)) {
-      throw new ServiceError('invalid_request', `\`shard\` must be one of these: ${shards.join(', ')}.`, {
-        param: 'shard',
-      });
+      const fault = `\`shard\` must be one of these: ${shards.join(', ')}. For more, raise QUEUE_SHARDS of the ingresses first.`;
+      throw new ServiceError('invalid_request', fault, { param: 'shard' });
     }
     const tenant = await deps.moveTenant.move(tenantId, body.shard);
     if (before.shard !== tenant.shard) {
