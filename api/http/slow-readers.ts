@@ -3,29 +3,14 @@ import type { Socket } from 'node:net';
 
 /** How often the server looks whose connection is full. */
 const LOOK_MS = 5_000;
-/** A client that reads nothing for this long has gone, where the system has taken next to nothing for it. */
-export const DRAIN_MS = 30_000;
-/** What a client has to read within the drain time: 4 KiB a second. */
-export const DRAIN_BYTES = 120 * 1024;
-/**
- * The system tells of a client's reading when it has room for a third of its largest buffer again: in steps of up to 1.64 MB
- * with the usual 4 MiB of Linux, which are 14 times `DRAIN_BYTES`.
- */
-export const DRAINS_MAX = 15;
+/** A client that reads nothing for this long has gone (docs/architecture/facts.md section 4). */
+const DRAIN_MS = 30_000;
 
 /**
- * How long nothing may be heard of a client that has something to read, in milliseconds: `drainMs`, and as much for each
- * `DRAIN_BYTES` that it may have been given to read, in vain or not, `DRAINS_MAX` times in all. So whoever reads
- * `DRAIN_BYTES` in `drainMs` is seen to read in time.
- */
-export function quietMs(socket: Pick<Socket, 'bytesWritten'> | null, drainMs: number): number {
-  return Math.ceil(drainMs * Math.min(DRAINS_MAX, 1 + (socket?.bytesWritten ?? 0) / DRAIN_BYTES));
-}
-
-/**
- * Cuts clients that leave an answer, or the part of it that is there, unread for too long, see `quietMs`: Node would keep it,
- * and its connection, for as long as they like. Whoever waits for something to read has all the time it needs. Both times are
- * milliseconds; it may take `everyMs` longer. Returns what ends the looking.
+ * Cuts clients that leave an answer, or the part of it that is there, unread for `drainMs`: Node would keep it, and its
+ * connection, for as long as they like. Whoever waits for something to read has all the time it needs, as has who reads: on
+ * loopback 20 kB a second were too few, as the system tells of a client's reading in large steps, and 60 kB enough. Both
+ * times are milliseconds; it may take `everyMs` longer. Returns what ends the looking.
  */
 export function dropSlowReaders(
   server: Server,
@@ -46,7 +31,7 @@ export function dropSlowReaders(
     if (socket.writableLength > 0) {
       if (limited.get(socket) === res) return;
       // A socket sees progress within a single large write, too.
-      socket.setTimeout(quietMs(socket, drainMs));
+      socket.setTimeout(drainMs);
       limited.set(socket, res);
     } else if (limited.delete(socket)) socket.setTimeout(0);
   }

@@ -6,7 +6,6 @@ import type { QueuePlace } from '../../shared/infra/redis/requests/record-store.
 import { SSE_PING, createSseWriter, ssePlace } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { Reader, RelayHub } from './hub.ts';
-import { DRAIN_MS } from '../http/slow-readers.ts';
 import { createPacedWriter } from './paced-writer.ts';
 import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.ts';
 
@@ -14,6 +13,8 @@ import { DEADLINE_MARGIN_MS, errorOf, relayTimeout, timedOut } from './outcome.t
 const PING_MS = 15_000;
 /** When a client that waits in line is first told its place. */
 const PLACE_MS = 1_000;
+/** A client that reads nothing for this long has gone (docs/architecture/facts.md section 4). */
+export const DRAIN_MS = 30_000;
 
 export const SSE_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',

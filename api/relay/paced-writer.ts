@@ -1,24 +1,22 @@
 import type { ServerResponse } from 'node:http';
 
-import { quietMs } from '../http/slow-readers.ts';
-
 /**
- * Closes the connection of a client that reads nothing for `drainMs`, or as long as `quietMs` says. Call it after the last
- * text of an answer. A client that reads slowly has all the time it needs, as the limit restarts with each read.
+ * Closes the connection of a client that reads nothing for `drainMs` (docs/architecture/facts.md section 4). Call it after
+ * the last text of an answer. A client that reads slowly has all the time it needs, as the limit restarts with each read.
  */
 export function dropUnread(res: ServerResponse, drainMs: number): void {
   // The operating system has taken everything, as with nearly every answer.
   if (res.socket?.writableLength === 0) return;
-  res.setTimeout(quietMs(res.socket, drainMs), () => res.destroy());
+  res.setTimeout(drainMs, () => res.destroy());
 }
 
 /**
  * Resolves when the client has taken what was written; false: its connection is over. A client that takes longer than
- * `drainMs`, or than `quietMs` says, is dropped.
+ * `drainMs` is dropped (docs/architecture/facts.md section 4).
  */
 export function untilDrained(res: ServerResponse, drainMs: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const dropping = setTimeout(() => res.destroy(), quietMs(res.socket, drainMs));
+    const dropping = setTimeout(() => res.destroy(), drainMs);
     const settle = () => {
       clearTimeout(dropping);
       res.off('drain', settle).off('close', settle);
@@ -42,8 +40,7 @@ export interface PacedWriter {
 
 /**
  * A client that never read made Node queue 91 MB in 3 s (docs/architecture/facts.md section 4): once its socket is
- * full, `onBlocked` must stop what comes next until `onDrained`. A client that takes longer than `drainMs`, or than
- * `quietMs` says, is dropped.
+ * full, `onBlocked` must stop what comes next until `onDrained`. A client that takes longer than `drainMs` is dropped.
  */
 export function createPacedWriter(
   res: ServerResponse,
@@ -55,7 +52,7 @@ export function createPacedWriter(
     write(text) {
       if (res.write(text) || dropping !== undefined) return;
       onBlocked();
-      dropping = setTimeout(() => res.destroy(), quietMs(res.socket, drainMs));
+      dropping = setTimeout(() => res.destroy(), drainMs);
       res.once('drain', () => {
         clearTimeout(dropping);
         dropping = undefined;

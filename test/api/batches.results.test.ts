@@ -17,7 +17,7 @@ import { useService, useTenantPerTest } from '../support/use-service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
-const DRAIN_MS = 500;
+const DRAIN_MS = 1_500;
 // Nobody runs the batches: each test ends their lines itself.
 const service = useService({ workers: 0, relayTimes: { drainMs: DRAIN_MS } });
 const tenant = useTenantPerTest(service);

@@ -10,7 +10,7 @@ import { id, named, nullable, object, text } from '../../contract/json-schema.ts
 import { found, PATH_PARAMETERS } from '../../contract/path-parameters.ts';
 import { answerHead } from '../../relay/answer.ts';
 import { dropUnread, untilDrained } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../http/slow-readers.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import { outcomeOf } from '../../relay/outcome.ts';
 import type { Outcome } from '../../relay/outcome.ts';

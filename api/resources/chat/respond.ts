@@ -10,8 +10,7 @@ import { idempotencyKeyOf } from '../../admission/idempotency.ts';
 import { keepsNothing } from '../../admission/retention.ts';
 import { openCollector } from '../../relay/collect.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../http/slow-readers.ts';
-import { openForwarder } from '../../relay/forward.ts';
+import { DRAIN_MS, openForwarder } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import type { RelayHub } from '../../relay/hub.ts';
 

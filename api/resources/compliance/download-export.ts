@@ -12,7 +12,7 @@ import { archiveNameOf } from '../../../shared/infra/mongo/compliance/export-arc
 import type { ExportArchiveRepository } from '../../../shared/infra/mongo/compliance/export-archive-repository.ts';
 import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../http/slow-readers.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
 import { findJob } from './compliance-jobs.ts';
 import type { ComplianceDeps } from './compliance-jobs.ts';
 
