@@ -1,6 +1,7 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
@@ -69,8 +70,9 @@ function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, termin
   return { requestId, tenantId, fields, entries: [{ lastSeq, payload: encodeEntry(deltas, terminal) }] };
 }
 
-/** What finish.lua returns if the request has ended. */
+/** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+const CHARGED = 'charged ';
 
 export function createRequestStore(
   client: RedisClient,
@@ -91,6 +93,8 @@ export function createRequestStore(
   });
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
+  /** Micro-credits of ends that cost more than the account had. */
+  const charged = new WeakMap<Ending, number>();
 
   function sendClaim(shard: number, requestId: string, tenantId: string, fence: number, owner: string) {
     const keys = keyspace.shard(shard);
@@ -137,10 +141,25 @@ export function createRequestStore(
     return finish(...toFinishCall(keyspace, ref, sentSeq, ending));
   }
 
+  /** Whether an end stands, by what finish.lua says. */
+  function hasEnded(outcome: ScriptReply, ending: Ending): boolean {
+    if (outcome === 'unheard') unheard.add(ending);
+    if (typeof outcome !== 'string' || !outcome.startsWith(CHARGED)) return ENDED.has(outcome);
+    charged.set(ending, Number(outcome.slice(CHARGED.length)));
+    return true;
+  }
+
+  /** The charge as it was made: never more than the account could pay. */
+  function chargeOf(ending: Ending): SettlementRecord | undefined {
+    const costMicro = charged.get(ending);
+    if (ending.settlement === undefined || costMicro === undefined) return ending.settlement;
+    return { ...ending.settlement, costMicro, estimated: true };
+  }
+
   /** Writes the charge of a request whose record is lost, and with `isWhole` the answer that nobody has but Redis. */
   async function bringBack(ref: DeliveryRef, sentSeq: number, ending: Ending, isWhole: boolean): Promise<void> {
     const { outbox } = keyspace.shard(ref.shard);
-    await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+    await client.xadd(outbox, '*', 's', JSON.stringify(chargeOf(ending)));
     if (!isWhole || sentSeq > 0 || ending.record === undefined) return;
     await answers.restore(ref.shard, answerOf(ref, ending), { ttlMs: ending.retentionMs, namedMs: 0 });
   }
@@ -202,9 +221,7 @@ export function createRequestStore(
     },
 
     async finish(ref, sentSeq, ending) {
-      const outcome = await writes.end(ref, sentSeq, ending);
-      if (outcome === 'unheard') unheard.add(ending);
-      return ENDED.has(outcome);
+      return hasEnded(await writes.end(ref, sentSeq, ending), ending);
     },
 
     async replayFinish(ref, sentSeq, ending) {
@@ -218,7 +235,7 @@ export function createRequestStore(
       const outcome = isTakenOut
         ? 'missing'
         : await writes.end(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
-      if (ENDED.has(outcome)) return 'replayed';
+      if (hasEnded(outcome, ending)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (isDue) await bringBack(ref, sentSeq, ending, outcome === 'missing');
       return 'replayed';
