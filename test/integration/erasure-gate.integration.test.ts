@@ -161,7 +161,7 @@ it('keeps no answer of such a request, nor any of a tenant whose conversations w
     const requestId = newId('req');
     const entity = entityId === undefined ? {} : { entityId };
     const fields = { acceptedAt: String(acceptedAt) };
-    await answers.keep({ requestId, ...live(), fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
+    await answers.store({ requestId, ...live(), fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
     return (await models.answers.countDocuments({ _id: requestId })) === 1;
   };
   await markEntity();

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
-import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
@@ -20,9 +20,9 @@ afterAll(async () => {
 
 /** Redis may come back without its last second between two reads: the record had ended by then, and its text is gone. */
 it('keeps no answer without its text, but the one that is there once its end has been replayed', async () => {
-  const kept: Pick<KeptAnswer, 'entries'>[] = [];
+  const kept: Pick<StoredAnswer, 'entries'>[] = [];
   const storeAnswer = createStoreAnswer({
-    answers: { keep: (answer) => Promise.resolve(void kept.push(answer)) },
+    answers: { store: (answer) => Promise.resolve(void kept.push(answer)) },
     cache: createAnswerCache(lab.redis, lab.keyspace),
     retentionMs: RETENTION_MS,
     clock: systemClock,

@@ -118,14 +118,14 @@ export function gateConversations(
 
 /** Stores no answer of a request whose entity was erased after it was accepted. */
 export function gateAnswers(
-  answers: Pick<AnswerRepository, 'keep'>,
+  answers: Pick<AnswerRepository, 'store'>,
   gate: Pick<ErasureGate, 'isErased'>,
-): Pick<AnswerRepository, 'keep'> {
+): Pick<AnswerRepository, 'store'> {
   return {
-    async keep(answer) {
+    async store(answer) {
       const acceptedAt = Number(answer.fields['acceptedAt']);
       if (await gate.isErased(answer, answer.entityId, seqAt(acceptedAt))) return;
-      await answers.keep(answer);
+      await answers.store(answer);
     },
   };
 }
@@ -136,7 +136,7 @@ export interface ErasureGatedStores {
   erasures: ErasureRepository;
   gate: ErasureGate;
   conversations: ConversationRepository;
-  answers: Pick<AnswerRepository, 'keep'>;
+  answers: Pick<AnswerRepository, 'store'>;
   ledger: SettlementRepository;
 }
 

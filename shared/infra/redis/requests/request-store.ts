@@ -1,6 +1,6 @@
 import type { QueueName } from '../../../contracts/jobs.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import { UnreadableError } from '../../../contracts/stored-request.ts';
 import { randomBase62 } from '../../../lifecycle/ids.ts';
 import type { RedisClient } from '../connection.ts';
