@@ -23,7 +23,10 @@ export type KeepLead = () => Promise<void>;
 /** A request that is known to be longer is read alone. */
 const LARGE = 1_000_000;
 
-/** A line that has waited so long for its key's tokens has them kept (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md). */
+/**
+ * A line that has waited so long for its key's tokens has them kept
+ * (docs/decisions/0096-a-line-that-waits-has-tokens-kept.md).
+ */
 const OVERDUE_MS = 180_000;
 
 /** A line's row, and what the leader knows beside it. */

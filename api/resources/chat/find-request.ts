@@ -18,8 +18,8 @@ const HOURS_KEPT = STORED_ANSWER_MS / 3_600_000;
 export const LOOKUP_TEXT = `for 15 minutes after its end (${HOURS_KEPT} hours with an \`Idempotency-Key\` or asynchronously). It does not count against the limit of the key, which allows ${LOOKUPS_PER_MINUTE} look-ups a minute besides.`;
 
 /**
- * The record that `look` finds. Throws `not_found` for an unknown id, another tenant's or one of the other mode, and `gone` for a request
- * that the ledger knows but whose answer is no longer kept.
+ * The record that `look` finds. Throws `not_found` for an unknown id, another tenant's or one of the other mode, and
+ * `gone` for a request that the ledger knows but whose answer is no longer kept.
  */
 export async function findRequest(
   { ledger, recall }: FindRequestDeps,
