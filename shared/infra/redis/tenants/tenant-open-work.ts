@@ -6,7 +6,7 @@ import { createOutboxSearch } from '../requests/outbox.ts';
 import { createRequestEraser } from '../requests/request-eraser.ts';
 
 /** What of a tenant is not at rest on a shard. */
-export interface OpenWork {
+interface OpenWork {
   /** Requests that wait or run. */
   requests: number;
   /** Requests that have ended and are not booked yet, dead letters included. */
