@@ -46,6 +46,7 @@ describe('the failures of the targets of a request', () => {
 
   it('ask for the shortest wait of all', () => {
     expect(after(busy(700), new BreakerOpenError('p', 300), busy(900)).failures.waitMs).toBe(300);
+    expect(after(busy(300), new BreakerOpenError('p', 700), busy(900)).failures.waitMs).toBe(300);
   });
 
   it('skip targets with a smaller window than one that a prompt did not fit', () => {
