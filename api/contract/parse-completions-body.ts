@@ -68,8 +68,21 @@ const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(fields));
 const OPTIONAL_FIELDS = Object.entries(fields).filter(([name]) => name !== 'messages');
 const OPTIONAL_NAMES: ReadonlySet<string> = new Set(OPTIONAL_FIELDS.map(([name]) => name));
 
-/** A request for something that this service cannot do must fail; ignoring the field would mislead the caller. */
-const REFUSED_FIELDS = ['tools', 'tool_choice', 'functions', 'function_call', 'audio'] as const;
+const noneOffered = Joi.array().max(0).allow(null).description('Not supported: an empty list only.');
+const noneDemanded = Joi.valid('none', 'auto', null).description('Not supported: the model has no tools to choose.');
+
+/**
+ * A request for something that this service cannot do must fail; ignoring the field would mislead the caller. Frameworks
+ * send these fields also where their user has no tools: that asks for nothing.
+ */
+const REFUSED_FIELDS = {
+  tools: noneOffered,
+  tool_choice: noneDemanded,
+  functions: noneOffered,
+  function_call: noneDemanded,
+  audio: Joi.valid(null).description('Not supported: this service answers with text.'),
+} as const satisfies Readonly<Record<string, Joi.Schema>>;
+const REFUSED_ENTRIES = Object.entries(REFUSED_FIELDS);
 
 const textPart = Joi.object({ type: Joi.string().valid('text').required(), text: Joi.string().allow('').required() });
 
@@ -97,9 +110,7 @@ export const completionsWireSchema = bodySchema.keys({
       }).unknown(true),
     )
     .required(),
-  ...Object.fromEntries(
-    REFUSED_FIELDS.map((name) => [name, Joi.valid(null).description('Not supported: this service answers with text.')]),
-  ),
+  ...REFUSED_FIELDS,
 });
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -184,18 +195,18 @@ export function isPlainCompletionsBody(input: unknown): input is CompletionsBody
   return typeof stream === 'boolean' && isWithin(temperature, 2) && isWithin(topP, 1);
 }
 
+function refuseTools(body: Readonly<Record<string, unknown>>): void {
+  for (const [name, schema] of REFUSED_ENTRIES) {
+    if (body[name] === undefined || schema.validate(body[name], { convert: false }).error === undefined) continue;
+    throw new ServiceError('invalid_request', `\`${name}\` is not supported: this service answers with text only.`, {
+      param: name,
+    });
+  }
+}
+
 /** Throws `invalid_request`, `message_too_long` or `too_many_messages`, as the chat routes do. */
 export function parseCompletionsBody(input: unknown): ParsedChatBody & { stream: boolean } {
-  if (isRecord(input)) {
-    const refused = REFUSED_FIELDS.find((name) => input[name] !== undefined && input[name] !== null);
-    if (refused !== undefined) {
-      throw new ServiceError(
-        'invalid_request',
-        `\`${refused}\` is not supported: this service answers with text only.`,
-        { param: refused },
-      );
-    }
-  }
+  if (isRecord(input)) refuseTools(input);
   const messages: unknown = isRecord(input) ? input['messages'] : undefined;
   // Past the limit the messages are not looked at one by one: the schema refuses their number.
   const mayMap = Array.isArray(messages) && messages.length <= CHAT_LIMITS.messagesMax;

@@ -14,6 +14,9 @@ export function encodingOf({ headers }: Pick<Request, 'headers'>): Encoding {
   switch (encoding) {
     case 'identity':
       return undefined;
+    // RFC 9110 section 8.4.1.3: an old name of the same.
+    case 'x-gzip':
+      return 'gzip';
     case 'gzip':
     case 'deflate':
     case 'br':

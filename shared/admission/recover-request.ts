@@ -84,10 +84,14 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   }
 
   async function enqueue({ shard, replays: replayed }: RequestIntent, envelope: RequestEnvelope): Promise<Recovery> {
-    const { requestId, tenantId, endpoint } = envelope;
+    const { requestId, tenantId, endpoint, acceptedAt } = envelope;
     // The worker in which it failed may still live.
     if (replayed > 0) await replays.requeue(shard, envelope, FENCE_UNKNOWN);
-    else await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+    else {
+      // Of one that was found without its body, too: whoever has admitted it again may have died before this.
+      await presence.setAcceptedAt(shard, requestId, acceptedAt);
+      await line.enqueue(shard, queueOf(endpoint), { requestId, tenantId, body: JSON.stringify(envelope) });
+    }
     log.warn('Redis had lost a request that was accepted; it was accepted again.', { requestId, tenantId });
     return { kind: 'open' };
   }
@@ -112,10 +116,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
       isEnqueuedAtOnce: false,
     });
     // The envelope keeps time and settings of the first acceptance.
-    if (outcome.kind === 'admitted') {
-      await presence.setAcceptedAt(principal.shard, requestId, acceptedAt);
-      return enqueue(intent, envelope);
-    }
+    if (outcome.kind === 'admitted') return enqueue({ ...intent, shard: principal.shard }, envelope);
     if (outcome.kind === 'joined') {
       // Its key belongs to a later request by now.
       await end(envelope, LOST);

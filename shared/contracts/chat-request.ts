@@ -87,7 +87,7 @@ export const wellFormed: Joi.CustomValidator<string> = (value, helpers) =>
   value.isWellFormed() ? value : helpers.error('text.malformed');
 export const WELL_FORMED_RULE = 'It must not have half a surrogate pair.';
 
-type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.tooLarge' | undefined;
+type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.infinite' | 'metadata.tooLarge' | undefined;
 
 /**
  * `room` counts down the values that can still fit, as each takes at least one byte: a million of them need not be
@@ -96,6 +96,8 @@ type MetadataFault = 'metadata.tooDeep' | 'metadata.poisoned' | 'metadata.tooLar
 function faultOf(value: unknown, depth: number, room: { values: number }): MetadataFault {
   room.values -= 1;
   if (room.values < 0) return 'metadata.tooLarge';
+  // JSON has no word for what `1e400` was read as; it would come back as null.
+  if (value === Infinity || value === -Infinity) return 'metadata.infinite';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > CHAT_LIMITS.metadataDepthMax) return 'metadata.tooDeep';
   for (const [key, child] of Object.entries(value)) {
@@ -147,7 +149,7 @@ export const metadataSchema = Joi.object()
   .unknown(true)
   .custom(checkMetadata)
   .meta({
-    rule: `At most ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON and ${String(CHAT_LIMITS.metadataDepthMax)} levels deep, without the key \`${POISONED_KEY}\`.`,
+    rule: `At most ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON and ${String(CHAT_LIMITS.metadataDepthMax)} levels deep, without the key \`${POISONED_KEY}\` and numbers beyond ${String(Number.MAX_VALUE)}.`,
   })
   .description("The caller's own data, returned as it was sent.");
 
@@ -187,5 +189,6 @@ export const CHAT_MESSAGES: Joi.LanguageMessages = {
   'text.malformed': '{{#label}} must not have half a surrogate pair',
   'metadata.tooDeep': `{{#label}} must not be nested deeper than ${String(CHAT_LIMITS.metadataDepthMax)} levels`,
   'metadata.poisoned': `{{#label}} must not contain the key ${POISONED_KEY}`,
+  'metadata.infinite': `{{#label}} must not contain numbers beyond ${String(Number.MAX_VALUE)}; send them as strings`,
   'metadata.tooLarge': `{{#label}} must not exceed ${String(CHAT_LIMITS.metadataBytesMax)} bytes as JSON`,
 };

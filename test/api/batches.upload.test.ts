@@ -92,7 +92,6 @@ describe('a batch that is wrong as a whole', () => {
     ['10,001 requests', inline(Array(10_001).fill(7)), {}, { status: 400, param: 'requests' }, '10000'],
     ['10,001 lines', Array(10_001).fill('x').join('\n'), lines, { status: 400, param: 'requests' }, '10000'],
     ['text', 'Hi', { 'Content-Type': 'text/plain' }, { status: 415, code: 'unsupported_media_type' }, NDJSON],
-    ['JSON lines', '{}', { 'Content-Type': 'application/jsonl' }, { status: 415 }, NDJSON],
     ['UTF-16', '{}', { 'Content-Type': `${NDJSON}; charset=utf-16` }, { status: 415 }, 'UTF-8'],
     ['an encoding that is not known', '{}', { 'Content-Encoding': 'zstd' }, { status: 415 }, 'gzip, deflate, br'],
     ['gzip that is none', ndjsonOf(itemsOf(3)), { ...lines, 'Content-Encoding': 'gzip' }, { status: 400 }, 'Encoding'],
@@ -125,6 +124,17 @@ describe('a batch that is wrong as a whole', () => {
     },
     // Ten thousand lines are stored and taken away again, of which the stand-in does about a thousand a second.
     60_000,
+  );
+
+  it.each(['application/jsonl', 'application/ndjson', 'application/x-jsonlines', 'Application/JSONL; charset=utf-8'])(
+    'takes lines by their other names, too: %s',
+    async (type) => {
+      // The key's calls a minute are counted for itself.
+      const own = await service.startTenant();
+      const response = await postBatch(service, own.key, `${JSON.stringify(itemOf('a'))}\n`, { 'Content-Type': type });
+
+      expect(response.body).toMatchObject({ object: 'batch', request_counts: { total: 1 } });
+    },
   );
 
   it.each([

@@ -83,6 +83,7 @@ describe('the bytes of a body', () => {
 describe('a compressed body', () => {
   it.each([
     ['gzip', gzipSync(BODY)],
+    ['x-gzip', gzipSync(BODY)],
     ['deflate', deflateSync(BODY)],
     ['br', brotliCompressSync(BODY)],
     ['identity', Buffer.from(BODY)],

@@ -98,7 +98,12 @@ describe('the official openai client', () => {
     const { key } = await service.startTenant();
     const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] };
     for (const [body, param] of [
-      [{ ...hello, tools: [] }, 'tools'],
+      [{ ...hello, tools: [{ type: 'function', function: { name: 'add' } }], tool_choice: 'none' }, 'tools'],
+      [{ ...hello, tools: {} }, 'tools'],
+      [{ ...hello, tool_choice: 'required' }, 'tool_choice'],
+      [{ ...hello, functions: [{ name: 'add' }] }, 'functions'],
+      [{ ...hello, function_call: { name: 'add' } }, 'function_call'],
+      [{ ...hello, audio: {} }, 'audio'],
       [{ messages: [image] }, 'messages[0].content'],
       [{ ...hello, model: 'gpt-4o' }, 'model'],
       [{ ...hello, temperature: 3 }, 'temperature'],
@@ -135,6 +140,20 @@ describe('the official openai client', () => {
     });
     expect(response.body).toMatchObject({ model: 'mobius', choices: [{ finish_reason: 'stop' }] });
     expect(response.body).not.toHaveProperty('metadata');
+  });
+
+  it.each([
+    ['no tools', { tools: [] }],
+    ['no tools, of which the model may choose', { tools: [], tool_choice: 'auto' }],
+    ['no tools, which it must not use', { tool_choice: 'none' }],
+    ['no functions', { functions: [], function_call: 'auto' }],
+  ])('may offer %s, as frameworks do that have none', async (_what, fields) => {
+    const { key } = await service.startTenant();
+
+    const response = await post(key, { ...hello, ...fields });
+
+    expect(response.body).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
+    expect(response.headers['x-ignored-fields']).toBe(Object.keys(fields).join(', '));
   });
 
   it('needs the scope of the route it stands for', async () => {

@@ -227,6 +227,11 @@ describe('GET /usage', () => {
     });
   });
 
+  it.each(['0', '100000'])('says how many buckets a page may have: limit=%s', async (limit) => {
+    const { message } = refusalOf(await api('get', `/usage?limit=${limit}`));
+    expect(message).toBe('`limit` must be a whole number from 1 to 366 days, 168 hours or 1440 minutes.');
+  });
+
   it('asks for less where a page would have more than 10,000 results', async () => {
     const own = await service.startTenant();
     const rows = Array.from({ length: 10_001 }, (_, index) => ({

@@ -89,6 +89,30 @@ it('brings no entity back whose deletion came between the look and the write', a
   expect(await models.entities.find({ tenantId }).lean()).toEqual([]);
 });
 
+it('brings no answer back whose deletion came between the look and the write', async () => {
+  const answers = createAnswerRepository(mongo);
+  const sleepy = gateAnswers(
+    {
+      ...answers,
+      // The whole deletion happens here: it finds no answer yet.
+      async store(answer) {
+        await markEntity();
+        await answers.store(answer);
+      },
+    },
+    gate,
+  );
+  const fields = { state: 'done', status: 'completed', acceptedAt: String(NOW), finishedAt: String(NOW + 5) };
+
+  await sleepy.store({
+    ...live(),
+    ...{ requestId: newId('req'), entityId: 'pupil', fields, expiresAt: Date.now() + 60_000 },
+    entries: [{ lastSeq: 1, payload: 'secret' }],
+  });
+
+  expect(await models.answers.find({ tenantId }).lean()).toEqual([]);
+});
+
 it('takes only its own turn out of an entity that was made anew meanwhile', async () => {
   const conversations = createConversationRepository(mongo);
   const later = {

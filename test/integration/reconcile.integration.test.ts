@@ -82,6 +82,32 @@ describe('a book that agrees with itself', () => {
   });
 });
 
+describe('a book that moves while it is compared', () => {
+  it('lets nothing be spent twice that is booked and not published yet', async () => {
+    const { requestId } = await finished();
+    const later = createReconciler({
+      books: {
+        ...book.reconciliation,
+        // The leader of the settlement books meanwhile, and sleeps before it publishes.
+        async check(...call) {
+          const checked = await book.reconciliation.check(...call);
+          await book.ledger.settle([recordOf(tenantId, { requestId, costMicro: 15 * RATE })], 1);
+          return checked;
+        },
+      },
+      audit: createAccountAudit(lab.redis, lab.keyspace),
+      accounts: lab.accounts,
+      clock: { now: Date.now },
+      log: createRecordingLog(),
+    });
+
+    await later.reconcileShard(SHARD, REPAIR);
+
+    const { bookMicro = 0, pendingMicro } = await lab.figures(principal);
+    expect(bookMicro - pendingMicro).toBe(GRANT - 15 * RATE);
+  });
+});
+
 describe('a book that does not', () => {
   it('gets the balance of its ledger again, in MongoDB and in Redis', async () => {
     await book.models.accounts.updateOne({ _id: tenantId }, { $inc: { balanceMicro: 500, version: 1 } });

@@ -2,21 +2,82 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
+import type { Connection } from 'mongoose';
+
 import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
+import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
+import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
 import { createAnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
+import { unlimited } from '../../shared/infra/redis/timing.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createStoreAnswer } from '../../workers/pipeline/store-answer.ts';
 import { createRecordingLog } from '../support/recording-log.ts';
-import { endingOf, openRequestLab, RETENTION_MS, SHARD } from '../support/request-lab.ts';
-import type { RequestLab } from '../support/request-lab.ts';
+import { endingOf, FAILED, openRequestLab, REQUEST_TIMEOUT_MS, RETENTION_MS, SHARD } from '../support/request-lab.ts';
+import type { LabRequest, RequestLab } from '../support/request-lab.ts';
+import { openTestMongo, uniqueName } from '../support/stores.ts';
 
 let lab: RequestLab;
+let mongo: Connection;
+let answers: AnswerRepository;
 beforeAll(async () => {
   lab = await openRequestLab();
+  mongo = await openTestMongo(uniqueName('answers'));
+  answers = createAnswerRepository(mongo);
 });
 afterAll(async () => {
   await lab.close();
+  await mongo.close();
 });
+
+const cacheOf = () => createAnswerCache(lab.redis, lab.keyspace);
+
+/** `before`: what happens while the worker sleeps that has read the end of a request and is about to keep it. */
+function storeAnswerAfter(before: () => Promise<void>) {
+  return createStoreAnswer({
+    answers: {
+      async store(answer) {
+        await before();
+        await answers.store(answer);
+      },
+    },
+    cache: cacheOf(),
+    retentionMs: RETENTION_MS,
+    clock: systemClock,
+    log: createRecordingLog(),
+  });
+}
+
+const keptOf = (request: LabRequest, text: string) => ({
+  ...{ ref: request.ref(1), answer: { text } },
+  envelope: { ...request.envelope, kept: {} },
+});
+
+async function failedRequest(): Promise<LabRequest> {
+  const request = await lab.admit();
+  const { owner } = await lab.run(request, 1);
+  expect(await lab.requests.finish({ ...request.ref(1), owner }, 0, FAILED)).toBe(true);
+  return request;
+}
+
+/** An operator has a failed request run again. */
+async function replay({ requestId, principal, envelope }: LabRequest): Promise<void> {
+  const replays = createReplayStore(lab.redis, lab.keyspace, {
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    limit: unlimited,
+  });
+  await replays.reopen(SHARD, envelope);
+  const admission = await lab.admissions.admit(
+    {
+      ...{ requestId, principal, endpoint: 'chat', tier: 'mobius', queue: 'interactive', channel: '' },
+      ...{ onDisconnect: 'finish', idempotency: undefined, rates: { promptMicro: 1, completionMicro: 1 } },
+      ...{ promptTokens: 10, maxTokens: 100, metadataJson: undefined, entityHash: undefined },
+    },
+    Date.now(),
+  );
+  expect(admission.verdict).toBe('admitted');
+  await replays.requeue(SHARD, envelope, 1);
+}
 
 /** Redis may come back without its last second between two reads: the record had ended by then, and its text is gone. */
 it('keeps no answer without its text, but the one that is there once its end has been replayed', async () => {
@@ -46,4 +107,33 @@ it('keeps no answer without its text, but the one that is there once its end has
   await storing;
 
   expect(kept.map(({ entries }) => entries.map(({ lastSeq }) => lastSeq))).toEqual([[1, 4]]);
+});
+
+it('keeps the answer of a later run, not a failure that was read before', async () => {
+  const request = await failedRequest();
+  const { requestId, principal } = request;
+  const storeLate = storeAnswerAfter(async () => {
+    await replay(request);
+    const { owner } = await lab.run(request, 2);
+    const ending = endingOf(request, 'Hi', { prompt: 1, completion: 1 });
+    expect(await lab.requests.finish({ ...request.ref(2), owner }, 0, ending)).toBe(true);
+    await storeAnswerAfter(() => Promise.resolve())(keptOf(request, 'Hi'));
+  });
+
+  await storeLate(keptOf(request, ''));
+
+  const space = { tenantId: principal.tenantId, mode: 'live' } as const;
+  const kept = await answers.find(space, requestId, Date.now());
+  expect(kept?.fields['status']).toBe('completed');
+  expect(kept?.entries[0]?.payload).toContain('Hi');
+});
+
+it('sets no time to live for a request that is run again meanwhile', async () => {
+  const request = await failedRequest();
+  const storeLate = storeAnswerAfter(() => replay(request));
+
+  await storeLate(keptOf(request, ''));
+
+  expect(await lab.redis.hget(lab.keys.record(request.requestId), 'state')).toBe('accepted');
+  expect(await lab.redis.pttl(lab.keys.record(request.requestId))).toBe(-1);
 });

@@ -142,7 +142,11 @@ export function createCollectEnds(deps: CollectEndsDeps) {
         batch.tokens.note(tokensOf(end.terminal) - line.promptTokens);
     // They have left room in the windows of tokens, mostly.
     if (batch.waitingFor === 'tpm') batch.notBefore = Math.min(batch.notBefore, performance.now() + SOON_MS);
-    await Promise.all(group.map(({ requestId }) => answers.shorten(shard, requestId, retentionMs)));
+    await Promise.all(
+      tries.map(({ line: { requestId }, answer: { fields } }) =>
+        answers.shorten(shard, { requestId, fields }, retentionMs),
+      ),
+    );
   }
 
   return async (batch: OpenBatch): Promise<void> => {

@@ -118,14 +118,16 @@ export function gateConversations(
 
 /** Stores no answer of a request whose entity was erased after it was accepted. */
 export function gateAnswers(
-  answers: Pick<AnswerRepository, 'store'>,
+  answers: Pick<AnswerRepository, 'store' | 'remove'>,
   gate: Pick<ErasureGate, 'isErased'>,
 ): Pick<AnswerRepository, 'store'> {
   return {
     async store(answer) {
-      const acceptedAt = Number(answer.fields['acceptedAt']);
-      if (await gate.isErased(answer, answer.entityId, seqAt(acceptedAt))) return;
+      const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));
+      if (await isErased()) return;
       await answers.store(answer);
+      // A deletion may have come between, and found nothing yet: as with the turn of a conversation.
+      if (await isErased()) await answers.remove(answer, answer.requestId, Number(answer.fields['finishedAt']));
     },
   };
 }

@@ -58,7 +58,7 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
         ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
         expiresAt: kept.storedMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + kept.storedMs,
       });
-      await cache.shorten(shard, requestId, retentionMs);
+      await cache.shorten(shard, ended, retentionMs);
     } catch (error) {
       log.warn('An answer could not be stored in MongoDB; Redis keeps it instead.', { requestId, error });
     }

@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { ReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import type { AccountAudit, AuditedAccount } from '../../shared/infra/redis/accounts/account-audit.ts';
-import type { AccountStore, PublishedBook } from '../../shared/infra/redis/accounts/account-store.ts';
+import type { AccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import type { LastDrift } from '../../shared/infra/redis/accounts/last-drift.ts';
@@ -93,7 +93,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
   }
 
   /** Charges that Redis counts as pending, a page at a time: what the ledger has is pending no more. */
-  async function settlePending(shard: number, tenantId: string, book: PublishedBook, repair: boolean): Promise<number> {
+  async function settlePending(shard: number, tenantId: string, repair: boolean): Promise<number> {
     let lostRequests = 0;
     for await (const ids of audit.pendingIds(shard, tenantId)) {
       const known = await books.booked(ids);
@@ -109,7 +109,8 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
         });
       lostRequests += lost.length;
       const settled = [...known, ...booked, ...(repair ? lost : [])];
-      if (settled.length > 0) await accounts.publishBook(shard, tenantId, book, settled);
+      // Read now: some may have been booked since the comparison, and whoever did so may not have published that yet.
+      if (settled.length > 0) await accounts.publishBook(shard, tenantId, await books.book(tenantId), settled);
     }
     return lostRequests;
   }
@@ -133,7 +134,7 @@ export function createReconciler({ books, audit, accounts, clock, log }: Reconci
     }
     // An account that Redis has not loaded is loaded by its next admission.
     if (version !== undefined) await accounts.publishBook(shard, tenantId, book);
-    drift.lostRequests = await settlePending(shard, tenantId, book, repair);
+    drift.lostRequests = await settlePending(shard, tenantId, repair);
     return drift;
   }
 

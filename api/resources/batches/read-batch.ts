@@ -12,7 +12,7 @@ import { ServiceError } from '../../../shared/errors/service-error.ts';
 import { decodeBody, decoderBytes } from '../../http/decode-body.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { mediaTypeOf } from '../../http/read-json-body.ts';
-import type { Piece, Place, Splitter } from './line-buffer.ts';
+import type { Piece, Place } from './line-buffer.ts';
 import { createLineSplitter } from './split-lines.ts';
 import { createRequestSplitter } from './split-requests.ts';
 import { toLine } from './to-line.ts';
@@ -39,18 +39,24 @@ export interface ReadBatch {
   metadataJson: string | undefined;
 }
 
-function splitterFor(type: string | undefined): Splitter {
-  switch (type) {
-    case 'application/json':
-      return createRequestSplitter();
-    case 'application/x-ndjson':
-      return createLineSplitter();
-    default:
-      throw new ServiceError(
-        'unsupported_media_type',
-        'The Content-Type must be application/json or application/x-ndjson in UTF-8.',
-      );
-  }
+const NDJSON = 'application/x-ndjson';
+/** No name of lines of JSON is registered; clients and files use these. */
+const NDJSON_NAMES: ReadonlySet<string | undefined> = new Set([
+  NDJSON,
+  'application/ndjson',
+  'application/jsonl',
+  'application/x-jsonlines',
+]);
+
+/** Throws `unsupported_media_type`. */
+function batchTypeOf(req: Request): 'application/json' | typeof NDJSON {
+  const type = mediaTypeOf(req);
+  if (type === 'application/json') return type;
+  if (NDJSON_NAMES.has(type)) return NDJSON;
+  throw new ServiceError(
+    'unsupported_media_type',
+    'The Content-Type must be application/json or application/x-ndjson in UTF-8.',
+  );
 }
 
 function parseMetadata(text: Buffer | undefined): string | undefined {
@@ -132,9 +138,9 @@ export async function readBatch(
   keep: (line: BatchLine) => Promise<void>,
   hold: (bytes: number) => void,
 ): Promise<ReadBatch> {
-  const type = mediaTypeOf(req);
-  const splitter = splitterFor(type);
-  const hash = createHash('sha256').update(`${String(type)}\n`);
+  const type = batchTypeOf(req);
+  const splitter = type === NDJSON ? createLineSplitter() : createRequestSplitter();
+  const hash = createHash('sha256').update(`${type}\n`);
   const rules = createRules();
   const turns = createTurns();
 

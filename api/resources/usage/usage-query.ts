@@ -63,7 +63,9 @@ const unixSeconds = Joi.string()
 const wholeNumber = Joi.string()
   .pattern(/^[1-9]\d{0,4}$/)
   .meta({ reads: Joi.number().integer().min(1).max(99_999) })
-  .messages({ 'string.pattern.base': '{{#label}} must be a whole number from 1' });
+  .messages({
+    'string.pattern.base': `{{#label}} must be a whole number from 1 to ${LIMITS['1d'].max} days, ${LIMITS['1h'].max} hours or ${LIMITS['1m'].max} minutes`,
+  });
 
 /** Filters; each may be repeated. */
 const filters = {

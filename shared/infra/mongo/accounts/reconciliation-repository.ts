@@ -34,6 +34,8 @@ export interface ReconciliationRepository {
   check(tenantId: string, options: CheckOptions): Promise<CheckedBook | undefined>;
   /** Which of the requests the ledger knows. */
   booked(requestIds: readonly string[]): Promise<Set<string>>;
+  /** The account as it is now. Throws where there is none. */
+  book(tenantId: string): Promise<Book>;
   /** Raises the account's version above `version`, so that Redis takes the book of this database again. */
   supersede(tenantId: string, version: number): Promise<Book>;
 }
@@ -195,6 +197,12 @@ export function createReconciliationRepository(connection: Connection): Reconcil
     async booked(requestIds) {
       const rows = await ledger.find({ _id: { $in: requestIds.map(ledgerIdOf) } }, { requestId: 1 }).lean();
       return new Set(rows.flatMap((row) => row.requestId ?? []));
+    },
+
+    async book(tenantId) {
+      const row = await accounts.findById(tenantId).lean();
+      if (row === null) throw new Error(`Tenant ${tenantId} has no account`);
+      return toBook(row);
     },
 
     async supersede(tenantId, version) {

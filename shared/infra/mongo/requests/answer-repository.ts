@@ -4,6 +4,7 @@ import type { Connection } from 'mongoose';
 import type { StoredAnswer } from '../../../contracts/stored-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import { collection, count, options, required, text } from '../collection.ts';
+import { isDuplicateKey } from '../connection.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
@@ -41,7 +42,7 @@ export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSche
 
 /** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
 export interface AnswerRepository {
-  /** Safe to repeat. */
+  /** A later end of the same request stays: it was run again meanwhile. Safe to repeat. */
   store(answer: StoredAnswer): Promise<void>;
   /** Undefined: unknown, or its time is over. */
   find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
@@ -91,7 +92,17 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
           ? {}
           : { idempotencyName: idempotency.name, fingerprint: idempotency.fingerprint }),
       };
-      await answers.updateOne({ _id: requestId }, { $set: row }, { upsert: true });
+      const finishedAt = fields['finishedAt'] ?? '';
+      // Milliseconds as text: all have 13 digits.
+      const isOlder = finishedAt === '' ? {} : { 'fields.finishedAt': { $not: { $gt: finishedAt } } };
+      const filter = { _id: requestId, ...isOlder };
+      try {
+        await answers.updateOne(filter, { $set: row }, { upsert: true });
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        // A later end is there, or another process has stored one at this moment.
+        await answers.updateOne(filter, { $set: row });
+      }
     },
 
     async find(space, requestId, now) {

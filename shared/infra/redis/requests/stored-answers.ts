@@ -59,8 +59,8 @@ export interface AnswerCache {
   read(shard: number, requestId: string): Promise<EndedAnswer | undefined>;
   /** Notes for `ttlMs` that the request has ended, and nothing of its answer. */
   markEnded(shard: number, requestId: string, ttlMs: number): Promise<void>;
-  /** Expires the answer `ttlMs` from now. */
-  shorten(shard: number, requestId: string, ttlMs: number): Promise<void>;
+  /** Expires an answer that was read `ttlMs` from now, unless its request has been run again since. Safe to repeat. */
+  shorten(shard: number, answer: Pick<EndedAnswer, 'requestId' | 'fields'>, ttlMs: number): Promise<void>;
   /** Whether Redis knows which request runs or ran under an Idempotency-Key. */
   isNamed(shard: number, name: string): Promise<boolean>;
   /** Restores an answer for `ttlMs`, and its Idempotency-Key for `namedMs`. What exists is left as it is. */
@@ -87,6 +87,7 @@ const FIELDS = [
 
 export function createAnswerCache(client: RedisClient, keyspace: Keyspace): AnswerCache {
   const restore = defineScript(client, 'restore-answer');
+  const shorten = defineScript(client, 'shorten-answer');
 
   async function entriesOf(shard: number, requestId: string): Promise<EndedAnswer['entries']> {
     const keys = keyspace.shard(shard);
@@ -116,10 +117,10 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
       await client.set(keyspace.shard(shard).ended(requestId), 1, 'PX', ttlMs);
     },
 
-    async shorten(shard, requestId, ttlMs) {
+    async shorten(shard, { requestId, fields }, ttlMs) {
       const keys = keyspace.shard(shard);
       const names = [keys.record(requestId), keys.stream(requestId), keys.answer(requestId)];
-      await Promise.all(names.map((name) => client.pexpire(name, ttlMs)));
+      await shorten(names, [fields['finishedAt'] ?? '', ttlMs]);
     },
 
     async isNamed(shard, name) {

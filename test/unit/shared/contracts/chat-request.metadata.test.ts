@@ -54,6 +54,15 @@ describe('metadata', () => {
     expect(outcomeOf(json)).toBe('`metadata` must not exceed 16384 bytes as JSON.');
   });
 
+  it.each(['{"a":1e400}', '{"a":[{"b":-1e309}]}'])(
+    'metadata is refused with a number that would come back as null: %s',
+    (json) => {
+      expect(outcomeOf(json)).toBe(
+        '`metadata` must not contain numbers beyond 1.7976931348623157e+308; send them as strings.',
+      );
+    },
+  );
+
   it('metadata is refused with the key __proto__ at any level', () => {
     const poisoned = ['{"__proto__":1}', '{"a":{"__proto__":{}}}', '{"a":[[{"b":{"__proto__":null}}]]}'];
     for (const json of poisoned) expect(outcomeOf(json)).toBe('`metadata` must not contain the key __proto__.');
