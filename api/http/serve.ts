@@ -45,28 +45,41 @@ function answerTo(code: string): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. */
+/**
+ * Answers what Node's parser refuses with the uniform error object (docs/spec/interface.md section 7), and closes. A
+ * fault ends nothing that came whole before it: the refusal follows the answers to that.
+ */
 export function refuseMalformed(server: Server): void {
-  const underWay = new WeakMap<Duplex, ServerResponse>();
+  /** Answers that have not ended, in the order of their requests. */
+  const open = new WeakMap<Duplex, Set<ServerResponse>>();
   const refused = new WeakSet<Duplex>();
 
-  server.on('request', (req, res) => {
-    underWay.set(req.socket, res);
+  server.on('request', ({ socket }, res) => {
+    const answers = open.get(socket) ?? new Set();
+    open.set(socket, answers.add(res));
+    res.once('close', () => answers.delete(res));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The parser also reports everything that follows the first fault.
     if (refused.has(socket)) return;
     refused.add(socket);
-    const refuse = () => {
-      socket.end(answerTo(error.code ?? ''));
+    const end = (words = '') => {
+      if (socket.writable) socket.end(words);
       setTimeout(() => socket.destroy(), LINGER_MS).unref();
     };
-    const answer = underWay.get(socket);
-    const isAnswering = answer !== undefined && !answer.writableFinished;
-    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    // The fault is behind whole requests, which run: their answers come first.
-    else if (isAnswering && answer.req.complete) answer.once('finish', refuse);
-    else if (isAnswering && answer.headersSent) socket.destroy();
+    const refuse = () => {
+      end(answerTo(error.code ?? ''));
+    };
+    const answers = [...(open.get(socket) ?? [])].filter((res) => !res.writableFinished);
+    // The fault may lie within the last request.
+    const before = answers.findLast(({ req }) => req.complete);
+    const own = answers.at(-1) === before ? undefined : answers.at(-1);
+    // A client that ends its side loses the answers that are under way, within a request as behind one.
+    const hasLeft = error.code === 'ECONNRESET' || (error.code === 'HPE_INVALID_EOF_STATE' && before !== undefined);
+    if (!socket.writable || hasLeft) socket.destroy();
+    else if (before !== undefined) before.once('finish', refuse);
+    // It has its answer, whatever follows.
+    else if (own?.headersSent === true) own.once('finish', end);
     else refuse();
   });
 }

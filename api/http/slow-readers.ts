@@ -8,9 +8,9 @@ const DRAIN_MS = 30_000;
 
 /**
  * Cuts clients that leave an answer, or the part of it that is there, unread for `drainMs`: Node would keep it, and its
- * connection, for as long as they like. Whoever waits for something to read has all the time it needs, as has who
- * reads: on loopback 20 kB a second were too few, as the system tells of a client's reading in large steps, and 60 kB
- * enough. Both times are milliseconds; it may take `everyMs` longer. Returns what ends the looking.
+ * connection, for as long as they like. Whoever waits for something to read has all the time it needs, as has who reads: on
+ * loopback 20 kB a second were too few, as the system tells of a client's reading in large steps, and 60 kB enough. Both
+ * times are milliseconds; it may take `everyMs` longer. Returns what ends the looking.
  */
 export function dropSlowReaders(
   server: Server,

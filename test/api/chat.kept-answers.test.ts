@@ -87,6 +87,20 @@ describe('an answer that is kept for a day', () => {
     expect(foreign.status).toBe(404);
   });
 
+  it('is looked up where Redis has let it go a moment before its record', async () => {
+    const { key } = await service.startTenant();
+    const first = await postChat(service.app, key, chatOf('Once only')).set('Idempotency-Key', KEY);
+    const id = String(first.body.id);
+    await kept(id);
+    const keys = service.keyspace.shard(0);
+    await service.redis.unlink(keys.stream(id), keys.answer(id));
+
+    const after = await get(key, `/chat/${id}`);
+
+    expect(after.status).toBe(200);
+    expect(after.body.response.id).toBe(id);
+  });
+
   it('an answer that is kept for a day is forgotten when its day is over', async () => {
     const { key } = await service.startTenant();
     const body = chatOf('Once only');

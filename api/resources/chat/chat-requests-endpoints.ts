@@ -14,7 +14,7 @@ import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { Sent } from '../../contract/define-endpoint.ts';
 import { json } from '../../contract/operation.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../relay/forward.ts';
+import { DRAIN_MS } from '../../http/slow-readers.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
 import { answerGone, findRequest, LOOKUP_TEXT } from './find-request.ts';
@@ -76,9 +76,13 @@ const getChatRequest = defineEndpoint({
   async handle({ res, principal, params }, deps: ChatRequestsDeps) {
     const { requestId } = params;
     const record = await findRequest(deps, principal, requestId, () => deps.records.find(principal, requestId));
-    const entries = await deps.streams.readFrom(principal.shard, requestId, 1);
-    // They expire before their record.
-    if (record.state === 'done' && entries.length === 0) throw answerGone();
+    const read = () => deps.streams.readFrom(principal.shard, requestId, 1);
+    let entries = await read();
+    if (record.state === 'done' && entries.length === 0) {
+      // Redis has let them go since their record was read, or before it.
+      if (await deps.recall.byId(principal, requestId)) entries = await read();
+      if (entries.length === 0) throw answerGone();
+    }
     return sendRequest(res, principal, { record, entries }, deps);
   },
 });

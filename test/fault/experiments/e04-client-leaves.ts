@@ -8,6 +8,11 @@ import { isWhole, none, range } from './findings.ts';
 const CHUNKS = 60;
 const CHUNK_MS = 150;
 const MOMENTS = ['posted', 'head', 'first-text', 'before-done'] as const;
+/**
+ * Workers look every 3 s for readers, and give them 3 s to come back: what nobody reads is cancelled after 6 s. An answer
+ * of 18 s leaves a busy machine as much again, twice, and takes no longer where it is cancelled.
+ */
+const UNREAD_CHUNKS = 2 * CHUNKS;
 /** Within the grace of 3 s. */
 const RETURN_MS = 1_000;
 
@@ -17,7 +22,10 @@ export const clientLeaves: Experiment = {
   title: 'clients close after the POST, the head, the first chunk, before [DONE] (50 each)',
   lab: {
     provider: 'echo=1',
-    models: { mobius: `sim?chunks=${CHUNKS}&chunk_ms=${CHUNK_MS}`, oloid: 'sim?chunks=3' },
+    models: {
+      mobius: `sim?chunks=${CHUNKS}&chunk_ms=${CHUNK_MS}`,
+      oloid: `sim?chunks=${UNREAD_CHUNKS}&chunk_ms=${CHUNK_MS}`,
+    },
     settings: { DISCONNECT_GRACE_SECONDS: '3' },
   },
   async run(lab, size) {
@@ -25,9 +33,11 @@ export const clientLeaves: Experiment = {
     const impatient = await lab.openTenant(1_000_000, { on_disconnect: 'cancel' });
     const patient = await lab.openTenant(1_000_000, { on_disconnect: 'finish' });
     const words = CHUNKS * 2;
-    const leaving = MOMENTS.flatMap((leaveAt) =>
-      range(each, (index) => lab.caller.send({ url: lab.urlOf(index), tenant: impatient, words, leaveAt })),
-    );
+    const unread = { tenant: impatient, model: 'oloid', words: UNREAD_CHUNKS * 2 } as const;
+    const leaving = MOMENTS.flatMap((leaveAt) => {
+      const asked = leaveAt === 'before-done' ? { tenant: impatient, words } : unread;
+      return range(each, (index) => lab.caller.send({ url: lab.urlOf(index), ...asked, leaveAt }));
+    });
     const cancelled = leaving.slice(each, each * 3);
     const finished = [
       ...leaving.slice(each * 3),
@@ -36,7 +46,7 @@ export const clientLeaves: Experiment = {
       ),
     ];
     const complete = range(each, (index) =>
-      lab.caller.send({ url: lab.urlOf(index), tenant: impatient, words, stream: false, leaveAt: 'posted' }),
+      lab.caller.send({ url: lab.urlOf(index), ...unread, stream: false, leaveAt: 'posted' }),
     );
     const returning = range(each / 5, (index) =>
       lab.caller.send({ url: lab.urlOf(index), tenant: impatient, words, leaveAt: 'first-text' }),

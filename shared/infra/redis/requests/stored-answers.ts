@@ -136,6 +136,7 @@ export function createAnswerCache(client: RedisClient, keyspace: Keyspace): Answ
             keys.record(requestId),
             keys.stream(requestId),
             idempotency === undefined ? keys.record(requestId) : keys.idempotency(idempotency.name),
+            keys.answer(requestId),
           ],
           [
             ttlMs,

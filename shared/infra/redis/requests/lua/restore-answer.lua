@@ -1,13 +1,14 @@
 -- Puts an ended request back that Redis has let go, for a while. One that is there is left alone, but for a tombstone of which
--- nobody was told (void.lua). Safe to repeat.
--- KEYS 1 record, 2 stream, 3 idempotency record (the record where there is none)
+-- nobody was told (void.lua), and for one whose answer alone is gone. Safe to repeat.
+-- KEYS 1 record, 2 stream, 3 idempotency record (the record where there is none), 4 whole answer
 -- ARGV 1 lifetime in ms, 2 value of the idempotency record ('' none), 3 its lifetime in ms, 4 number of fields of the
 --      record, then names and values in turn, then sequence number and payload of each entry in turn
 if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3], 'NX') end
 if redis.call('EXISTS', KEYS[1]) == 1 then
-  local state, untold = unpack(redis.call('HMGET', KEYS[1], 'state', 'untold'))
-  if state ~= 'void' or not untold then return 0 end
-  redis.call('DEL', KEYS[1])
+  local state, untold, is_gone = unpack(redis.call('HMGET', KEYS[1], 'state', 'untold', 'gone'))
+  local is_answer_away = state == 'done' and not is_gone and redis.call('EXISTS', KEYS[2], KEYS[4]) == 0
+  if not is_answer_away and (state ~= 'void' or not untold) then return 0 end
+  if state == 'void' then redis.call('DEL', KEYS[1]) end
 end
 local first_entry = 5 + tonumber(ARGV[4]) * 2
 local fields = {}
