@@ -14,7 +14,7 @@ import { defineEndpoint, SENT } from '../../contract/define-endpoint.ts';
 import type { Sent } from '../../contract/define-endpoint.ts';
 import { json } from '../../contract/operation.ts';
 import { dropUnread } from '../../relay/paced-writer.ts';
-import { DRAIN_MS } from '../../http/slow-readers.ts';
+import { DRAIN_MS } from '../../relay/forward.ts';
 import type { RelayTimes } from '../../relay/forward.ts';
 import { REQUEST_EXAMPLE, requestSchema, toRequestResource } from './chat-request-resource.ts';
 import { answerGone, findRequest, LOOKUP_TEXT } from './find-request.ts';
