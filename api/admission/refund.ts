@@ -21,20 +21,21 @@ const RETRY_MS = 500;
 const REASON = 'Refund of a request that was answered with 503 and had ended, with nothing kept of its answer.';
 
 /**
- * Refunds a request, once: its caller was told 503 and its tenant keeps no answers, so nobody can have this one. The charge
+ * Refunds a request, credits and tokens of the budget, once: its caller was told 503 and its tenant keeps no answers, so nobody can have this one. The charge
  * may not be booked yet, and MongoDB may be away, so it tries for a while.
  */
 export function createRefund({ ledger, accounts, accountStore, clock, log, giveUpAfterMs }: RefundDeps) {
   async function tryOnce(requestId: string, { tenantId, shard }: Principal): Promise<boolean> {
-    const amountMicro = await ledger.chargeOf(tenantId, requestId);
-    if (amountMicro === undefined) return false;
-    if (amountMicro === 0) return true;
+    const refunded = await ledger.chargeOf(tenantId, requestId);
+    if (refunded === undefined) return false;
+    if (refunded.mode === 'test') return true;
     const transactionId = refundIdOf(requestId);
     const entry = {
       transactionId,
       tenantId,
       type: 'adjustment',
-      amountMicro,
+      amountMicro: refunded.costMicro,
+      refunded,
       reason: REASON,
       now: clock.now(),
     } as const;

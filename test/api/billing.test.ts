@@ -125,6 +125,21 @@ describe('POST /billing/checkout', () => {
     expect(await service.models.checkouts.countDocuments({ tenantId: tenant.tenantId })).toBe(0);
   });
 
+  it('does not sell a package of an earlier list whose price no card can be charged', async () => {
+    const tenant = await service.startTenant();
+    await service.admin('put', '/packages', PRICES);
+    // 450 is no multiple of 100, so no list that is put today is like this.
+    await service.models.priceLists.updateOne({}, { $set: { currency: 'isk' } });
+
+    const { body } = await apiOf(service, tenant.key)('get', '/billing/packages');
+    const refused = await buy(service, tenant, { package_id: 'small' });
+    await service.admin('put', '/packages', PRICES);
+
+    expect((body.data as { id: string }[]).map(({ id }) => id)).toEqual(['large']);
+    expect(refusalOf(refused)).toMatchObject({ status: 400, param: 'package_id' });
+    expect(await service.models.checkouts.countDocuments({ tenantId: tenant.tenantId })).toBe(0);
+  });
+
   it('refuses credits that would cost more than can be paid, or make the balance inexact', async () => {
     const tenant = await service.startTenant({ credits: 1_000_000_000 });
     await service.admin('put', '/packages', { ...PRICES, price_per_million_credits: 99_999_999 });

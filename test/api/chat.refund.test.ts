@@ -4,6 +4,7 @@ import { createRefund } from '../../api/admission/refund.ts';
 import { createEnqueue } from '../../shared/admission/enqueue.ts';
 import { createAccountRepository } from '../../shared/infra/mongo/accounts/account-repository.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
+import { createReconciliationRepository } from '../../shared/infra/mongo/accounts/reconciliation-repository.ts';
 import { createPrincipalRepository } from '../../shared/infra/mongo/tenants/principal-repository.ts';
 import { createAccountStore } from '../../shared/infra/redis/accounts/account-store.ts';
 import { createAdmissionStore } from '../../shared/infra/redis/requests/admission-store.ts';
@@ -11,6 +12,7 @@ import { createLineStore } from '../../shared/infra/redis/requests/line-store.ts
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { chatOf, postChat, requestIdOf, waitFor } from '../support/chat.ts';
 import type { TestTenant } from '../support/service.ts';
+import { apiOf } from '../support/tenant-api.ts';
 import { useService } from '../support/use-service.ts';
 
 const TIMEOUT_MS = 600_000;
@@ -68,6 +70,24 @@ describe('a request whose caller was told 503 and that had ended', () => {
     expect(refund?._id).toMatch(/^txn_[A-Za-z0-9]{24}$/);
     expect(more).toEqual([]);
     await waitFor(async () => ((await balanceOf(tenant)) === 1_000 ? true : undefined), 'the balance');
+  });
+
+  it('gets the tokens of its monthly budget back, and the books agree', async () => {
+    const settings = { retention_seconds: 0, monthly_token_budget: 10_000 };
+    const tenant = await service.startTenant({ credits: 1_000, tenant: settings });
+    const requestId = requestIdOf(await postChat(service.app, tenant.key, chatOf('Hi')));
+
+    await takeBack(tenant, requestId);
+    await takeBack(tenant, requestId);
+
+    const { body } = await apiOf(service, tenant.key)('get', '/billing');
+    expect(body.budget).toMatchObject({ used: 0, remaining: 10_000 });
+    const books = createReconciliationRepository(service.mongo);
+    expect(await books.check(tenant.tenantId, { repair: false, now: systemClock.now() })).toMatchObject({
+      balanceDriftMicro: 0,
+      budgetDriftTokens: 0,
+      usageDriftTokens: 0,
+    });
   });
 
   it('is charged, where its tenant keeps answers and it can be looked up', async () => {

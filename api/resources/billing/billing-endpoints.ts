@@ -2,6 +2,7 @@ import Joi from 'joi';
 
 import { listQuerySchema, pageOf, parseListQuery, toListPage } from '../../../shared/contracts/list-page.ts';
 import type { ListQuery } from '../../../shared/contracts/list-page.ts';
+import { isPayable } from '../../../shared/domain/pricing/pricing.ts';
 import { overseenBy } from '../../../shared/contracts/space.ts';
 import { checkAgainst } from '../../../shared/contracts/parse.ts';
 import type { LedgerRepository, LedgerType } from '../../../shared/infra/mongo/accounts/ledger-repository.ts';
@@ -52,7 +53,10 @@ const listBillingPackages = defineEndpoint({
   async handle({ query }, { prices, clock }: BillingDeps) {
     const { packages, currency, pricePerMillion } = await prices.current();
     const now = clock.now();
-    const sold = packages.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now);
+    // A list of an earlier version may have prices that cannot be paid.
+    const sold = packages.filter(
+      ({ amount, expiresAt }) => (expiresAt === undefined || expiresAt > now) && isPayable(amount, currency),
+    );
     const page = toListPage(
       pageOf(sold, query, ({ id }) => id),
       query.limit,

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import Joi from 'joi';
 
 import { codePoints } from '../../../shared/contracts/chat-request.ts';
-import { AMOUNT_MAX, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
+import { AMOUNT_MAX, isPayable, priceOf, toCredits, toMicro } from '../../../shared/domain/pricing/pricing.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
 import type {
@@ -71,6 +71,12 @@ function orderPackage({ packages, currency }: PriceList, packageId: string, now:
   }
   if (wanted.expiresAt !== undefined && wanted.expiresAt <= now) {
     refuse('package_id', 'This package is not sold any more; see GET /billing/packages.');
+  }
+  if (!isPayable(wanted.amount, currency)) {
+    refuse(
+      'package_id',
+      `Cards cannot be charged the price of this package, ${wanted.amount} minor units of ${currency}; choose another one, or ask the administrator to set its price again.`,
+    );
   }
   return { packageId, creditsMicro: wanted.creditsMicro, amount: wanted.amount, currency };
 }

@@ -12,6 +12,11 @@ export function amountStepOf(currency: string): number {
   return STEPS[currency] ?? 1;
 }
 
+/** Whether a card can be charged so many minor units of `currency` (ISO 4217, lower case). */
+export function isPayable(amount: number, currency: string): boolean {
+  return amount <= AMOUNT_MAX && amount % amountStepOf(currency) === 0;
+}
+
 const MICRO_PER_MILLION = 1_000_000_000_000n;
 
 /** What a free amount of credits costs in minor units of `currency`, a begun step (`amountStepOf`) being a whole one. */

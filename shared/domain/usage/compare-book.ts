@@ -6,7 +6,7 @@ import type { BucketWidth, RollUpKey, UsageCounts } from './roll-up.ts';
 export interface LedgerGroup extends UsageCounts {
   type: string;
   mode: string | undefined;
-  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for what is not usage. */
+  /** Start of the day of acceptance (UTC), milliseconds since the epoch; undefined for what is about no request. */
   dayMs: number | undefined;
   /** Signed. */
   amountMicro: number;
@@ -74,10 +74,13 @@ export function usageOfDay(ledger: readonly LedgerGroup[], dayMs: number): Usage
   return sum;
 }
 
+/** A refund is an adjustment with the tokens of its request, negative. */
+const OF_BUDGET: ReadonlySet<string> = new Set(['usage', 'adjustment']);
+
 function budgetByMonth(ledger: readonly LedgerGroup[]): Record<string, number> {
   const months: Record<string, number> = {};
   for (const group of ledger) {
-    if (group.type !== 'usage' || group.mode !== 'live' || group.dayMs === undefined) continue;
+    if (!OF_BUDGET.has(group.type) || group.mode !== 'live' || group.dayMs === undefined) continue;
     const month = monthOf(group.dayMs);
     months[month] = (months[month] ?? 0) + tokensOf(group);
   }

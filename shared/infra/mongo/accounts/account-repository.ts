@@ -1,13 +1,14 @@
 import { Schema } from 'mongoose';
 import type { ClientSession, Connection, Model } from 'mongoose';
 
+import { monthOf } from '../../../domain/pricing/pricing.ts';
 import type { AccountState } from '../../../domain/webhooks/account-events.ts';
 import { newId } from '../../../lifecycle/ids.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { collection, count, number, options, required } from '../collection.ts';
 import { tenantModel } from '../tenants/tenant-repository.ts';
 import { ledgerModel } from './ledger-repository.ts';
-import type { LedgerRow } from './ledger-repository.ts';
+import type { Charge, LedgerRow } from './ledger-repository.ts';
 
 export interface AccountRow {
   /** The tenant's id. */
@@ -53,8 +54,19 @@ interface BookEntry {
   /** Signed micro-credits. */
   amountMicro: number;
   reason: string;
+  /** The charge that is given back, with its tokens. */
+  refunded?: Charge;
   /** Milliseconds since the epoch. */
   now: number;
+}
+
+/** What a refund says of its request: its tokens leave the budget of the month of its acceptance. */
+function tokensBack({ mode, promptTokens, completionTokens, acceptedAt }: Charge): Partial<LedgerRow> {
+  return { mode, promptTokens: 0 - promptTokens, completionTokens: 0 - completionTokens, acceptedAt };
+}
+
+function budgetBack({ promptTokens, completionTokens, acceptedAt }: Charge): Pick<AccountMove, 'tokensByMonth'> {
+  return { tokensByMonth: { [monthOf(acceptedAt)]: 0 - promptTokens - completionTokens } };
 }
 
 export interface AccountRepository {
@@ -91,9 +103,10 @@ export function createAccountRepository(connection: Connection): AccountReposito
     booked,
 
     async book(entry) {
-      const { tenantId, type, amountMicro, reason, transactionId = newId('txn') } = entry;
+      const { tenantId, type, amountMicro, reason, refunded, transactionId = newId('txn') } = entry;
+      const back = refunded === undefined ? {} : budgetBack(refunded);
       const move = async (session: ClientSession) => {
-        const account = await moveAccount(accounts, { ...entry, transactionId }, session);
+        const account = await moveAccount(accounts, { ...entry, ...back, transactionId }, session);
         if (account === undefined) throw new Error(`Tenant ${tenantId} has no account`);
         const { balanceMicro: balanceAfterMicro, lastEntryAt: createdAt } = account;
         const line: LedgerRow = {
@@ -104,6 +117,7 @@ export function createAccountRepository(connection: Connection): AccountReposito
           reason,
           balanceAfterMicro,
           createdAt,
+          ...(refunded === undefined ? {} : tokensBack(refunded)),
         };
         await ledger.create([line], { session });
         return { entry: line, book: toBook(account) };
@@ -130,7 +144,7 @@ export interface AccountMove {
   transactionId?: string;
   /** Signed micro-credits. */
   amountMicro: number;
-  /** Billed tokens by month. */
+  /** Billed tokens by month; negative where they are given back. */
   tokensByMonth?: Readonly<Record<string, number>>;
   /** Milliseconds since the epoch. */
   now: number;

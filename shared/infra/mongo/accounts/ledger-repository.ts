@@ -32,6 +32,7 @@ export interface LedgerRow {
   entityId?: string;
   provider?: string;
   model?: string;
+  /** Negative where a request's charge is given back, as they are taken from the month's budget again. */
   promptTokens?: number;
   completionTokens?: number;
   estimated?: boolean;
@@ -84,11 +85,22 @@ export function refundIdOf(requestId: string): string {
 
 export type LedgerType = LedgerRow['type'];
 
+/** Of a request, as it is in the ledger. */
+export interface Charge {
+  /** Micro-credits; 0 for a test key. */
+  costMicro: number;
+  mode: KeyMode;
+  promptTokens: number;
+  completionTokens: number;
+  /** Milliseconds since the epoch; its month is the one of the budget. */
+  acceptedAt: number;
+}
+
 export interface LedgerRepository {
   /** When a request was booked, milliseconds since the epoch; undefined: it was not, or not yet. */
   settledAt(space: SearchedSpace, requestId: string): Promise<number | undefined>;
-  /** What a request was charged, in micro-credits; undefined: it was not, or not yet. */
-  chargeOf(tenantId: string, requestId: string): Promise<number | undefined>;
+  /** What a request was charged; undefined: it was not, or not yet. */
+  chargeOf(tenantId: string, requestId: string): Promise<Charge | undefined>;
   /** In the order of booking, of one type or of all; one row more than the limit. */
   list(space: SearchedSpace, type: LedgerType | undefined, query: ListQuery): Promise<LedgerRow[]>;
 }
@@ -102,8 +114,10 @@ export function createLedgerRepository(connection: Connection): LedgerRepository
     },
 
     async chargeOf(tenantId, requestId) {
-      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }, { amountMicro: 1 }).lean();
-      return row === null ? undefined : 0 - row.amountMicro;
+      const row = await ledger.findOne({ _id: ledgerIdOf(requestId), tenantId }).lean();
+      if (row === null) return undefined;
+      const { amountMicro, mode = 'live', promptTokens = 0, completionTokens = 0, acceptedAt = row.createdAt } = row;
+      return { costMicro: 0 - amountMicro, mode, promptTokens, completionTokens, acceptedAt };
     },
 
     list: (space, type, query) =>

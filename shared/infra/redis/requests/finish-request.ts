@@ -1,7 +1,9 @@
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
 import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
+import type { SettlementRecord } from '../../../contracts/settlement.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import type { ScriptReply } from '../scripts.ts';
 import type { RollbackWrites } from './rollback-writes.ts';
 import type { DeliveryRef, Ending } from './running-request.ts';
 import { createAnswerCache } from './stored-answers.ts';
@@ -17,8 +19,9 @@ export interface FinishRequest {
   replayFinish(ref: DeliveryRef, sentSeq: number, ending: Ending): Promise<'known' | 'replayed' | 'superseded'>;
 }
 
-/** What finish.lua returns if the request has ended. */
+/** What finish.lua returns if the request has ended: one of these, or `charged` and micro-credits. */
 const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
+const CHARGED = 'charged ';
 
 /** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
 function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, terminal, record }: Ending): EndedAnswer {
@@ -36,20 +39,35 @@ export function createFinishRequest(
   const answers = createAnswerCache(client, keyspace);
   /** Ends that nobody pays for. Remembered here, as Redis may lose the record that says so. */
   const unheard = new WeakSet<Ending>();
+  /** Micro-credits of ends that cost more than the account had. */
+  const charged = new WeakMap<Ending, number>();
+
+  /** Whether an end stands, by what finish.lua says. */
+  function hasEnded(outcome: ScriptReply, ending: Ending): boolean {
+    if (outcome === 'unheard') unheard.add(ending);
+    if (typeof outcome !== 'string' || !outcome.startsWith(CHARGED)) return ENDED.has(outcome);
+    charged.set(ending, Number(outcome.slice(CHARGED.length)));
+    return true;
+  }
+
+  /** The charge as it was made: never more than the account could pay. */
+  function chargeOf(ending: Ending): SettlementRecord | undefined {
+    const costMicro = charged.get(ending);
+    if (ending.settlement === undefined || costMicro === undefined) return ending.settlement;
+    return { ...ending.settlement, costMicro, estimated: true };
+  }
 
   /** Writes the charge of a request whose record is lost, and with `isWhole` the answer that nobody has but Redis. */
   async function bringBack(ref: DeliveryRef, sentSeq: number, ending: Ending, isWhole: boolean): Promise<void> {
     const { outbox } = keyspace.shard(ref.shard);
-    await client.xadd(outbox, '*', 's', JSON.stringify(ending.settlement));
+    await client.xadd(outbox, '*', 's', JSON.stringify(chargeOf(ending)));
     if (!isWhole || sentSeq > 0 || ending.record === undefined) return;
     await answers.restore(ref.shard, answerOf(ref, ending), { ttlMs: ending.retentionMs, namedMs: 0 });
   }
 
   return {
     async finish(ref, sentSeq, ending) {
-      const outcome = await end(ref, sentSeq, ending);
-      if (outcome === 'unheard') unheard.add(ending);
-      return ENDED.has(outcome);
+      return hasEnded(await end(ref, sentSeq, ending), ending);
     },
 
     async replayFinish(ref, sentSeq, ending) {
@@ -61,7 +79,7 @@ export function createFinishRequest(
       // A line was taken out of its queue before anybody could say that it has ended, and its result does not say so yet.
       const isTakenOut = state === 'void' && untold !== null && ending.record !== undefined;
       const outcome = isTakenOut ? 'missing' : await end(ref, sentSeq, isDue ? ending : { ...rest, costMicro: 0 });
-      if (ENDED.has(outcome)) return 'replayed';
+      if (hasEnded(outcome, ending)) return 'replayed';
       if (outcome !== 'missing' && outcome !== 'void') return 'superseded';
       if (isDue) await bringBack(ref, sentSeq, ending, outcome === 'missing');
       return 'replayed';

@@ -6,8 +6,8 @@
 --      2 short texts, each followed by a NUL, which are read faster than as arguments each: see the locals below,
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none)
--- Returns 'finished'; 'unheard' if nobody pays for it; 'behind' with the last sequence number that Redis has, if Redis came
--- back without some of the text; else the state that was found, as this delivery no longer owns the request.
+-- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
+-- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was found, as this delivery no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- One request in this many counts for the averages: fewer writes.
 local SAMPLE = 8
@@ -34,7 +34,10 @@ end
 if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
 -- The call was repeated after its answer was lost.
 local ended = is_unheard and 'unheard' or 'finished'
-if state == 'done' then return ended end
+if state == 'done' then
+  local charged = redis.call('HGET', KEYS[1], 'charged')
+  return charged and 'charged ' .. charged or ended
+end
 if state ~= 'running' then return state or 'missing' end
 if sent ~= follows then return 'behind ' .. sent end
 local now = now_ms()
@@ -69,6 +72,11 @@ if is_billed and cost > held and redis.call('HEXISTS', KEYS[4], 'book') == 1 the
     settlement = string.gsub(settlement, '"costMicro":%d+', '"costMicro":' .. int(most), 1)
     settlement = string.gsub(settlement, '"estimated":false', '"estimated":true', 1)
     cost = most
+    -- Its worker remembers it, as Redis may come back without this record.
+    if settlement ~= '' then
+      ended = 'charged ' .. int(most)
+      redis.call('HSET', KEYS[1], 'charged', int(most))
+    end
   end
 end
 local settles, is_sampled = settlement ~= '', string.byte(id, -1) % SAMPLE == 0

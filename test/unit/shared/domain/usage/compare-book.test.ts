@@ -78,6 +78,16 @@ describe('an account', () => {
     expect(compareAccount(LEDGER, CORRECT)).toEqual({ correct: CORRECT, balanceDriftMicro: 0, budgetDriftTokens: 0 });
   });
 
+  it('has fewer tokens of a month by those of a refund, and by no other adjustment', () => {
+    const refund = group({ type: 'adjustment', amountMicro: 8, promptTokens: -6, completionTokens: -2 });
+    const other = group({ type: 'adjustment', mode: undefined, dayMs: undefined, amountMicro: -5 });
+
+    expect(compareAccount([...LEDGER, refund, other], CORRECT).correct).toEqual({
+      balanceMicro: 950 + 8 - 5,
+      tokensByMonth: { 202611: 42 - 8, 202610: 8 },
+    });
+  });
+
   it('drifts by what it has too little and too much, in months of which either knows', () => {
     const account = { balanceMicro: 955, tokensByMonth: { 202611: 40, 202609: 3 } };
 
