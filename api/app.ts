@@ -2,7 +2,7 @@ import cors from 'cors';
 import express, { Router } from 'express';
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express';
 
-import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
+import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
 import type { Config } from '../shared/config/load-config.ts';
 import type { Tracing } from '../shared/infra/tracing/tracing.ts';
 import type { ErrorCode } from '../shared/errors/codes.ts';

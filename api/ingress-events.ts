@@ -1,4 +1,4 @@
-import type { IngressMetrics } from '../shared/infra/metrics/registry.ts';
+import type { IngressMetrics } from '../shared/infra/metrics/ingress-series.ts';
 import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
 import type { BreakerEvents } from '../shared/infra/redis/routing/breaker-store.ts';

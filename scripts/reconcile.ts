@@ -1,8 +1,8 @@
 /**
  * `npm run reconcile [-- --check | --requeue-dead-letters]`: holds accounts, usage and Redis against the whole ledger
  * and repairs what differs; with `--check` nothing is changed. `--requeue-dead-letters` puts settlement records that
- * could not be booked back into the outbox, and does nothing else. Without REDIS_URL and MONGODB_URI it takes those of the running `npm start`. Exit code
- * 1 when something is wrong in the end.
+ * could not be booked back into the outbox, and does nothing else. Without REDIS_URL and MONGODB_URI it takes those of
+ * the running `npm start`. Exit code 1 when something is wrong in the end.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,6 +1,6 @@
 import type { Config } from '../shared/config/load-config.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
-import { createWorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import { createWorkerMetrics } from '../shared/infra/metrics/worker-series.ts';
 import { createShardDirectory } from '../shared/infra/mongo/tenants/tenant-repository.ts';
 import { createChatQueues } from '../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../shared/infra/queue/chat-queue.ts';

@@ -2,7 +2,7 @@ import type { RequestEnvelope } from '../shared/contracts/jobs.ts';
 import type { BreakerState } from '../shared/domain/routing/breaker.ts';
 import { logBreakerChange } from '../shared/infra/logging/logger.ts';
 import type { Logger } from '../shared/infra/logging/logger.ts';
-import type { WorkerMetrics } from '../shared/infra/metrics/registry.ts';
+import type { WorkerMetrics } from '../shared/infra/metrics/worker-series.ts';
 import type { Clock } from '../shared/lifecycle/clock.ts';
 import { isDrifting } from './settlement/reconcile.ts';
 import type { Drift } from './settlement/reconcile.ts';

@@ -1,6 +1,6 @@
 import { createAdmission } from '../../shared/admission/admission.ts';
 import { createEnqueue } from '../../shared/admission/enqueue.ts';
-import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { Pseudonyms } from '../../shared/domain/compliance/pseudonyms.ts';
 import { createLedgerRepository } from '../../shared/infra/mongo/accounts/ledger-repository.ts';
 import { createRoutingCache } from '../../shared/infra/mongo/routing/routing-cache.ts';
@@ -78,7 +78,7 @@ export async function openAdmission(connections: Connections, stores: Stores, pa
     records,
     recall,
     keepIntent,
-    retention: { ordinaryMs: retentionMs, keptMs: KEPT_MS },
+    retention: { ordinaryMs: retentionMs, keptMs: STORED_ANSWER_MS },
     follow,
     events,
   });

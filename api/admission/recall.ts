@@ -1,7 +1,7 @@
 import { openRecovery } from '../../shared/admission/open-recovery.ts';
 import type { OpenRecoveryDeps, Recovery } from '../../shared/admission/open-recovery.ts';
 import type { RecoverRequest } from '../../shared/admission/recover-request.ts';
-import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Space } from '../../shared/contracts/space.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { ServiceError } from '../../shared/errors/service-error.ts';
@@ -42,12 +42,12 @@ function createRecall({ answers, cache, intents, recover, retentionMs, clock, lo
   /** If MongoDB is away, what Redis knows must do. */
   async function orNothing<Kept>(look: Promise<Kept | undefined>): Promise<Kept | undefined> {
     return look.catch((error: unknown) => {
-      log.warn('Kept answers and requests cannot be read.', { error });
+      log.warn('Stored answers and requests cannot be read.', { error });
       return undefined;
     });
   }
 
-  async function restore(shard: number, answer: KeptAnswer, now: number): Promise<void> {
+  async function restore(shard: number, answer: StoredAnswer, now: number): Promise<void> {
     const namedMs = Math.max(1, answer.expiresAt - now);
     await cache.restore(shard, answer, { ttlMs: Math.min(retentionMs, namedMs), namedMs });
   }

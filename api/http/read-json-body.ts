@@ -104,7 +104,10 @@ async function smallOf(
   return encoding === 'br' ? brotli.inTurn(tenantId, () => inflateSmallBrotli(sent)) : inflateSmall(sent, encoding);
 }
 
-/** Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what was sent. */
+/**
+ * Reads, decompresses and parses. A compressed body is decompressed once all of it is there: one that stalls holds what
+ * was sent.
+ */
 async function readJson(
   req: Request,
   tenantId: string,

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../shared/errors/codes.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
-import type { IngressMetrics } from '../../shared/infra/metrics/registry.ts';
+import type { IngressMetrics } from '../../shared/infra/metrics/ingress-series.ts';
 import type { Closer } from '../../shared/lifecycle/closer.ts';
 
 /** What a caller is refused for who is not known, or who asks for more than it may. */

@@ -7,8 +7,9 @@ import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { Emitter } from '../../shared/lifecycle/event-bus.ts';
 import { createCatchUp } from './catch-up.ts';
 import { createHandOn } from './hand-on.ts';
-import { isOpen } from './open-reader.ts';
+import { newReader } from './open-reader.ts';
 import type { OpenReader, ReaderGroup } from './open-reader.ts';
+import { createRenewReaders } from './renew-readers.ts';
 
 export interface RelayEvents {
   /** A read of the stream has found text that no message brought. */
@@ -93,6 +94,8 @@ export function createRelayHub(deps: {
       records.wipe(shard, requestId, channel.nameOf(shard)).catch(ignore);
   }
 
+  const renewAll = createRenewReaders({ groups, channel, records, readRest, lose, log });
+
   channel.onEntry((requestId, head, payload) => {
     const group = groups.get(requestId);
     if (group === undefined) return;
@@ -115,25 +118,6 @@ export function createRelayHub(deps: {
     recoverQuiet(POLL_MS);
   }, POLL_MS / 2);
   poll.unref();
-
-  /** A reader that has read all there is, and still waits, would wait in vain. */
-  async function renew(group: ReaderGroup): Promise<void> {
-    const { shard, requestId, readers } = group;
-    const waitingOf = () => [...readers].filter(({ ended, isAwaited }) => !ended && !isAwaited);
-    if (waitingOf().length === 0) return;
-    const state = await records.renewReader(shard, requestId, channel.nameOf(shard));
-    // An answer may be read for longer than its record stays.
-    if (state === 'open' || !(await readRest(group))) return;
-    const lost = waitingOf().filter(isOpen);
-    if (lost.length === 0) return;
-    log.warn('Redis has no end of a request that a client waits for; the client is told.', { requestId });
-    for (const reader of lost) lose(reader);
-  }
-
-  /** A reader's lease that is not renewed ends, and the disconnect grace follows, so failures need no handling. */
-  function renewAll(): void {
-    for (const group of groups.values()) renew(group).catch(ignore);
-  }
 
   const renewal = setInterval(renewAll, RENEW_READERS_MS);
   renewal.unref();
@@ -168,20 +152,7 @@ export function createRelayHub(deps: {
       clearInterval(renewal);
     },
     open(shard, requestId, onEntry, { fromSeq = 1, existing = false, isAwaited = false } = {}) {
-      const reader: OpenReader = {
-        shard,
-        requestId,
-        nextSeq: fromSeq,
-        onEntry,
-        paused: false,
-        closed: false,
-        ended: false,
-        writer: undefined,
-        isBehind: false,
-        isMissing: false,
-        quietSince: now(),
-        isAwaited,
-      };
+      const reader = newReader(shard, requestId, onEntry, { fromSeq, isAwaited, quietSince: now() });
       const group = groups.get(requestId) ?? { shard, requestId, readers: new Set(), isFilling: false };
       group.readers.add(reader);
       groups.set(requestId, group);

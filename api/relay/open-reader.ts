@@ -22,6 +22,29 @@ export interface OpenReader {
   isAwaited: boolean;
 }
 
+/** A reader that has nothing yet. */
+export function newReader(
+  shard: number,
+  requestId: string,
+  onEntry: OpenReader['onEntry'],
+  { fromSeq, isAwaited, quietSince }: { fromSeq: number; isAwaited: boolean; quietSince: number },
+): OpenReader {
+  return {
+    shard,
+    requestId,
+    nextSeq: fromSeq,
+    onEntry,
+    paused: false,
+    closed: false,
+    ended: false,
+    writer: undefined,
+    isBehind: false,
+    isMissing: false,
+    quietSince,
+    isAwaited,
+  };
+}
+
 /** The readers of one request. A read of the stream serves all of them. */
 export interface ReaderGroup {
   shard: number;

@@ -98,7 +98,10 @@ async function writeSecrets(dataDir: string, password: string): Promise<string> 
   return file;
 }
 
-/** Without a configuration file but that of the password, so that the one of the system's own Redis does not count. Snapshots are off: the AOF has all. */
+/**
+ * Without a configuration file but that of the password, so that the one of the system's own Redis does not count.
+ * Snapshots are off: the AOF has all.
+ */
 export function serverArguments(port: number, dataDir: string, more: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),

@@ -38,9 +38,9 @@ const NAMES = [...CATEGORIES].sort((one, other) => other.length - one.length).jo
 const MARKS = new RegExp(`simulate-(flagged|${NAMES})(?:=(0(?:\\.\\d+)?|1))?`, 'gi');
 
 /**
- * Scores one input by the marks in it. `parley-moderation-test` scores 0.99 as `test`, `simulate-violence` (any of the categories) scores 0.99 there,
- * `simulate-violence=0.3` the given number, `simulate-flagged` is short for `simulate-violence`; everything else
- * scores 0.0001. A category is flagged from 0.5.
+ * Scores one input by the marks in it. `parley-moderation-test` scores 0.99 as `test`, `simulate-violence` (any of the
+ * categories) scores 0.99 there, `simulate-violence=0.3` the given number, `simulate-flagged` is short for
+ * `simulate-violence`; everything else scores 0.0001. A category is flagged from 0.5.
  */
 export function moderate(text: string): ModerationResult {
   const scores = new Map<Category, number>(CATEGORIES.map((category) => [category, SCORE_UNMARKED]));
@@ -58,7 +58,10 @@ export function moderate(text: string): ModerationResult {
   };
 }
 
-/** What is to be scored, and the model named for it: one text, several texts, or parts that make one text. Throws RequestError. */
+/**
+ * What is to be scored, and the model named for it: one text, several texts, or parts that make one text. Throws
+ * RequestError.
+ */
 export function parseModerationRequest(body: unknown): { model: string; inputs: readonly string[] } {
   if (!isObject(body)) throw new RequestError(400, 'The request body must be a JSON object.');
   const model = body['model'] ?? 'omni-moderation-latest';

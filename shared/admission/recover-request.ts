@@ -2,7 +2,7 @@ import { encodeEntry, eventsOf, LOST } from '../contracts/events.ts';
 import type { Terminal } from '../contracts/events.ts';
 import { queueOf } from '../contracts/jobs.ts';
 import type { RequestEnvelope } from '../contracts/jobs.ts';
-import { KEPT_MS } from '../contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../contracts/stored-answer.ts';
 import { parseEnvelope, UnreadableError } from '../contracts/stored-request.ts';
 import type { Principal } from '../domain/keys/principal.ts';
 import { toErrorDetail } from '../errors/error-body.ts';
@@ -35,7 +35,7 @@ export interface RecoverRequestDeps {
   admit: ReturnType<typeof createAdmission>;
   line: Pick<LineStore, 'enqueue'>;
   replays: Pick<ReplayStore, 'requeue'>;
-  answers: Pick<AnswerRepository, 'find' | 'keep'>;
+  answers: Pick<AnswerRepository, 'find' | 'store'>;
   ledger: Pick<LedgerRepository, 'settledAt'>;
   principals: Pick<PrincipalRepository, 'findByKey'>;
   clock: Clock;
@@ -56,12 +56,12 @@ const WAIT_MAX_MS = 60_000;
 export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
   const { presence, admit, line, replays, answers, ledger, principals, clock, log } = deps;
 
-  /** Stores the end as a kept answer, where readers find it. */
+  /** Stores the end as a stored answer, where readers find it. */
   async function end(envelope: RequestEnvelope, last: Terminal) {
     const { requestId, tenantId, mode, tier, acceptedAt, request, retentionMs, kept } = envelope;
     const lastSeq = eventsOf(last);
     const ownMs = kept?.redisOnly === true ? retentionMs : kept?.storedMs;
-    await answers.keep({
+    await answers.store({
       requestId,
       tenantId,
       mode,
@@ -78,7 +78,7 @@ export function createRecoverRequest(deps: RecoverRequestDeps): RecoverRequest {
         finishedAt: String(clock.now()),
       },
       entries: [{ lastSeq, payload: encodeEntry([], last) }],
-      expiresAt: ownMs === undefined ? acceptedAt + KEPT_MS : clock.now() + ownMs,
+      expiresAt: ownMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + ownMs,
     });
     log.warn('A request that Redis had lost could not be accepted again and was ended.', { requestId, tenantId });
   }

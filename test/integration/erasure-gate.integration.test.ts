@@ -95,16 +95,16 @@ it('brings no answer back whose deletion came between the look and the write', a
     {
       ...answers,
       // The whole deletion happens here: it finds no answer yet.
-      async keep(answer) {
+      async store(answer) {
         await markEntity();
-        await answers.keep(answer);
+        await answers.store(answer);
       },
     },
     gate,
   );
   const fields = { state: 'done', status: 'completed', acceptedAt: String(NOW), finishedAt: String(NOW + 5) };
 
-  await sleepy.keep({
+  await sleepy.store({
     ...live(),
     ...{ requestId: newId('req'), entityId: 'pupil', fields, expiresAt: Date.now() + 60_000 },
     entries: [{ lastSeq: 1, payload: 'secret' }],
@@ -185,7 +185,7 @@ it('keeps no answer of such a request, nor any of a tenant whose conversations w
     const requestId = newId('req');
     const entity = entityId === undefined ? {} : { entityId };
     const fields = { acceptedAt: String(acceptedAt) };
-    await answers.keep({ requestId, ...live(), fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
+    await answers.store({ requestId, ...live(), fields, entries: [], expiresAt: Date.now() + 60_000, ...entity });
     return (await models.answers.countDocuments({ _id: requestId })) === 1;
   };
   await markEntity();

@@ -4,7 +4,7 @@ import { createLastDrift } from '../../shared/infra/redis/accounts/last-drift.ts
 import { createAccountAudit } from '../../shared/infra/redis/accounts/account-audit.ts';
 import { createLeaderLease } from '../../shared/infra/redis/leases/leader-lease.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
-import { createWorkerMetrics } from '../../shared/infra/metrics/registry.ts';
+import { createWorkerMetrics } from '../../shared/infra/metrics/worker-series.ts';
 import { systemClock } from '../../shared/lifecycle/clock.ts';
 import { createEventBus } from '../../shared/lifecycle/event-bus.ts';
 import type { WorkerEvents } from '../../workers/worker-events.ts';

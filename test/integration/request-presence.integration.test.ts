@@ -33,7 +33,7 @@ describe('a request whose tenant keeps answers for a moment only', () => {
     const { redis, keyspace, keys } = lab;
     const presence = createRequestPresence(redis, keyspace, unlimited);
     const storeAnswer = createStoreAnswer({
-      answers: { keep: () => Promise.reject(new Error('MongoDB keeps nothing of it')) },
+      answers: { store: () => Promise.reject(new Error('MongoDB keeps nothing of it')) },
       cache: createAnswerCache(redis, keyspace),
       retentionMs: RETENTION_MS,
       clock: systemClock,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 
 import type { Connection } from 'mongoose';
 
-import type { KeptAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { StoredAnswer } from '../../shared/contracts/stored-answer.ts';
 import { createAnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import { createReplayStore } from '../../shared/infra/redis/requests/replay-store.ts';
@@ -36,9 +36,9 @@ const cacheOf = () => createAnswerCache(lab.redis, lab.keyspace);
 function storeAnswerAfter(before: () => Promise<void>) {
   return createStoreAnswer({
     answers: {
-      async keep(answer) {
+      async store(answer) {
         await before();
-        await answers.keep(answer);
+        await answers.store(answer);
       },
     },
     cache: cacheOf(),
@@ -81,9 +81,9 @@ async function replay({ requestId, principal, envelope }: LabRequest): Promise<v
 
 /** Redis may come back without its last second between two reads: the record had ended by then, and its text is gone. */
 it('keeps no answer without its text, but the one that is there once its end has been replayed', async () => {
-  const kept: Pick<KeptAnswer, 'entries'>[] = [];
+  const kept: Pick<StoredAnswer, 'entries'>[] = [];
   const storeAnswer = createStoreAnswer({
-    answers: { keep: (answer) => Promise.resolve(void kept.push(answer)) },
+    answers: { store: (answer) => Promise.resolve(void kept.push(answer)) },
     cache: createAnswerCache(lab.redis, lab.keyspace),
     retentionMs: RETENTION_MS,
     clock: systemClock,

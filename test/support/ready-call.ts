@@ -1,6 +1,7 @@
 import { createLocalModerator } from '../../workers/moderation/local/local-moderator.ts';
 import { openLocalWindow } from '../../workers/moderation/local/phrase-window.ts';
 import type { ProviderCallInput } from '../../workers/pipeline/provider-call/run-provider-call.ts';
+import { plainEnvelope } from './plain-envelope.ts';
 
 const moderator = createLocalModerator();
 
@@ -17,19 +18,7 @@ export function readyCall(more: Partial<ProviderCallInput> = {}): ReadyCall {
   const texts: string[] = [];
   const controller = new AbortController();
   const input: ProviderCallInput = {
-    envelope: {
-      requestId: 'req_1',
-      tenantId: 'ten_1',
-      keyId: 'key_1',
-      mode: 'live',
-      endpoint: 'chat.stream',
-      tier: 'mobius',
-      stream: true,
-      acceptedAt: 0,
-      retentionMs: 900_000,
-      tenant: {},
-      request: { messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10, jsonMode: false },
-    },
+    envelope: plainEnvelope(),
     target: { provider: 'p', model: 'm', weight: 1, priority: 1, contextWindow: 1_000 },
     provider: {
       name: 'p',

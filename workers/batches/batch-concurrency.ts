@@ -51,7 +51,10 @@ export function nextPlaces(places: number, { busy, isShared, meanMs }: ProcessLo
   return Math.max(least, busy < busyMin ? Math.min(max, places + more) : places);
 }
 
-/** The places of each shard. Those whose lines run share them; another one keeps a place, in which its first line begins at once. */
+/**
+ * The places of each shard. Those whose lines run share them; another one keeps a place, in which its first line begins
+ * at once.
+ */
 export function placesOf(places: number, areIdle: readonly boolean[]): number[] {
   const idle = areIdle.filter((isIdle) => isIdle).length;
   const busy = areIdle.length - idle;

@@ -9,7 +9,7 @@ import type { AdmissionStore } from '../../shared/infra/redis/requests/admission
 import type { BatchQueue } from '../../shared/infra/redis/requests/queue-store.ts';
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { EventSink } from '../../shared/webhooks/event-sink.ts';
-import type { KeepLead } from './fill-queue.ts';
+import type { KeepLead } from './send-slice.ts';
 import { isAtRest, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ReadLines } from './read-lines.ts';

@@ -9,10 +9,11 @@ import type { LeaderLease } from '../../shared/infra/redis/leases/leader-lease.t
 import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { CloseBatch } from './close-batch.ts';
 import type { CollectEnds } from './collect-ends.ts';
-import type { FillQueue, KeepLead } from './fill-queue.ts';
+import type { FillQueue } from './fill-queue.ts';
 import { openBatch, rewind } from './open-batch.ts';
 import type { OpenBatch } from './open-batch.ts';
 import type { ProviderWatch } from './provider-watch.ts';
+import type { KeepLead } from './send-slice.ts';
 
 export interface DispatcherDeps {
   work: Pick<BatchWorkRepository, 'open' | 'count' | 'note' | 'abandon'>;

@@ -7,7 +7,7 @@ import { BATCH_LIMITS } from '../../shared/contracts/batches.ts';
 import type { BatchWait } from '../../shared/contracts/batches.ts';
 import type { Tier } from '../../shared/contracts/chat-request.ts';
 import { parseStoredRequest, UnreadableError } from '../../shared/contracts/stored-request.ts';
-import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
 import type { Principal } from '../../shared/domain/keys/principal.ts';
 import { toErrorDetail } from '../../shared/errors/error-body.ts';
 import type { ErrorDetail } from '../../shared/errors/error-body.ts';
@@ -101,7 +101,7 @@ export function createSendLine({ admit, enqueue, watch, leaderId, log }: SendLin
         kept: undefined,
         isEnqueuedAtOnce: true,
         // The answer stays until it has been brought into the batch's results.
-        retentionMs: KEPT_MS,
+        retentionMs: STORED_ANSWER_MS,
       });
       if (outcome.kind === 'admitted') {
         if (!outcome.isQueued) await enqueue.enqueue(outcome.envelope, principal);

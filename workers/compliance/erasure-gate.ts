@@ -118,14 +118,14 @@ export function gateConversations(
 
 /** Stores no answer of a request whose entity was erased after it was accepted. */
 export function gateAnswers(
-  answers: Pick<AnswerRepository, 'keep' | 'remove'>,
+  answers: Pick<AnswerRepository, 'store' | 'remove'>,
   gate: Pick<ErasureGate, 'isErased'>,
-): Pick<AnswerRepository, 'keep'> {
+): Pick<AnswerRepository, 'store'> {
   return {
-    async keep(answer) {
+    async store(answer) {
       const isErased = () => gate.isErased(answer, answer.entityId, seqAt(Number(answer.fields['acceptedAt'])));
       if (await isErased()) return;
-      await answers.keep(answer);
+      await answers.store(answer);
       // A deletion may have come between, and found nothing yet: as with the turn of a conversation.
       if (await isErased()) await answers.remove(answer, answer.requestId, Number(answer.fields['finishedAt']));
     },
@@ -138,7 +138,7 @@ export interface ErasureGatedStores {
   erasures: ErasureRepository;
   gate: ErasureGate;
   conversations: ConversationRepository;
-  answers: Pick<AnswerRepository, 'keep'>;
+  answers: Pick<AnswerRepository, 'store'>;
   ledger: SettlementRepository;
 }
 

@@ -1,5 +1,5 @@
 import { decodeEntry } from '../../shared/contracts/events.ts';
-import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
 import { parseEnvelope } from '../../shared/contracts/stored-request.ts';
 import { timeOfSeq } from '../../shared/domain/requests/acceptance-order.ts';
 import type { ExportRows } from '../../shared/infra/mongo/compliance/export-rows.ts';

@@ -29,7 +29,10 @@ export class JobLost extends Error {
 }
 
 export interface RunJobDeps {
-  jobs: Pick<ComplianceJobRepository, 'claim' | 'renew' | 'release' | 'fail' | 'next' | 'findUntold' | 'markTold'>;
+  jobs: Pick<
+    ComplianceJobRepository,
+    'claim' | 'renew' | 'release' | 'fail' | 'next' | 'findUnpublished' | 'markPublished'
+  >;
   queue: Pick<ComplianceQueue, 'add'>;
   kinds: Record<ComplianceJobRow['kind'], RunKind>;
   events: Pick<EventSink, 'publish'>;
@@ -134,9 +137,9 @@ export function createRunJob(deps: RunJobDeps): (job: ComplianceJob) => Promise<
       }
       await wakeNext(job);
     }
-    const untold = await jobs.findUntold(named);
-    if (untold === undefined) return;
-    await events.publish([toEvent(untold, clock.now())]);
-    await jobs.markTold(untold);
+    const ended = await jobs.findUnpublished(named);
+    if (ended === undefined) return;
+    await events.publish([toEvent(ended, clock.now())]);
+    await jobs.markPublished(ended);
   };
 }

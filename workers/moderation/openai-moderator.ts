@@ -7,7 +7,10 @@ import { DEFAULT_MODERATION_POLICY, DEFAULT_THRESHOLD, judge } from './moderator
 import type { Moderator } from './moderator.ts';
 import { isRecord, parseObject } from '../providers/http/parse-json.ts';
 
-/** In UTF-16 units: the longest message there may be (docs/spec/interface.md section 8) goes in one piece, an answer in several. */
+/**
+ * In UTF-16 units: the longest message there may be (docs/spec/interface.md section 8) goes in one piece, an answer in
+ * several.
+ */
 const PIECE = 32_000;
 /** Pieces of one text overlap, so that no phrase is cut in two. */
 const PIECE_OVERLAP = 200;

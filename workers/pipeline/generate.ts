@@ -4,10 +4,12 @@ import { ProviderError } from '../providers/provider.ts';
 import { BreakerOpenError } from './breakers/circuit.ts';
 import type { ChunkWriter } from './chunks/chunk-writer.ts';
 import { estimatePrompt } from './lease/estimate-tokens.ts';
-import { TooLongError, promptFor } from './prompt/fit-window.ts';
+import { promptFor } from './prompt/fit-window.ts';
 import { createCallTarget, hasOtherTarget } from './provider-call/call-target.ts';
 import type { CallTargetDeps, Route } from './provider-call/call-target.ts';
 import { NotJsonError, noJson, toCallerError } from './provider-call/caller-error.ts';
+import { addFailure, noFailures, worstOf } from './provider-call/target-failures.ts';
+import type { TargetFailures } from './provider-call/target-failures.ts';
 import { traceSkipped } from './provider-call/trace-provider-call.ts';
 import { Stopped } from './stage.ts';
 import type { Generated, Outcome, Routed, Stage } from './stage.ts';
@@ -71,42 +73,33 @@ export function createGenerate(deps: GenerateDeps): Stage<Routed, Generated> {
     });
   }
 
+  /** Returns whether another target can help. */
+  function noteFailure(failures: TargetFailures, error: unknown, run: Routed, route: Route): boolean {
+    const { provider, target } = route;
+    if (error instanceof BreakerOpenError)
+      traceSkipped(run.answer.trace, { provider: provider.name, model: target.model }, 'breaker_open', clock.now());
+    if (error instanceof ProviderError)
+      log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: provider.name, error });
+    return addFailure(failures, error, route);
+  }
+
   async function tryTargets(run: Routed, writer: ChunkWriter | undefined): Promise<Outcome> {
-    let last: unknown;
-    let tooLong: TooLongError | undefined;
-    let open: BreakerOpenError | undefined;
-    let windowTokensMin = 0;
-    let waitMs = Infinity;
+    const failures = noFailures();
     for (const route of run.targets) {
-      if (route.target.contextWindow < windowTokensMin) continue;
+      if (route.target.contextWindow < failures.windowTokensMin) continue;
       try {
         return await tryTarget(run, route, writer);
       } catch (error) {
-        if (error instanceof TooLongError) {
-          if (tooLong === undefined || error.overTokens < tooLong.overTokens) tooLong = error;
-          continue;
-        }
-        if (error instanceof BreakerOpenError) {
-          const { target, provider } = route;
-          const skipped = { provider: provider.name, model: target.model };
-          traceSkipped(run.answer.trace, skipped, 'breaker_open', clock.now());
-          if (open === undefined || error.retryInMs < open.retryInMs) open = error;
-          waitMs = Math.min(waitMs, error.retryInMs);
-          continue;
-        }
-        last = error;
-        if (!(error instanceof ProviderError)) break;
-        waitMs = Math.min(waitMs, error.retryAfterMs);
-        log.warn('A provider failed.', { requestId: run.envelope.requestId, provider: route.provider.name, error });
-        if (error.fault === 'caller' || error.fault === 'filtered' || !isReplaceable(run, writer)) break;
-        // Models count tokens differently, so a target with a window of the same size is worth a try.
-        if (error.fault === 'too_long') windowTokensMin = Math.max(windowTokensMin, route.target.contextWindow);
+        if (!noteFailure(failures, error, run, route)) break;
+        // Only a call can have brought text.
+        if (failures.called === error && !isReplaceable(run, writer)) break;
       }
     }
     // The caller has seen the whole answer, and its usage is known: it ends with the error and is charged.
-    if (last instanceof NotJsonError && !isReplaceable(run, writer))
-      return { finishReason: 'error', usage: last.usage, error: toErrorDetail(noJson(last)) };
-    throw toCallerError(last ?? open ?? tooLong, waitMs);
+    const { called, waitMs } = failures;
+    if (called instanceof NotJsonError && !isReplaceable(run, writer))
+      return { finishReason: 'error', usage: called.usage, error: toErrorDetail(noJson(called)) };
+    throw toCallerError(worstOf(failures), waitMs);
   }
 
   return async (run) => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { KEPT_MS } from '../../shared/contracts/kept-answer.ts';
-import type { EndedAnswer } from '../../shared/contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../shared/contracts/stored-answer.ts';
+import type { EndedAnswer } from '../../shared/contracts/stored-answer.ts';
 import type { Logger } from '../../shared/infra/logging/logger.ts';
 import type { AnswerRepository } from '../../shared/infra/mongo/requests/answer-repository.ts';
 import type { AnswerCache } from '../../shared/infra/redis/requests/stored-answers.ts';
@@ -9,7 +9,7 @@ import type { Clock } from '../../shared/lifecycle/clock.ts';
 import type { Claimed } from './stage.ts';
 
 export interface StoreAnswerDeps {
-  answers: Pick<AnswerRepository, 'keep'>;
+  answers: Pick<AnswerRepository, 'store'>;
   cache: Pick<AnswerCache, 'read' | 'shorten' | 'markEnded'>;
   /** How long Redis keeps an answer that MongoDB has. */
   retentionMs: number;
@@ -44,19 +44,19 @@ export function createStoreAnswer({ answers, cache, retentionMs, clock, log }: S
     try {
       // The record may expire before recovery looks, which would take the request for a lost one and run it again.
       if (kept.redisOnly === true) {
-        await cache.markEnded(shard, requestId, KEPT_MS);
+        await cache.markEnded(shard, requestId, STORED_ANSWER_MS);
         return;
       }
       const ended = await readEnd(ref);
       if (ended === undefined) return;
       // Like finish.lua: a request that ended without an answer frees its key, so that a retry runs.
       const isRemembered = ended.fields['status'] === 'completed' || answer.text !== '';
-      await answers.keep({
+      await answers.store({
         ...ended,
         mode: envelope.mode,
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(kept.idempotency !== undefined && isRemembered ? { idempotency: kept.idempotency } : {}),
-        expiresAt: kept.storedMs === undefined ? acceptedAt + KEPT_MS : clock.now() + kept.storedMs,
+        expiresAt: kept.storedMs === undefined ? acceptedAt + STORED_ANSWER_MS : clock.now() + kept.storedMs,
       });
       await cache.shorten(shard, ended, retentionMs);
     } catch (error) {

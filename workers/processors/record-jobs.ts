@@ -2,7 +2,10 @@ import type { Job, Worker } from 'bullmq';
 
 import type { QueueRecorder } from '../queue-recorder.ts';
 
-/** Counts the jobs that a worker ends. The queues of chat requests are counted by requests instead (workers/queue-recorder.ts). */
+/**
+ * Counts the jobs that a worker ends. The queues of chat requests are counted by requests instead
+ * (workers/queue-recorder.ts).
+ */
 export function recordJobs(worker: Worker, { count }: Pick<QueueRecorder, 'count'>): void {
   const place = { prefix: worker.opts.prefix ?? 'bull', queue: worker.name };
   const record = ({ timestamp, processedOn = timestamp, finishedOn = processedOn }: Job, hasFailed: boolean) => {

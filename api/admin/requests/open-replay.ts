@@ -1,7 +1,7 @@
 import { createConcludeIntent } from '../../../shared/admission/conclude-intent.ts';
 import type { Recovery } from '../../../shared/admission/open-recovery.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
-import type { IngressMetrics } from '../../../shared/infra/metrics/registry.ts';
+import type { IngressMetrics } from '../../../shared/infra/metrics/ingress-series.ts';
 import type { Logger } from '../../../shared/infra/logging/logger.ts';
 import { createFailedLines } from '../../../shared/infra/mongo/batches/failed-lines.ts';
 import { createErasureRepository } from '../../../shared/infra/mongo/compliance/erasure-repository.ts';

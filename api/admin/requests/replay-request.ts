@@ -2,8 +2,8 @@ import type { createAdmission } from '../../../shared/admission/admission.ts';
 import { FENCE_UNKNOWN } from '../../../shared/admission/recover-request.ts';
 import type { Refusal } from '../../../shared/admission/refusals.ts';
 import type { RequestEnvelope } from '../../../shared/contracts/jobs.ts';
-import { KEPT_MS } from '../../../shared/contracts/kept-answer.ts';
-import type { EndedAnswer } from '../../../shared/contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../../shared/contracts/stored-answer.ts';
+import type { EndedAnswer } from '../../../shared/contracts/stored-answer.ts';
 import { parseEnvelope, UnreadableError } from '../../../shared/contracts/stored-request.ts';
 import type { Pseudonyms } from '../../../shared/domain/compliance/pseudonyms.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
@@ -97,7 +97,7 @@ function withoutRequestLimits(principal: Principal): Principal {
 /** The answer is kept for a day from its end, not from an acceptance that may be hours ago. */
 function toReplayed(envelope: RequestEnvelope, failedAt: number, now: number): RequestEnvelope {
   const { kept } = envelope;
-  const again = kept?.redisOnly === true ? kept : { ...kept, storedMs: kept?.storedMs ?? KEPT_MS };
+  const again = kept?.redisOnly === true ? kept : { ...kept, storedMs: kept?.storedMs ?? STORED_ANSWER_MS };
   // Later than its failure by the clock of Redis, too.
   return { ...envelope, kept: again, replayedAt: Math.max(now, failedAt + 1) };
 }

@@ -130,7 +130,8 @@ function createTurns() {
 
 /**
  * Reads a batch while it arrives and hands each of its lines to `keep`, which may take its time. `hold` hears how much
- * is in memory, and may refuse more. Throws a ServiceError on what is wrong with the batch as a whole; what is wrong with a request is in its line.
+ * is in memory, and may refuse more. Throws a ServiceError on what is wrong with the batch as a whole; what is wrong
+ * with a request is in its line.
  */
 export async function readBatch(
   req: Request,

@@ -25,7 +25,10 @@ export interface Upload {
   add(line: BatchLine): Promise<void>;
   /** Bytes of the lines that are in memory. */
   heldBytes(): number;
-  /** All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict` where that cannot be any more. */
+  /**
+   * All of it has arrived: lets it run, or takes it back where the same run has started another. Throws `conflict`
+   * where that cannot be any more.
+   */
   start(metadataJson: string | undefined, startedUnder?: string): Promise<BatchRow>;
   /** Takes away what is stored, unless it has started. Never rejects, and is safe to repeat. */
   discard(): Promise<void>;

@@ -1,4 +1,4 @@
-import { KEPT_MS } from '../../../shared/contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../../shared/contracts/stored-answer.ts';
 import type { Principal } from '../../../shared/domain/keys/principal.ts';
 import { LOOKUPS_PER_MINUTE } from '../../../shared/domain/limits/defaults.ts';
 import { ServiceError } from '../../../shared/errors/service-error.ts';
@@ -12,14 +12,14 @@ export interface FindRequestDeps {
   recall: Recall;
 }
 
-const HOURS_KEPT = KEPT_MS / 3_600_000;
+const HOURS_KEPT = STORED_ANSWER_MS / 3_600_000;
 
 /** What the document says of every look-up; the first figure is the default of STREAM_RETENTION_SECONDS. */
 export const LOOKUP_TEXT = `for 15 minutes after its end (${HOURS_KEPT} hours with an \`Idempotency-Key\` or asynchronously). It does not count against the limit of the key, which allows ${LOOKUPS_PER_MINUTE} look-ups a minute besides.`;
 
 /**
- * The record that `look` finds. Throws `not_found` for an unknown id, another tenant's or one of the other mode, and `gone` for a request
- * that the ledger knows but whose answer is no longer kept.
+ * The record that `look` finds. Throws `not_found` for an unknown id, another tenant's or one of the other mode, and
+ * `gone` for a request that the ledger knows but whose answer is no longer kept.
  */
 export async function findRequest(
   { ledger, recall }: FindRequestDeps,

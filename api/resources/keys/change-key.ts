@@ -40,7 +40,10 @@ export function ownTenant({ tenants }: Pick<ChangeKeyDeps, 'tenants'>, { tenantI
   return findTenant(tenants, tenantId);
 }
 
-/** Changes a key that is not revoked; `decide` says what to change. Throws `not_found`, `conflict`, and `endpoint_not_allowed`. */
+/**
+ * Changes a key that is not revoked; `decide` says what to change. Throws `not_found`, `conflict`, and
+ * `endpoint_not_allowed`.
+ */
 export async function changeKey(
   { keys }: Pick<ChangeKeyDeps, 'keys'>,
   principal: Principal,

@@ -1,6 +1,6 @@
 import { decodeEntry } from '../../contracts/events.ts';
 import type { Terminal } from '../../contracts/events.ts';
-import type { EndedAnswer } from '../../contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../contracts/stored-answer.ts';
 import type { ErrorCode } from '../../errors/codes.ts';
 
 /** What comes back without the caller: a provider, the moderation backend, a store, time. */

@@ -35,9 +35,9 @@ class PatientCluster extends Cluster {
 }
 
 /**
- * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the pipeline of its
- * first argument, which is the number of its keys, and then rejects the whole pipeline where its keys are of two masters
- * (compare redis/ioredis issue 2109).
+ * Opens nothing yet. Commands of one turn share a write to each server, but no pipeline: ioredis puts a script into the
+ * pipeline of its first argument, which is the number of its keys, and then rejects the whole pipeline where its keys
+ * are of two masters (compare redis/ioredis issue 2109).
  */
 export function createCluster(
   nodes: { host: string; port: number }[],

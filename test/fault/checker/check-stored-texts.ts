@@ -3,13 +3,13 @@ import { startsLate, textOf } from './requests-by-id.ts';
 import type { JoinedRequest } from './requests-by-id.ts';
 import type { Verdict } from './verdict.ts';
 
-/** I9: the text of every stream in Redis and of every kept answer is what the provider wrote, and what clients read. */
+/** I9: the text of every stream in Redis and of every stored answer is what the provider wrote, and what clients read. */
 export function checkStoredTexts({ keptAnswers }: Evidence, joined: readonly JoinedRequest[]): Verdict {
   const kept = new Map(keptAnswers.map((answer) => [answer.requestId, answer] as const));
   const faults = joined.flatMap(({ requestId, clients, provider, record }) => {
     const places: [string, StoredText | undefined][] = [
       ['its stream', record],
-      ['its kept answer', kept.get(requestId)],
+      ['its stored answer', kept.get(requestId)],
     ];
     return places.flatMap(([place, stored]) => {
       if (stored === undefined) return [];

@@ -6,7 +6,8 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 
 import { PAYMENT_MISMATCHES } from '../../../shared/domain/billing/payment-mismatch.ts';
-import { createIngressMetrics, createWorkerMetrics } from '../../../shared/infra/metrics/registry.ts';
+import { createIngressMetrics } from '../../../shared/infra/metrics/ingress-series.ts';
+import { createWorkerMetrics } from '../../../shared/infra/metrics/worker-series.ts';
 import { ROOT } from '../../../scripts/harness/program.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');

@@ -13,7 +13,10 @@ const RENEW_MS = 3_000;
 const FIRST_INTERVAL_TOKENS = 100;
 /** A provider is called only if this much of an answer is granted, or all of it. */
 const LEAST_ANSWER_TOKENS = 32;
-/** A positive balance always admits one request, which may overrun it by this: half of the bound in docs/spec/contract.md section 8. */
+/**
+ * A positive balance always admits one request, which may overrun it by this: half of the bound in
+ * docs/spec/contract.md section 8.
+ */
 const OVERRUN_TOKENS = 100;
 
 const NOTHING: Held = { micro: 0, tokens: 0 };

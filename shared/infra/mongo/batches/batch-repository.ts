@@ -4,7 +4,7 @@ import type { Connection } from 'mongoose';
 import { BATCH_STATUSES } from '../../../contracts/batches.ts';
 import type { BatchStatus, BatchWait } from '../../../contracts/batches.ts';
 import type { KeyMode, SearchedSpace, Space } from '../../../contracts/space.ts';
-import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import type { ListQuery } from '../../../contracts/list-page.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 
 import type { BatchStatus } from '../../../contracts/batches.ts';
-import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import type { ErrorDetail } from '../../../errors/error-body.ts';
 import { batchLineId, batchLineModel, batchModel } from './batch-repository.ts';

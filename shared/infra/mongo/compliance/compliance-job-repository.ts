@@ -37,7 +37,7 @@ export interface ComplianceJobRow extends RowOfSpace {
   /** While a worker has it in hand: its tenant and kind, of which one runs at a time. */
   turn?: string;
   completedAt?: number;
-  /** Present until its webhook event has been raised. */
+  /** Present until its webhook event has been published. Stored rows of every version have this name. */
   untold?: boolean;
   /** Why it failed, for the tenant. */
   error?: string;
@@ -129,10 +129,10 @@ export interface ComplianceJobRepository {
   fail(job: ClaimedJob, error: string, now: number): Promise<boolean>;
   /** Adds to what a deletion has found so far. */
   addToReport(job: ClaimedJob, found: DeletionReport): Promise<void>;
-  /** An ended job whose event has not been raised. */
-  findUntold(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
-  markTold(job: ClaimedJob): Promise<void>;
-  /** One job of each tenant and kind of which nobody has any in hand, and those whose event has not been raised. */
+  /** An ended job whose webhook event has not been published. */
+  findUnpublished(job: ComplianceJob): Promise<ComplianceJobRow | undefined>;
+  markPublished(job: ClaimedJob): Promise<void>;
+  /** One job of each tenant and kind of which nobody has any in hand, and those whose event has not been published. */
   due(now: number, limit: number): Promise<ComplianceJob[]>;
 }
 
@@ -259,17 +259,17 @@ export function createComplianceJobRepository(connection: Connection): Complianc
       await change(job, { $inc: Object.fromEntries(counts.map(([store, count]) => [`report.${store}`, count])) });
     },
 
-    async findUntold({ tenantId, jobId }) {
+    async findUnpublished({ tenantId, jobId }) {
       return (await jobs.findOne({ _id: jobId, tenantId, untold: true }).lean()) ?? undefined;
     },
 
-    async markTold({ _id, tenantId }) {
+    async markPublished({ _id, tenantId }) {
       await jobs.updateOne({ _id, tenantId }, { $unset: { untold: 1 } });
     },
 
     async due(now, limit) {
       const names = { tenantId: 1 } as const;
-      const [open, untold] = await Promise.all([
+      const [open, unpublished] = await Promise.all([
         jobs.aggregate<{ _id: { tenantId: string }; jobId: string }>([
           { $match: { status: OPEN, claimedUntil: { $lte: now } } },
           // One whose worker has died has the turn of its tenant: first of all it must go on.
@@ -281,7 +281,7 @@ export function createComplianceJobRepository(connection: Connection): Complianc
       ]);
       return [
         ...open.map(({ _id: { tenantId }, jobId }) => ({ tenantId, jobId })),
-        ...untold.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
+        ...unpublished.map(({ _id, tenantId }) => ({ tenantId, jobId: _id })),
       ];
     },
   };

@@ -16,9 +16,9 @@ import { deleteInPages, entitiesIn, ERASE_AT_ONCE, pagesOf } from './erase-pages
 export interface ConversationEraser {
   /** Entities with their history, and tombstones, which name the entity as well. */
   entities(subject: ComplianceSubject): Promise<DeletionReport>;
-  /** Requests with a kept answer, or of a batch's line, erased or not; some at a time. */
+  /** Requests with a stored answer, or of a batch's line, erased or not; some at a time. */
   requests(subject: ComplianceSubject, names: Pick<Pseudonyms, 'of'>): AsyncIterable<KnownRequest[]>;
-  /** Kept answers, and the intents of requests, which Redis has as well. */
+  /** Stored answers, and the intents of requests, which Redis has as well. */
   answers(subject: ComplianceSubject): Promise<DeletionReport>;
   /** Lines of batches: what has not run does not run any more, and of what has, nothing is shown. */
   batches(subject: ComplianceSubject, names: Pseudonyms): Promise<DeletionReport>;

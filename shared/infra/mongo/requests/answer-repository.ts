@@ -1,14 +1,14 @@
 import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
-import type { KeptAnswer } from '../../../contracts/kept-answer.ts';
+import type { StoredAnswer } from '../../../contracts/stored-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import { collection, count, options, required, text } from '../collection.ts';
 import { isDuplicateKey } from '../connection.ts';
 import { inSpace, spaceFields } from '../spaces.ts';
 import type { RowOfSpace } from '../spaces.ts';
 
-/** An answer that is kept for a day; `_id` is its request's id. */
+/** A stored answer; `_id` is its request's id. */
 export interface AnswerRow extends RowOfSpace {
   _id: string;
   entityId?: string;
@@ -40,19 +40,19 @@ const answerSchema = new Schema<AnswerRow>(
 
 export const answerModel = collection<AnswerRow>('Answer', 'answers', answerSchema);
 
-/** Answers that are kept longer than Redis keeps them. Every call that looks for one takes the space first. */
+/** Answers that are stored for longer than Redis has them. Every call that looks for one takes the space first. */
 export interface AnswerRepository {
   /** A later end of the same request stays: it was run again meanwhile. Safe to repeat. */
-  keep(answer: KeptAnswer): Promise<void>;
+  store(answer: StoredAnswer): Promise<void>;
   /** Undefined: unknown, or its time is over. */
-  find(space: SearchedSpace, requestId: string, now: number): Promise<KeptAnswer | undefined>;
+  find(space: SearchedSpace, requestId: string, now: number): Promise<StoredAnswer | undefined>;
   /** Takes away the end that a request had then, for one that is run again. Safe to repeat. */
   remove(space: Space, requestId: string, finishedAt: number): Promise<void>;
   /** The one under an Idempotency-Key. */
-  findNamed(space: Space, name: string, now: number): Promise<KeptAnswer | undefined>;
+  findNamed(space: Space, name: string, now: number): Promise<StoredAnswer | undefined>;
 }
 
-function toAnswer(row: AnswerRow): KeptAnswer {
+function toAnswer(row: AnswerRow): StoredAnswer {
   const {
     _id: requestId,
     tenantId,
@@ -81,7 +81,7 @@ export function createAnswerRepository(connection: Connection): AnswerRepository
   /** MongoDB deletes what has expired up to a minute late. */
   const alive = (now: number) => ({ expiresAt: { $gt: new Date(now) } });
   return {
-    async keep({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
+    async store({ requestId, tenantId, mode, entityId, idempotency, fields, entries, expiresAt }) {
       const row = {
         ...spaceFields({ tenantId, mode }),
         fields,

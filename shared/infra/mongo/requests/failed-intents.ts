@@ -1,6 +1,6 @@
 import type { Connection, QueryFilter } from 'mongoose';
 
-import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import type { KeyMode } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import { requestIntentModel, rowOfRun } from './request-intents.ts';
@@ -137,7 +137,7 @@ export function createFailedIntents(connection: Connection): FailedIntents {
       const { modifiedCount } = await intents.updateOne(
         { _id: requestId, failedAt },
         {
-          $set: { envelopeJson, lookAt: now + LOOK_MS, expiresAt: new Date(now + KEPT_MS) },
+          $set: { envelopeJson, lookAt: now + LOOK_MS, expiresAt: new Date(now + STORED_ANSWER_MS) },
           $unset: { failedAt: 1, failedCode: 1 },
           $inc: { replays: 1 },
         },

@@ -2,7 +2,7 @@ import { Schema } from 'mongoose';
 import type { Connection } from 'mongoose';
 
 import type { RequestEnvelope } from '../../../contracts/jobs.ts';
-import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import type { SearchedSpace, Space } from '../../../contracts/space.ts';
 import type { OutageCode } from '../../../domain/requests/outage.ts';
 import { collection, count, number, options, required, text } from '../collection.ts';
@@ -134,7 +134,7 @@ export function createRequestIntents(connection: Connection): RequestIntents {
         envelopeJson,
         acceptedAt,
         lookAt: now + FIRST_LOOK_MS,
-        expiresAt: new Date(acceptedAt + KEPT_MS),
+        expiresAt: new Date(acceptedAt + STORED_ANSWER_MS),
         ...(request.entityId === undefined ? {} : { entityId: request.entityId }),
         ...(name === undefined ? {} : { idempotencyName: name }),
       };

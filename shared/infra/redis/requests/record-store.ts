@@ -1,6 +1,6 @@
 import type { Tier } from '../../../contracts/chat-request.ts';
 import { encodeEntry, eventsOf } from '../../../contracts/events.ts';
-import { KEPT_MS } from '../../../contracts/kept-answer.ts';
+import { STORED_ANSWER_MS } from '../../../contracts/stored-answer.ts';
 import { QUEUE_NAMES } from '../../../contracts/jobs.ts';
 import type { Terminal } from '../../../contracts/events.ts';
 import type { SearchedSpace } from '../../../contracts/space.ts';
@@ -182,7 +182,7 @@ export function createRecordStore(
           eventsOf(CANCELLED),
           Math.min(retentionMs, retentionSeconds * 1000),
           BILLED[mode],
-          KEPT_MS,
+          STORED_ANSWER_MS,
         ],
       ] as const;
       const found = await cancel(...call);

@@ -1,5 +1,5 @@
 import type { IdempotencyName } from '../../../contracts/jobs.ts';
-import type { EndedAnswer } from '../../../contracts/kept-answer.ts';
+import type { EndedAnswer } from '../../../contracts/stored-answer.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
 import { defineScript } from '../scripts.ts';

@@ -5,6 +5,7 @@ import { createConclude } from '../../../../workers/pipeline/conclude.ts';
 import { Interrupted, Stopped } from '../../../../workers/pipeline/stage.ts';
 import type { Claimed, StopReason } from '../../../../workers/pipeline/stage.ts';
 import { createRecordingLog } from '../../../support/recording-log.ts';
+import { plainEnvelope } from '../../../support/plain-envelope.ts';
 import { idleLease } from '../../../support/idle-lease.ts';
 
 interface Forgotten {
@@ -33,24 +34,7 @@ function runOf({ fence = 1, text = '', entityId }: { fence?: number; text?: stri
     interrupted: false,
     job: undefined,
     ref: { shard: 0, requestId: 'req_1', tenantId: 'ten_1', keyId: 'key_1', queue: 'interactive', fence },
-    envelope: {
-      requestId: 'req_1',
-      tenantId: 'ten_1',
-      keyId: 'key_1',
-      mode: 'live',
-      endpoint: 'chat.stream',
-      tier: 'mobius',
-      stream: true,
-      acceptedAt: 0,
-      retentionMs: 900_000,
-      tenant: {},
-      request: {
-        messages: [{ role: 'user', content: 'Hi' }],
-        maxTokens: 10,
-        jsonMode: false,
-        ...(entityId === undefined ? {} : { entityId }),
-      },
-    },
+    envelope: plainEnvelope(entityId === undefined ? {} : { entityId }),
     seq: 1,
     claimedAt: 1_000 + fence,
     rates: { promptMicro: 1, completionMicro: 1 },

@@ -14,7 +14,7 @@ export interface EndedAnswer {
 }
 
 /** An answer that may be asked for again for a day (docs/spec/contract.md section 3). */
-export interface KeptAnswer extends EndedAnswer {
+export interface StoredAnswer extends EndedAnswer {
   mode: KeyMode;
   entityId?: string;
   /** Undefined: asked for asynchronously, or not remembered under its key because it ended without an answer. */
@@ -23,5 +23,5 @@ export interface KeptAnswer extends EndedAnswer {
   expiresAt: number;
 }
 
-/** Answers asked for with an Idempotency-Key or asynchronously are kept for a day (docs/spec/contract.md section 7). */
-export const KEPT_MS = 24 * 3_600_000;
+/** Answers asked for with an Idempotency-Key or asynchronously are stored for a day (docs/spec/contract.md section 7). */
+export const STORED_ANSWER_MS = 24 * 3_600_000;

@@ -1,0 +1,65 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { ServiceError } from '../../../shared/errors/service-error.ts';
+import type { TenantMoves } from '../../../shared/infra/mongo/tenants/tenant-moves.ts';
+import type { TenantMove } from '../../../shared/infra/mongo/tenants/tenant-repository.ts';
+import type { AcceptanceClock } from '../../../shared/infra/redis/requests/request-eraser.ts';
+import type { TenantState } from '../../../shared/infra/redis/tenants/tenant-state.ts';
+
+export interface MoveChecksDeps {
+  state: Pick<TenantState, 'openWork'>;
+  moves: Pick<TenantMoves, 'openTasks'>;
+  acceptanceClock: AcceptanceClock;
+}
+
+/** What must hold before a tenant can be copied. */
+export interface MoveChecks {
+  /** Throws `conflict` with what is still under way. */
+  assertIdle(shard: number, tenantId: string): Promise<void>;
+  /**
+   * Waits until the clock of the new shard has passed the time at which the former one was closed. Throws `conflict` where
+   * the two clocks differ by more than a second.
+   */
+  waitForClock(move: TenantMove): Promise<void>;
+}
+
+/** Times of limits and the order of acceptance go with the tenant; they are of the server's clock. */
+const CLOCKS_APART_MS = 1_000;
+
+const counted = (count: number, one: string, many: string) =>
+  count === 0 ? [] : [count === 1 ? one : `${count} ${many}`];
+
+export function createMoveChecks({ state, moves, acceptanceClock }: MoveChecksDeps): MoveChecks {
+  return {
+    async assertIdle(shard: number, tenantId: string): Promise<void> {
+      const [work, tasks] = await Promise.all([state.openWork(shard, tenantId), moves.openTasks(tenantId)]);
+      const under = [
+        ...counted(work.requests, 'a request waits or runs', 'requests wait or run'),
+        ...counted(tasks.batches, 'a batch has not ended', 'batches have not ended'),
+        ...counted(work.unsettled, 'an ended request is not booked', 'ended requests are not booked'),
+        ...counted(work.unpublished, 'an event is not published', 'events are not published'),
+        ...counted(tasks.intents, 'a kept request has ended a moment ago', 'kept requests have ended a moment ago'),
+        ...counted(tasks.jobs, 'an export or deletion has not ended', 'exports or deletions have not ended'),
+      ];
+      if (under.length === 0) return;
+      throw new ServiceError('conflict', `The tenant is not idle: ${under.join(', ')}. Move it when that is over.`, {
+        retryAfterSeconds: 10,
+      });
+    },
+
+    async waitForClock({ from, to }: TenantMove): Promise<void> {
+      const before = await acceptanceClock.read(from);
+      const there = await acceptanceClock.read(to);
+      const after = await acceptanceClock.read(from);
+      const behindMs = ((before + after) / 2 - there) / 1000;
+      const unsureMs = (after - before) / 2000;
+      if (Math.abs(behindMs) > CLOCKS_APART_MS + unsureMs) {
+        throw new ServiceError(
+          'conflict',
+          `The clocks of the Redis servers of shards ${from} and ${to} differ by ${Math.round(Math.abs(behindMs))} ms; set them right (NTP) and try again.`,
+        );
+      }
+      if (behindMs + unsureMs > 0) await pause(behindMs + unsureMs);
+    },
+  };
+}

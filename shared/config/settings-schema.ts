@@ -1,0 +1,122 @@
+import Joi from 'joi';
+
+import type { ModerationBackendSettings } from './moderation-backend-settings.ts';
+import { adminTokenList, base64Key, base64Keys, SECRET_MESSAGES, strongToken } from './secret-settings.ts';
+import type { AdminToken } from './secret-settings.ts';
+import {
+  baseUrl,
+  isOrigin,
+  isProxy,
+  listOf,
+  port,
+  redisUrl,
+  RULE_MESSAGES,
+  seconds,
+  withRedisTls,
+  withSentinel,
+} from './setting-rules.ts';
+import type { RedisSettings } from './setting-rules.ts';
+import { sampler } from './tracing-settings.ts';
+import type { TracingSettings } from './tracing-settings.ts';
+
+/** Every variable of the environment (docs/spec/contract.md section 1) with its bounds and its default. */
+export const settingsSchema = Joi.object({
+  NODE_ENV: Joi.string().default('development'),
+  HOST: Joi.string().default('127.0.0.1'),
+  PORT: port().default(8080),
+  ADMIN_HOST: Joi.string().default('127.0.0.1'),
+  ADMIN_PORT: port().default(8081),
+  WORKER_PORT: port().allow(0).default(0),
+  MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
+  REDIS_URL: redisUrl.required(),
+  REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
+  REDIS_SENTINEL_PASSWORD: withSentinel(Joi.string()),
+  REDIS_SENTINEL_TLS: withSentinel(Joi.boolean()),
+  REDIS_TLS_CA_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_CERT_FILE: withRedisTls(Joi.string()),
+  REDIS_TLS_KEY_FILE: withRedisTls(Joi.string()),
+  MONGODB_URI: Joi.string()
+    .pattern(/^mongodb(\+srv)?:\/\/.+/)
+    .required(),
+  ADMIN_TOKEN: strongToken,
+  ADMIN_TOKENS: adminTokenList,
+  METRICS_PUBLIC: Joi.boolean().default(false),
+  METRICS_TOKEN: strongToken,
+  CREDENTIALS_KEY: base64Key.required(),
+  CREDENTIALS_KEYS: base64Keys.default([]),
+  KEY_PREFIX: Joi.string()
+    .pattern(/^[a-z][a-z0-9]{1,15}$/)
+    .default('svc'),
+  WORKER_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(512),
+  WORKER_BATCH_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(64),
+  QUEUE_SHARDS: Joi.number().integer().min(1).max(1_024).default(1),
+  QUEUE_MAX_WAITING: Joi.number().integer().min(1).max(10_000_000).default(10_000),
+  COMPLETED_JOBS_KEPT: Joi.number().integer().min(0).max(10_000).default(200),
+  LOG_LEVEL: Joi.string().valid('error', 'warn', 'info', 'debug').default('info'),
+  STREAM_RETENTION_SECONDS: seconds(86_400).default(900),
+  DISCONNECT_GRACE_SECONDS: seconds(3_600).allow(0).default(30),
+  REQUEST_TIMEOUT_SECONDS: seconds(3_600).default(600),
+  SHUTDOWN_GRACE_SECONDS: seconds(3_600).default(30),
+  MODERATION_BACKEND: Joi.string().valid('local', 'openai').default('local'),
+  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: Joi.required() }),
+  MODERATION_API_KEY: Joi.string().pattern(/^[\x21-\x7e]+$/),
+  MODERATION_MODEL: Joi.string().max(256),
+  MODERATION_TIMEOUT_MS: Joi.number().integer().min(100).max(60_000).default(5_000),
+  PROVIDER_ALLOW_HTTP: Joi.boolean().default(false),
+  ALLOW_TEST_SETTINGS: Joi.boolean().default(false),
+  PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
+  STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
+  STRIPE_WEBHOOK_SECRET: Joi.string(),
+  WEBHOOK_ALLOW_PRIVATE: Joi.boolean().default(false),
+  TLS_CERT_FILE: Joi.string(),
+  TLS_KEY_FILE: Joi.string(),
+  TRUST_PROXY: listOf(isProxy, 'proxy.address').default([]),
+  REQUIRE_HTTPS: Joi.boolean().default(Joi.ref('NODE_ENV', { adjust: (value: unknown) => value === 'production' })),
+  CORS_ORIGINS: listOf(isOrigin, 'origin.form').default([]),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl,
+  OTEL_SERVICE_NAME: Joi.string().max(256),
+  OTEL_TRACES_SAMPLER: sampler,
+  OTEL_TRACES_SAMPLER_ARG: Joi.number().min(0).max(1).default(1),
+})
+  .and('TLS_CERT_FILE', 'TLS_KEY_FILE')
+  .and('REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE')
+  .and('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET')
+  .messages({ ...RULE_MESSAGES, ...SECRET_MESSAGES });
+
+/** The checked environment: joi has filled in every default. */
+export interface Settings extends ModerationBackendSettings, RedisSettings, TracingSettings {
+  HOST: string;
+  PORT: number;
+  ADMIN_HOST: string;
+  ADMIN_PORT: number;
+  WORKER_PORT: number;
+  MAX_CONNECTIONS: number;
+  MONGODB_URI: string;
+  ADMIN_TOKEN?: string;
+  ADMIN_TOKENS?: AdminToken[];
+  METRICS_PUBLIC: boolean;
+  METRICS_TOKEN?: string;
+  CREDENTIALS_KEY: Buffer;
+  CREDENTIALS_KEYS: Buffer[];
+  KEY_PREFIX: string;
+  WORKER_CONCURRENCY: number;
+  WORKER_BATCH_CONCURRENCY: number;
+  QUEUE_SHARDS: number;
+  QUEUE_MAX_WAITING: number;
+  COMPLETED_JOBS_KEPT: number;
+  LOG_LEVEL: string;
+  STREAM_RETENTION_SECONDS: number;
+  DISCONNECT_GRACE_SECONDS: number;
+  REQUEST_TIMEOUT_SECONDS: number;
+  SHUTDOWN_GRACE_SECONDS: number;
+  PROVIDER_ALLOW_HTTP: boolean;
+  PAYMENTS?: 'stripe' | 'test' | 'none';
+  STRIPE_SECRET_KEY?: string;
+  STRIPE_WEBHOOK_SECRET?: string;
+  WEBHOOK_ALLOW_PRIVATE: boolean;
+  TLS_CERT_FILE?: string;
+  TLS_KEY_FILE?: string;
+  TRUST_PROXY: string[];
+  REQUIRE_HTTPS: boolean;
+  CORS_ORIGINS: string[];
+}

@@ -1,0 +1,84 @@
+import type { QueueName } from '../../../contracts/jobs.ts';
+import { UnreadableError } from '../../../contracts/stored-request.ts';
+import { randomBase62 } from '../../../lifecycle/ids.ts';
+import type { RedisClient } from '../connection.ts';
+import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
+import type { ScriptReply } from '../scripts.ts';
+import { getLongBody } from './long-bodies.ts';
+import { readEnvelope, toClaimed } from './running-request.ts';
+import type { Claim, ClaimedRequest, DeliveryRef, MadeClaim } from './running-request.ts';
+
+/** The delivery that claims a request. */
+type Claimant = Pick<DeliveryRef, 'shard' | 'requestId' | 'tenantId' | 'fence'>;
+
+export interface ClaimRequest {
+  /** `made`: the claim that came with the job, so Redis is not asked. */
+  claim(claimant: Claimant, made?: MadeClaim): Promise<Claim>;
+  /** Calls claim.lua alone, under the name `owner`. Resolves with its reply. */
+  send(claimant: Claimant, owner: string): Promise<ScriptReply>;
+}
+
+/** The owner of a request and its body, in one call where the body is short. */
+export function createClaimRequest(client: RedisClient, keyspace: Keyspace, leaseMs: number): ClaimRequest {
+  const script = defineScript(client, 'claim', ['window', 'account', 'claiming']);
+
+  function send({ shard, requestId, tenantId, fence }: Claimant, owner: string): Promise<ScriptReply> {
+    const keys = keyspace.shard(shard);
+    return script(
+      [keys.record(requestId), keys.body(requestId), keys.inflight, keys.account(tenantId)],
+      [requestId, fence, leaseMs, owner, keys.account('')],
+    );
+  }
+
+  /** Claims, unless that came with the job, and reads the body: a long one by itself, see long-bodies.ts. */
+  async function claimWithBody(
+    claimant: Claimant,
+    owner: string,
+    made?: ScriptReply[],
+  ): Promise<{ reply: ScriptReply; body: string }> {
+    const reply = made ?? (await send(claimant, owner));
+    const isClaimed = Array.isArray(reply) && reply[0] === 'run';
+    const body = isClaimed ? String(reply[1]) : '';
+    if (!isClaimed || body !== '') return { reply, body };
+    const long = await getLongBody(client, keyspace.shard(claimant.shard).body(claimant.requestId));
+    if (long !== undefined) return { reply, body: long };
+    // The request has ended meanwhile, or Redis came back without it: a second claim says which.
+    return claimWithBody(claimant, owner);
+  }
+
+  /** Reads from the record what the unreadable body would have said. */
+  async function identify(
+    { shard, fence, owner }: Pick<ClaimedRequest, 'shard' | 'fence' | 'owner'>,
+    requestId: string,
+  ) {
+    const values = await client.hmget(keyspace.shard(shard).record(requestId), 'tenant', 'key', 'lane', 'life', 'keep');
+    const [tenantId = '', keyId = '', queueName, life] = values.map((value) => value ?? '');
+    const keep = values[4];
+    // admit.lua writes the queue's name for batches only.
+    const queue: QueueName = queueName === 'batch' ? 'batch' : 'interactive';
+    return { ref: { shard, requestId, tenantId, keyId, queue, fence, owner }, retentionMs: Number(keep ?? life) };
+  }
+
+  return {
+    send,
+    async claim(claimant, made) {
+      const { shard, requestId, fence } = claimant;
+      const owner = made?.owner ?? randomBase62(12);
+      const { reply, body } = await claimWithBody(claimant, owner, made?.reply);
+      if (!Array.isArray(reply) || reply[0] !== 'run') {
+        return { kind: 'drop', reason: Array.isArray(reply) ? reply.map(String).join(' ') : String(reply) };
+      }
+      const values = reply.map(String);
+      const claimed = { shard, fence, owner };
+      const envelope = readEnvelope(body);
+      if (!(envelope instanceof UnreadableError)) return toClaimed(claimed, envelope, values);
+      return {
+        kind: 'unreadable',
+        error: envelope,
+        sent: Number(values[3]),
+        ...(await identify(claimed, requestId)),
+      };
+    },
+  };
+}
