@@ -18,7 +18,7 @@ import {
 } from './webhooks-resource.ts';
 
 /** Each is sent to somebody else's server, and again for more than a day where that fails. */
-export const SENDS_PER_MINUTE = 10;
+const SENDS_PER_MINUTE = 10;
 
 const attempted = json('The first attempt is made at once.', deliverySchema, ['Location']);
 
