@@ -44,10 +44,10 @@ function turnsOf(socket: Socket & { [TURNS]?: Turns }, onNew: (turns: Turns) => 
 }
 
 /** The most that a request takes while nobody reads it. */
-function bytesOf({ headers, rawHeaders }: IncomingMessage): number {
+function bytesOf({ headers, rawHeaders, url = '' }: IncomingMessage): number {
   const isChunked = headers['transfer-encoding'] !== undefined;
   const body = isChunked ? Infinity : Number(headers['content-length'] ?? 0);
-  return rawHeaders.reduce((bytes, { length }) => bytes + length, Math.min(body, UNREAD_BODY_BYTES));
+  return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length + Math.min(body, UNREAD_BODY_BYTES));
 }
 
 /**

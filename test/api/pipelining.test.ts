@@ -138,7 +138,7 @@ describe('a fault behind an answer that is under way is answered behind it:', ()
   it('a body that cannot come in time, because it waits', async () => {
     const begun: ServerResponse[] = [];
     const listener = oneAtATime((_req, res) => void begun.push(res));
-    const server = createServer({ requestTimeout: 100, connectionsCheckingInterval: 20 }, listener);
+    const server = createServer({ requestTimeout: 1_000, connectionsCheckingInterval: 20 }, listener);
     refuseMalformed(server);
     const timedOut = new Promise((resolve) => server.once('clientError', resolve));
     server.listen(0, '127.0.0.1');

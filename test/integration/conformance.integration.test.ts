@@ -94,7 +94,7 @@ const GUARDS: [guard: string, text: string, without: string][] = [
   ['only the delivery with the fence may finish', 'if known_fence and known_fence ~= fence then', 'if false then'],
   [
     'a request ends once',
-    "if state == 'done' then return ended end\nif state ~= 'running' then return state or 'missing' end",
+    "if state == 'done' then return charged and 'charged ' .. charged or ended end\nif state ~= 'running' then return state or 'missing' end",
     '',
   ],
   ['an end gives the hold back', 'number_of(all_held) - held)', 'number_of(all_held))'],

@@ -7,7 +7,8 @@ const REFUSED =
   'MongoDB refuses the user or the password; check MONGODB_URI: both of them, authSource (the database that has the user), and that @, :, /, # and ? of a password are percent-encoded.';
 const UNREADABLE =
   'MONGODB_URI cannot be read; it must be mongodb://HOST:PORT/DATABASE?replicaSet=NAME, with @, :, /, # and ? of a password percent-encoded.';
-const AUTHENTICATION_FAILED = 18;
+/** `AuthenticationFailed`, and the code that Atlas has for it. */
+const AUTHENTICATION_FAILED: ReadonlySet<unknown> = new Set([18, 8000]);
 
 /** By name: the driver takes the parser of URIs from another package, with classes of its own. */
 const OF_URIS: ReadonlySet<string> = new Set([
@@ -51,7 +52,7 @@ function faultOfSet(error: unknown): string | undefined {
 /** One sentence for the operator whose MongoDB could not be reached. No sentence shows the URI: it may have a password. */
 export function faultOfAttempt(error: unknown): string {
   if (error instanceof Error && OF_URIS.has(error.name)) return UNREADABLE;
-  if (error instanceof mongoose.mongo.MongoServerError && error.code === AUTHENTICATION_FAILED) return REFUSED;
+  if (error instanceof mongoose.mongo.MongoServerError && AUTHENTICATION_FAILED.has(error.code)) return REFUSED;
   const text = textOf(error);
   if (/\b(ENOTFOUND|EAI_AGAIN|ENODATA)\b/.test(text))
     return 'The name of the MongoDB host is not known here; check the host in MONGODB_URI.';

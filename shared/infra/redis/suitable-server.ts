@@ -12,9 +12,6 @@ export function faultOfServer(info: string): string | undefined {
   const version = /redis_version:(\S+)/.exec(info)?.[1];
   if (version !== undefined && Number.parseInt(version, 10) < MAJOR_VERSION_MIN)
     return `Redis is version ${version}; it must be ${MAJOR_VERSION_MIN}.0 or newer.`;
-  const master = /role:slave[^]*?master_host:(\S+)\s+master_port:(\d+)/.exec(info);
-  if (master !== null)
-    return `Redis is a replica, which takes no writes; name its master in REDIS_URL (${master[1]}:${master[2]}, as the replica knows it).`;
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
   if (policy === undefined || policy === 'noeviction') return undefined;
   // A server that evicts keys would lose holds and streams.
@@ -43,10 +40,21 @@ export function adviceOnServer(info: string): string[] {
 
 const SECTIONS = ['server', 'memory', 'replication', 'persistence', 'cluster'];
 
-/** A client of a single server follows no redirection: calls for the other nodes' keys would fail, one by one. */
-function faultOfKind(client: Redis | Cluster, info: string): string | undefined {
-  if (!(client instanceof Redis) || !info.includes('cluster_enabled:1')) return undefined;
-  return 'Redis is a node of a cluster; write REDIS_URL as redis+cluster://HOST:PORT (rediss+cluster:// over TLS).';
+/**
+ * Why a server cannot be the only one that a client knows, judged by what `INFO` says; undefined: it can. Such a client follows
+ * neither a redirection to other nodes nor a fail-over.
+ */
+export function faultOfSingle(info: string): string | undefined {
+  if (info.includes('cluster_enabled:1'))
+    return 'Redis is a node of a cluster; write REDIS_URL as redis+cluster://HOST:PORT (rediss+cluster:// over TLS).';
+  const master = /role:slave[^]*?master_host:(\S+)\s+master_port:(\d+)/.exec(info);
+  return master === null
+    ? undefined
+    : `Redis is a replica, which takes no writes; name its master in REDIS_URL (${master[1]}:${master[2]}, as the replica knows it).`;
+}
+
+function isSingle(client: Redis | Cluster): client is Redis {
+  return client instanceof Redis && (client.options.sentinels ?? null) === null;
 }
 
 /** Throws where a server is not one that this service can run on. Returns what the operator should know, each once. */
@@ -60,7 +68,7 @@ export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace
     }),
   );
   const fault = found
-    .map((info) => faultOfKind(client, info) ?? faultOfServer(info))
+    .map((info) => (isSingle(client) ? faultOfSingle(info) : undefined) ?? faultOfServer(info))
     .find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
   return [...new Set(found.flatMap(adviceOnServer))];

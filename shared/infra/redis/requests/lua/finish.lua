@@ -7,7 +7,8 @@
 --      3 payload, behind its head if the stream has no entry yet, 4 settlement record ('': none),
 --      5 notice for webhooks ('': none)
 -- Returns 'finished', or 'charged' with the micro-credits if the account could not pay all; 'unheard' if nobody pays for it;
--- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was found, as this delivery no longer owns the request.
+-- 'behind' with the last sequence number that Redis has, if Redis came back without some of the text; else the state that was
+-- found, as this delivery no longer owns the request.
 local MEAN_LIFETIME_MS = 86400000
 -- One request in this many counts for the averages: fewer writes.
 local SAMPLE = 8
@@ -34,10 +35,8 @@ end
 if known_owner and owner ~= '' and known_owner ~= owner then return 'superseded' end
 -- The call was repeated after its answer was lost.
 local ended = is_unheard and 'unheard' or 'finished'
-if state == 'done' then
-  local charged = redis.call('HGET', KEYS[1], 'charged')
-  return charged and 'charged ' .. charged or ended
-end
+local charged = state == 'done' and redis.call('HGET', KEYS[1], 'charged')
+if state == 'done' then return charged and 'charged ' .. charged or ended end
 if state ~= 'running' then return state or 'missing' end
 if sent ~= follows then return 'behind ' .. sent end
 local now = now_ms()

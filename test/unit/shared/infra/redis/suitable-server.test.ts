@@ -1,16 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { adviceOnServer, faultOfServer } from '../../../../../shared/infra/redis/suitable-server.ts';
+import { adviceOnServer, faultOfServer, faultOfSingle } from '../../../../../shared/infra/redis/suitable-server.ts';
 
 describe('a Redis server', () => {
   it.each([
     ['redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n', undefined],
     ['redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n', 'Redis is version 6.2.14; it must be 7.0 or newer.'],
     ['redis_version:8.0.0\r\nmaxmemory_policy:allkeys-lru\r\n', expect.stringContaining('set it to noeviction')],
-    ['role:master', undefined],
-    ['role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:6380\r\n', expect.stringContaining('(10.0.0.7:6380,')],
   ])('is judged by what it says of itself: %j', (info, fault) => {
     expect(faultOfServer(info)).toEqual(fault);
+  });
+
+  it.each([
+    ['role:master\r\ncluster_enabled:0\r\n', undefined],
+    ['role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:6380\r\n', expect.stringContaining('(10.0.0.7:6380,')],
+    ['role:master\r\ncluster_enabled:1\r\n', expect.stringContaining('redis+cluster://')],
+  ])('that is named alone is judged by whom it belongs to: %j', (info, fault) => {
+    expect(faultOfSingle(info)).toEqual(fault);
   });
 });
 
