@@ -18,7 +18,7 @@ import type { ReplayDeps } from './http/replay.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { assignRequestId, inOneLayer } from './http/request-context.ts';
 import type { Step } from './http/request-context.ts';
-import { requireClearHead, requireHttps } from './http/require-host-and-https.ts';
+import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveAdminEndpoints } from './http/serve-endpoints.ts';
 import { ADMIN_ENDPOINTS } from './admin/admin-endpoints.ts';
 import type { AdminEndpointDeps } from './admin/admin-endpoints.ts';

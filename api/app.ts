@@ -20,7 +20,7 @@ import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
 import { assignRequestId, inOneLayer } from './http/request-context.ts';
 import type { Guard, Step } from './http/request-context.ts';
-import { requireClearHead, requireHttps } from './http/require-host-and-https.ts';
+import { requireClearHead, requireHttps } from './http/head-guards.ts';
 import { serveEndpoints } from './http/serve-endpoints.ts';
 import { createTraceRequest } from './http/trace-request.ts';
 import type { Guards } from './http/serve-endpoints.ts';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** Requests of a connection that may wait behind the one that runs. Clients that send ahead at all send a few. */
 export const WAITING_MAX = 100;
 
-/** What waits is in memory: `RoomRules` of one server. */
+/** What waits is in memory. */
 const ROOM: RoomRules = { connectionBytesMax: 1024 * 1024, processBytesMax: 64 * 1024 * 1024 };
 
 /** The most that Node.js takes of a body that nobody reads: its buffer of 64 KiB, and what it reads at once. */
@@ -17,7 +17,7 @@ export interface RoomRules {
   processBytesMax: number;
 }
 
-/** A field of the socket, for the reason that `CONTEXT` of request-context.ts has. */
+/** A field of the socket, as the garbage collector visits entries of a WeakMap again and again. */
 const TURNS = Symbol('turns');
 
 interface Waiting {

@@ -61,6 +61,14 @@ it('puts a request that is admitted again where it was in the order of acceptanc
   expect(await lab.run(request, 1)).toMatchObject({ seq: seqAt(acceptedAt) });
 });
 
+it('puts nothing in the place of a request that Redis has lost meanwhile', async () => {
+  const { redis, keyspace } = lab;
+
+  await createRequestPresence(redis, keyspace, unlimited).setAcceptedAt(SHARD, 'req_lost', 1_700_000_000_000);
+
+  expect(await redis.exists(keyspace.shard(SHARD).record('req_lost'))).toBe(0);
+});
+
 it('puts it there, too, if whoever admitted it again has died before it was in line', async () => {
   const { redis, keyspace } = lab;
   const mongo = await openTestMongo(uniqueName('recovery'));

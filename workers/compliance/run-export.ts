@@ -74,7 +74,7 @@ export function createRunExport({ jobs, archives, rowsOf, clock }: RunExportDeps
       await archives.remove(job);
       throw error;
     }
-    // What is not taken away here goes with the next export, or when its week is over.
-    await archives.keepLatest(job, clock.now());
+    // The export itself is complete. What is not taken away here goes with the next one, or when its week is over.
+    await archives.keepLatest(job, clock.now()).catch(() => undefined);
   };
 }

@@ -24,9 +24,14 @@ const ENDED: ReadonlySet<unknown> = new Set(['finished', 'unheard']);
 const CHARGED = 'charged ';
 
 /** A whole answer as Redis had it; one that was sent piece by piece has had a reader. */
-function answerOf({ requestId, tenantId }: DeliveryRef, { status, deltas, terminal, record }: Ending): EndedAnswer {
+function answerOf(
+  { requestId, tenantId }: DeliveryRef,
+  { status, deltas, terminal, record, settlement }: Ending,
+): EndedAnswer {
   const lastSeq = deltas.length + eventsOf(terminal);
-  const fields = { ...record, tenant: tenantId, state: 'done', status, sent: String(lastSeq) };
+  // Whoever stores or erases answers goes by when they ended.
+  const ended = settlement === undefined ? {} : { finishedAt: String(settlement.finishedAt) };
+  const fields = { ...record, ...ended, tenant: tenantId, state: 'done', status, sent: String(lastSeq) };
   return { requestId, tenantId, fields, entries: [{ lastSeq, payload: encodeEntry(deltas, terminal) }] };
 }
 

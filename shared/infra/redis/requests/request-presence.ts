@@ -1,6 +1,7 @@
 import { seqAt } from '../../../domain/requests/acceptance-order.ts';
 import type { RedisClient } from '../connection.ts';
 import type { Keyspace } from '../keyspace.ts';
+import { defineScript } from '../scripts.ts';
 import type { TimeLimit } from '../timing.ts';
 
 /**
@@ -14,12 +15,15 @@ export interface RequestPresence {
   look(shard: number, requestIds: readonly string[]): Promise<Presence[]>;
   /**
    * Gives a request that was admitted again the time of its first acceptance, which its caller knows, and its place in the
-   * order of then: turns are stored in that order, and a deletion takes what was accepted before it.
+   * order of then: turns are stored in that order, and a deletion takes what was accepted before it. One that does not wait
+   * in Redis stays as it is. Safe to repeat.
    */
   setAcceptedAt(shard: number, requestId: string, acceptedAt: number): Promise<void>;
 }
 
 export function createRequestPresence(client: RedisClient, keyspace: Keyspace, limit: TimeLimit): RequestPresence {
+  const setAcceptance = defineScript(client, 'accepted-at');
+
   async function lookAt(shard: number, requestId: string): Promise<Presence> {
     const keys = keyspace.shard(shard);
     const [values, body] = await Promise.all([
@@ -36,7 +40,7 @@ export function createRequestPresence(client: RedisClient, keyspace: Keyspace, l
     look: (shard, requestIds) => limit(Promise.all(requestIds.map((requestId) => lookAt(shard, requestId)))),
     async setAcceptedAt(shard, requestId, acceptedAt) {
       const record = keyspace.shard(shard).record(requestId);
-      await limit(client.hset(record, 'acceptedAt', acceptedAt, 'seq', seqAt(acceptedAt)));
+      await limit(setAcceptance([record], [acceptedAt, seqAt(acceptedAt)]));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 
-import { requireHttps } from '../../../../api/http/require-host-and-https.ts';
+import { requireHttps } from '../../../../api/http/head-guards.ts';
 
 /** Whether a request is let through; Express fills `secure` and `ip` by its trust in proxies. */
 function isLetThrough(request: { secure: boolean; ip: string | undefined }): boolean {
