@@ -49,7 +49,7 @@ describe('the service as processes', () => {
   }
 
   it('stream an answer as it is made, and book what the provider counted', async () => {
-    await fleet.changeProvider({ chunks: 20, chunk_ms: 30 });
+    await fleet.changeProvider({ chunks: 20, chunk_ms: 100 });
     const { liveKey, tenantId } = await fleet.startTenant(CREDITS);
 
     const stream = await openLiveStream(urlOf(0), liveKey, chatOf('Tell me of the sea'));

@@ -33,7 +33,7 @@ export const clientLeaves: Experiment = {
     const impatient = await lab.openTenant(1_000_000, { on_disconnect: 'cancel' });
     const patient = await lab.openTenant(1_000_000, { on_disconnect: 'finish' });
     const words = CHUNKS * 2;
-    const unread = { tenant: impatient, model: 'oloid', words: UNREAD_CHUNKS * 2 } as const;
+    const unread = { tenant: impatient, model: 'oloid', words } as const;
     const leaving = MOMENTS.flatMap((leaveAt) => {
       const asked = leaveAt === 'before-done' ? { tenant: impatient, words } : unread;
       return range(each, (index) => lab.caller.send({ url: lab.urlOf(index), ...asked, leaveAt }));
