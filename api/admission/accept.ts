@@ -25,7 +25,7 @@ import { keepsNothing, retentionOf } from './retention.ts';
 import type { RetentionSettings } from './retention.ts';
 
 /** docs/spec/contract.md section 2. */
-const BYTES_MAX = 512;
+const IGNORED_FIELDS_BYTES_MAX = 512;
 
 /** The value of `X-Ignored-Fields`: the names, percent-encoded, as many as there is room for. */
 export function ignoredFieldsHeader(names: readonly string[]): string {
@@ -33,7 +33,7 @@ export function ignoredFieldsHeader(names: readonly string[]): string {
   for (const name of names) {
     // A lone surrogate has no UTF-8 form: it is written as the replacement character.
     const next = (value === '' ? '' : `${value}, `) + encodeURIComponent(name.toWellFormed());
-    if (next.length > BYTES_MAX) break;
+    if (next.length > IGNORED_FIELDS_BYTES_MAX) break;
     value = next;
   }
   return value;

@@ -23,12 +23,12 @@ const PORTION = 64;
 interface ReadStart {
   reader: OpenReader;
   fromSeq: number;
-  isMissing: boolean;
+  hasGap: boolean;
 }
 
 /** Whether a read up to `lastSeq` found events that messages should have brought, and have not brought meanwhile. */
-function isFound({ reader, fromSeq, isMissing }: ReadStart, lastSeq: number): boolean {
-  return isMissing && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
+function isFound({ reader, fromSeq, hasGap }: ReadStart, lastSeq: number): boolean {
+  return hasGap && isOpen(reader) && reader.nextSeq === fromSeq && lastSeq >= fromSeq;
 }
 
 /** Reads from a request's stream what messages have not brought to its readers. */
@@ -64,8 +64,8 @@ export function createCatchUp(deps: {
   }
 
   async function readFor({ shard, requestId }: ReaderGroup, behind: readonly OpenReader[]): Promise<void> {
-    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, isMissing: reader.isMissing }));
-    for (const reader of behind) Object.assign(reader, { isBehind: false, isMissing: false, quietSince: now() });
+    const starts = behind.map((reader) => ({ reader, fromSeq: reader.nextSeq, hasGap: reader.hasGap }));
+    for (const reader of behind) Object.assign(reader, { isBehind: false, hasGap: false, quietSince: now() });
     const least = Math.min(...starts.map(({ fromSeq }) => fromSeq));
     const entries = await streams.readFrom(shard, requestId, least, PORTION);
     const lastSeq = entries.at(-1)?.lastSeq ?? 0;
@@ -83,7 +83,7 @@ export function createCatchUp(deps: {
   }
 
   function recover(...missing: readonly OpenReader[]): void {
-    for (const reader of missing) reader.isMissing = true;
+    for (const reader of missing) reader.hasGap = true;
     catchUp(...missing);
   }
 

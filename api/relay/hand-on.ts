@@ -15,9 +15,10 @@ export interface HandOn {
 
 /**
  * Whether an entry belongs to another answer than the one that was begun: Redis came back without its last writes, and
- * another delivery ran the request anew. The error with which a later delivery ends an interrupted answer belongs to it.
+ * another delivery ran the request anew. The error with which a later delivery ends an interrupted answer belongs to the one
+ * that was begun.
  */
-function isAnothers({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
+function isOfAnotherAnswer({ writer, nextSeq }: OpenReader, entry: StreamEntry): boolean {
   if (writer === undefined || entry.writer === undefined || entry.writer === writer) return false;
   const isInterruption = entry.terminal?.finishReason === 'error' && entry.deltas.length === 0;
   return !isInterruption || firstSeqOf(entry) !== nextSeq;
@@ -35,7 +36,7 @@ export function createHandOn(deps: { onEnded: (reader: OpenReader) => void; now:
 
   function deliver(reader: OpenReader, entry: StreamEntry): void {
     if (!isListening(reader) || reader.ended) return;
-    if (isAnothers(reader, entry)) {
+    if (isOfAnotherAnswer(reader, entry)) {
       log.warn('Redis has come back with another answer than the one that was begun; the client is told.', {
         requestId: reader.requestId,
       });

@@ -15,8 +15,8 @@ export interface OpenReader {
   writer: string | undefined;
   /** The stream may have events that were not delivered. */
   isBehind: boolean;
-  /** Messages should have brought them. */
-  isMissing: boolean;
+  /** Messages should have brought what it lacks. */
+  hasGap: boolean;
   quietSince: number;
   /** The request is on its way into Redis, which does not know it yet. */
   isAwaited: boolean;
@@ -39,7 +39,7 @@ export function newReader(
     ended: false,
     writer: undefined,
     isBehind: false,
-    isMissing: false,
+    hasGap: false,
     quietSince,
     isAwaited,
   };

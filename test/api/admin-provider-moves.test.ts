@@ -93,7 +93,7 @@ describe('plain http', () => {
   describe('with PROVIDER_ALLOW_HTTP', () => {
     const lax = useAdmin({ providerRules: { allowHttp: true } });
 
-    it('is taken everywhere', async () => {
+    it('is taken on a public host', async () => {
       const response = await lax.call('put', '/admin/v1/providers/far', {
         ...PROVIDER,
         base_url: 'http://a.example/v1',

@@ -6,7 +6,7 @@ import { Worker } from 'bullmq';
 import type { ChatJob } from '../../shared/contracts/jobs.ts';
 import { createChatQueues } from '../../shared/infra/queue/chat-queue.ts';
 import type { ChatQueues } from '../../shared/infra/queue/chat-queue.ts';
-import { hasTurn } from '../../workers/pipeline/claim.ts';
+import { mayClaim } from '../../workers/pipeline/claim.ts';
 import type { Delivery } from '../../workers/pipeline/stage.ts';
 import { createInferenceWorker } from '../../workers/processors/inference.ts';
 import type { InferenceWorker } from '../../workers/processors/inference.ts';
@@ -190,7 +190,7 @@ describe('a lost lock', () => {
 describe('a delivery after the first', () => {
   const delivery = (requestId: string, fence: number) => ({ shard: SHARD, requestId, tenantId: 'ten_1', fence });
   const turnOf = (requestId: string, fence: number, hasReconnectedRecently = () => false) =>
-    hasTurn({ requests: lab.requests, hasReconnectedRecently }, delivery(requestId, fence));
+    mayClaim({ requests: lab.requests, hasReconnectedRecently }, delivery(requestId, fence));
 
   it('gives its place back while the delivery that runs the request renews its lease, and no longer', async () => {
     const request = await lab.admit();

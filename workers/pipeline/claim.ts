@@ -15,13 +15,13 @@ const POLL_MS = 250;
 /** By this time after a reconnect every worker has replayed what it ended and renewed what it runs. */
 export const REPLAYED_MS = 1_500;
 
-export interface TurnDeps {
+export interface MayClaimDeps {
   requests: Pick<RequestStore, 'leaseLeftMs'>;
   /** Whether Redis has just come back: a lease that ran out meanwhile does not mean that its worker is dead. */
   hasReconnectedRecently: (withinMs?: number) => boolean;
 }
 
-export interface ClaimDeps extends TurnDeps {
+export interface ClaimDeps extends MayClaimDeps {
   requests: Pick<RequestStore, 'claim' | 'finish' | 'leaseLeftMs'>;
   streams: StreamReader;
   routing: { current(): RoutingTable };
@@ -36,8 +36,8 @@ export interface ClaimDeps extends TurnDeps {
  * end a stream that has begun, and waiting would block a place of this worker. If the first worker dies after all, the
  * sweep finds its lease expired. The fence keeps this safe; the check is a courtesy.
  */
-export async function hasTurn(
-  { requests, hasReconnectedRecently }: TurnDeps,
+export async function mayClaim(
+  { requests, hasReconnectedRecently }: MayClaimDeps,
   { shard, requestId, fence }: Delivery,
 ): Promise<boolean> {
   const isFirst = fence === 1;
@@ -93,7 +93,7 @@ export function createClaim(deps: ClaimDeps) {
   return async (delivery: Delivery): Promise<Claimed | undefined> => {
     const { shard, requestId, tenantId, fence, job } = delivery;
     const made = job?.claim;
-    if (made === undefined && !(await hasTurn(deps, delivery))) {
+    if (made === undefined && !(await mayClaim(deps, delivery))) {
       log.info('A delivery was dropped: the worker that has the request lives.', { requestId, fence });
       return undefined;
     }

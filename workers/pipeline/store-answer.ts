@@ -17,7 +17,7 @@ export interface StoreAnswerDeps {
   log: Logger;
 }
 
-/** A Redis that came back without the end of a request is told again within this time. */
+/** A Redis that came back without the end has it again by the last try: the finish journal replays it. */
 const TRIES_MAX = 5;
 const AGAIN_MS = 500;
 

@@ -62,7 +62,7 @@ export function createSettler({
   const lookedBackAt = new Map<number, number>();
   const alarmedAt = new Map<number, number>();
   /** Shards with a booked record since their last look back. */
-  const booking = new Set<number>();
+  const bookedSinceLookBack = new Set<number>();
 
   async function book(shard: number, entries: readonly ReadableEntry[]): Promise<void> {
     const books = await ledger.settle(
@@ -78,7 +78,7 @@ export function createSettler({
     }
     await publishBooked(entries.map(({ record }) => record));
     await outbox.acknowledge(shard, entries);
-    booking.add(shard);
+    bookedSinceLookBack.add(shard);
     events.emit('settlement.booked', entries.length);
   }
 
@@ -173,7 +173,8 @@ export function createSettler({
     }
     try {
       const { entries, isLookBack } = await nextEntries(shard);
-      await bookAll(shard, entries, isLookBack && booking.delete(shard));
+      const wasBooking = isLookBack && bookedSinceLookBack.delete(shard);
+      await bookAll(shard, entries, wasBooking);
       if (entries.length > 0) alarmedAt.delete(shard);
       return entries.length;
     } catch (error) {

@@ -14,8 +14,8 @@ const COALESCE_CHARACTERS = 1_024;
 const BUSY_STREAMS = 50;
 const BEAT_MS = 80;
 /**
- * So many streams share a beat before the next one is used: what ends on one beat begins again at once, and would wait for
- * itself (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two are the farthest apart.
+ * So many streams share a beat before the next one is used: streams that end on one beat are followed by others, which
+ * begin together and wait for each other (docs/decisions/0098-a-beat-for-fifty-streams.md). The first two are the farthest apart.
  */
 const STREAMS_OF_A_BEAT = 50;
 const BEAT_OFFSETS_MS = [0, 40, 20, 60];

@@ -102,7 +102,7 @@ describe('a place in line', () => {
     expect(res.text).toBe(text);
   });
 
-  it('is not told behind the end', async () => {
+  it('is not told after the end', async () => {
     const { res, hear, forwarded, answer } = await askedForPlace();
     hear({ lastSeq: 2, deltas: [], terminal: STOP });
     await forwarded;

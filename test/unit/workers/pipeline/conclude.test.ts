@@ -132,7 +132,7 @@ describe('a run that did not come to its own end', () => {
       expect(forgotten).toEqual([{ entityId: 'pupil', claimedAt: 1_001 }]);
     });
 
-    it('unless there is no entity', async () => {
+    it('and nothing where the request names no entity', async () => {
       const { conclude, forgotten } = setUp();
 
       await conclude(runOf({ fence: 2 }), new Interrupted());

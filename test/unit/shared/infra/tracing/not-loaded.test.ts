@@ -29,12 +29,12 @@ function load(config: object): { isOn: boolean; loaded: number } {
   return JSON.parse(printed) as { isOn: boolean; loaded: number };
 }
 
-describe('without OTEL_EXPORTER_OTLP_ENDPOINT', () => {
-  it("a process loads nothing of OpenTelemetry's SDK", () => {
+describe('OTEL_EXPORTER_OTLP_ENDPOINT', () => {
+  it("is not set: a process loads nothing of OpenTelemetry's SDK", () => {
     expect(load({})).toEqual({ isOn: false, loaded: 0 });
   });
 
-  it('which it does with it', () => {
+  it('is set: a process loads it', () => {
     const tracing = { endpoint: 'http://127.0.0.1:4318', sampler: 'always_on', samplerArg: 1 };
     const { isOn, loaded } = load({ tracing });
     expect(isOn).toBe(true);

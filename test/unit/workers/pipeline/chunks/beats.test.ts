@@ -28,7 +28,7 @@ it('all that wait for a beat have the same one, and the next comes its time late
   expect(third - first).toBe(80);
 });
 
-it('a beat that is near is left out', async () => {
+it('who asks just before a beat gets the one after it', async () => {
   const { next } = createBeats(80);
   await jest.advanceTimersByTimeAsync(79 - (performance.now() % 80));
   const act = jest.fn();
