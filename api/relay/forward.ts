@@ -78,8 +78,11 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
   }
 
+  /** Since the deadline was last set. */
+  let wasBlocked = false;
   const writer = createPacedWriter(res, drainMs, {
     onBlocked: () => {
+      wasBlocked = true;
       reader.pause();
     },
     onDrained: () => {
@@ -111,11 +114,16 @@ export function openForwarder(hub: RelayHub, res: Response, options: ForwardOpti
     if (write === undefined) pingIsDue = true;
     else sendPing();
   }, pingMs);
-  // By then no worker lives that could end the request, so the relay ends the stream.
-  const deadline = setTimeout(() => {
-    if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
+  let deadline = setTimeout(expire, timeoutMs + marginMs);
+
+  /** By now no worker lives that could end the request, so the relay ends the stream, once its client has read what there is. */
+  function expire(): void {
+    if (wasBlocked) {
+      wasBlocked = writer.isBlocked();
+      deadline = setTimeout(expire, drainMs);
+    } else if (res.headersSent) write?.({ lastSeq: nextSeq, deltas: [], terminal: timedOut() });
     else done.reject(relayTimeout());
-  }, timeoutMs + marginMs);
+  }
 
   function stopTimers(): void {
     isOver = true;

@@ -116,10 +116,10 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     else if (isGivenUp(failing, now)) await disable(webhook, 'failing', now);
   }
 
-  /** Whether the tenant has given it another receiver meanwhile, of which the failure of this one says nothing. */
-  async function hasOtherUrl({ _id, tenantId, mode = 'live', url }: WebhookRow): Promise<boolean> {
-    const latest = await webhooks.find({ tenantId, mode }, _id);
-    return latest !== undefined && latest.url !== url;
+  /** The row after an attempt that failed: another attempt may have succeeded, and its tenant may have changed it. */
+  async function reread(webhook: WebhookRow): Promise<WebhookRow> {
+    const { _id, tenantId, mode = 'live' } = webhook;
+    return (await webhooks.find({ tenantId, mode }, _id)) ?? webhook;
   }
 
   async function attemptDelivery(
@@ -131,7 +131,9 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
     const now = clock.now();
     const { ok, ...attempt } = toAttempt(reply, at, now);
     telemetry.emit('webhook.attempted', ok ? 'succeeded' : 'failed');
-    const isFormer = !ok && (await hasOtherUrl(webhook));
+    const latest = ok ? webhook : await reread(webhook);
+    // Its tenant has given it another receiver meanwhile, of which the failure of this one says nothing.
+    const isFormer = latest.url !== webhook.url;
     const isFinal = ok || (attempt.status === GONE && !isFormer);
     const next = isFinal ? undefined : nextAttemptAt(delivery.failed + 1, now, random());
     await deliveries.settle(delivery, {
@@ -139,7 +141,7 @@ export function createDeliverNext(deps: DeliverDeps): DeliverNext {
       status: ok ? 'succeeded' : next === undefined ? 'failed' : 'pending',
       ...(next === undefined ? {} : { nextAttemptAt: next }),
     });
-    if (!isFormer) await noteHealth(webhook, { ok, ...attempt }, now);
+    if (!isFormer) await noteHealth(latest, { ok, ...attempt }, now);
     if (ok) return attempt.durationMs > SLOW_MS ? 'slow' : 'done';
     const { tenantId, webhookId } = delivery;
     log.debug(`An attempt for webhook ${webhookId} failed (${delivery.failed + 1} of ${ATTEMPTS_MAX}).`, { tenantId });

@@ -20,6 +20,8 @@ class OpenResponse extends EventEmitter {
   socket = { writableLength: 0 };
   text = '';
   ended = false;
+  /** Whether the client takes what is written. */
+  takes = true;
   writeHead(): this {
     this.headersSent = true;
     return this;
@@ -27,7 +29,7 @@ class OpenResponse extends EventEmitter {
   write(text: string): boolean {
     if (this.ended) throw new Error('write after end');
     this.text += text;
-    return true;
+    return this.takes;
   }
   end(text: string): void {
     this.write(text);
@@ -129,5 +131,47 @@ describe('an error', () => {
     await forwarded;
 
     expect(res.text).toMatch(/^id: 4\ndata: .*"finish_reason":"error"/);
+  });
+});
+
+describe('a request without an end', () => {
+  const times = { timeoutMs: 1_000, marginMs: 500, drainMs: 10_000 };
+  const begun: StreamEntry = { lastSeq: 1, deltas: ['"Once"'] };
+
+  it('ends its stream when no worker can end it any more', async () => {
+    const { res, hear } = forward(times);
+    hear(begun);
+
+    await jest.advanceTimersByTimeAsync(1_500);
+
+    expect(res.text).toContain('"timeout"');
+    expect(res.ended).toBe(true);
+  });
+
+  it('waits for a client that still reads', async () => {
+    const { res, hear, forwarded } = forward(times);
+    res.takes = false;
+    hear(begun);
+    await jest.advanceTimersByTimeAsync(1_500);
+    res.takes = true;
+    res.emit('drain');
+    hear({ lastSeq: 3, deltas: [], terminal: STOP });
+    await forwarded;
+
+    expect(res.text).toContain('"stop"');
+    expect(res.text).not.toContain('timeout');
+  });
+
+  it('ends its stream behind what a slow client has read', async () => {
+    const { res, hear } = forward(times);
+    res.takes = false;
+    hear(begun);
+    await jest.advanceTimersByTimeAsync(1_500);
+    res.takes = true;
+    res.emit('drain');
+
+    await jest.advanceTimersByTimeAsync(2 * times.drainMs);
+
+    expect(res.text).toContain('"timeout"');
   });
 });
