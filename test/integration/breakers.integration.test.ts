@@ -8,6 +8,9 @@ import { call, failure, openBreakerLab, providerOf, refusal } from '../support/b
 import type { BreakerLab, LabWorker } from '../support/breaker-lab.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+/** On a busy machine none of them decides alone. */
+const CALL_MS = 20_000;
+
 let lab: BreakerLab;
 let workers: LabWorker[];
 let first: LabWorker;
@@ -15,7 +18,7 @@ let second: LabWorker;
 beforeEach(async () => {
   lab = await openBreakerLab();
   workers = [];
-  for (let number = 0; number < 4; number += 1) workers.push(await lab.startWorker());
+  for (let number = 0; number < 4; number += 1) workers.push(await lab.startWorker({ callMs: CALL_MS }));
   [first, second] = workers as [LabWorker, LabWorker];
 });
 afterEach(async () => {

@@ -29,6 +29,8 @@ interface WorkerOptions {
   url?: string;
   /** Hears no messages, so that only reading is left. */
   isDeaf?: boolean;
+  /** Milliseconds for which it waits for Redis before it decides alone. */
+  callMs?: number;
 }
 
 export interface BreakerLab {
@@ -108,7 +110,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
         return holds(breaker) ? breaker : undefined;
       }, what),
 
-    async startWorker({ url, isDeaf = false } = {}) {
+    async startWorker({ url, isDeaf = false, callMs } = {}) {
       const own = createBreakerStore(await connect('worker', url), keyspace, events);
       const subscriber = await connect('subscriber', url);
       const log = createRecordingLog();
@@ -127,6 +129,7 @@ export async function openBreakerLab(): Promise<BreakerLab> {
         events: { emit: () => undefined },
         clock: systemClock,
         log,
+        ...(callMs === undefined ? {} : { callMs }),
       });
       workers.push(breakers);
       return { ...breakers, log, changes: () => asked };

@@ -18,6 +18,8 @@ export interface BreakersDeps {
   events: CircuitDeps['events'];
   clock: Clock;
   log: Logger;
+  /** How long a call of Redis is waited for, in milliseconds; longer in tests of what workers decide together. */
+  callMs?: number;
 }
 
 /** The circuit breakers of all providers, as one worker sees them. */
@@ -42,7 +44,7 @@ const CALL_MS = 1_000;
  * Waits for an answer of Redis for a moment. While one is missing nothing more is asked: it would wait behind, and all of it
  * is sent again and again to a server that takes no writes for hours.
  */
-function createCalls() {
+function createCalls(callMs: number) {
   let unanswered = 0;
   return {
     isWaiting: () => unanswered > 0,
@@ -50,7 +52,7 @@ function createCalls() {
       if (unanswered > 0) throw new Error('Redis has not answered an earlier call');
       const call = send();
       try {
-        return await inTime(call, CALL_MS);
+        return await inTime(call, callMs);
       } catch (error) {
         unanswered += 1;
         const settle = () => (unanswered -= 1);
@@ -62,13 +64,13 @@ function createCalls() {
 }
 
 export async function createBreakers(deps: BreakersDeps): Promise<Breakers> {
-  const { store, listen, workerId, events, clock, log } = deps;
+  const { store, listen, workerId, events, clock, log, callMs = CALL_MS } = deps;
   const circuits = new Map<string, Circuit>();
   const versions = new Map<string, number>();
   let offsetMs = 0;
   let probes = 0;
   let alone = false;
-  const [changes, reads] = [createCalls(), createCalls()];
+  const [changes, reads] = [createCalls(callMs), createCalls(callMs)];
 
   const now = () => clock.now() + offsetMs;
 
