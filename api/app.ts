@@ -14,7 +14,7 @@ import type { EndpointDeps } from './endpoints.ts';
 import { createBodyBudget } from './http/body-budget.ts';
 import { createBodyDeps } from './http/read-json-body.ts';
 import { createIdentify } from './http/authenticate.ts';
-import { createErrorHandler, notFound, storeFault } from './http/error-handler.ts';
+import { createErrorHandler, methodNotAllowed, notFound, storeFault } from './http/error-handler.ts';
 import type { RefusalWatch } from './http/refusal-watch.ts';
 import { createReplay } from './http/replay.ts';
 import type { ReplayDeps } from './http/replay.ts';
@@ -104,14 +104,20 @@ const requireHttpsOfCalls: Step = (req, res) => {
 function createHealthRoute(readiness: Readiness): Router {
   const router = Router();
   router.use('/health', describeAddress);
-  router.get('/health/live', (_req, res) => {
-    res.json({ status: 'ok' });
-  });
-  router.get('/health/ready', async (_req, res) => {
-    const { ready, checks } = await readiness.check();
-    if (!ready) res.setHeader('Retry-After', 1);
-    res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
-  });
+  router
+    .route('/health/live')
+    .get((_req, res) => {
+      res.json({ status: 'ok' });
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route('/health/ready')
+    .get(async (_req, res) => {
+      const { ready, checks } = await readiness.check();
+      if (!ready) res.setHeader('Retry-After', 1);
+      res.status(ready ? 200 : 503).json({ status: ready ? 'ok' : 'unavailable', checks });
+    })
+    .all(methodNotAllowed('GET'));
   return router;
 }
 

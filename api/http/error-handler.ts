@@ -70,11 +70,14 @@ export const notFound: RequestHandler = () => {
   throw new ServiceError('not_found', 'There is nothing at this path; check the URL.');
 };
 
-/** For a path that exists with other methods. */
-export function methodNotAllowed(...allowed: string[]): RequestHandler {
+const LIST = new Intl.ListFormat('en');
+
+/** For a path that exists with other methods. Express answers HEAD wherever it answers GET. */
+export function methodNotAllowed(...served: string[]): RequestHandler {
+  const allowed = served.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return (_req, res) => {
     res.setHeader('Allow', allowed.join(', '));
-    throw new ServiceError('method_not_allowed', `This path answers ${allowed.join(' and ')} only.`);
+    throw new ServiceError('method_not_allowed', `This path answers ${LIST.format(allowed)} only.`);
   };
 }
 

@@ -33,7 +33,7 @@ export interface StartSettings {
 /** Stand-ins for what is only known later, so that everything else can be checked before anything is started. */
 const NOT_KNOWN_YET = {
   REDIS_URL: 'redis://127.0.0.1:1',
-  MONGODB_URI: 'mongodb://127.0.0.1:1',
+  MONGODB_URI: 'mongodb://127.0.0.1:1/parley',
   ADMIN_TOKEN: 'stands-in-for-one-that-is-made-later',
   CREDENTIALS_KEY: Buffer.alloc(32).toString('base64'),
 };
@@ -112,6 +112,6 @@ function readArguments(args: string[], faults: string[]): { workers: number; isW
 
 function readProviderPort(text: string, faults: string[]): number {
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) faults.push('PROVIDER_PORT must be a valid port (1 to 65535).');
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) faults.push('PROVIDER_PORT must be a port, 1 to 65535.');
   return port;
 }

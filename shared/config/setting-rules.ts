@@ -2,7 +2,11 @@ import { isIP } from 'node:net';
 
 import Joi from 'joi';
 
-export const port = () => Joi.number().port();
+const PORT_MESSAGES = Object.fromEntries(
+  ['number.integer', 'number.min', 'number.max'].map((rule) => [rule, '{{#label}} must be a port, 0 to 65535']),
+);
+
+export const port = () => Joi.number().integer().min(0).max(65_535).messages(PORT_MESSAGES);
 export const seconds = (max: number) => Joi.number().integer().min(1).max(max);
 
 const OF_SENTINEL = '{{#label}} is of sentinels only: REDIS_URL must be redis+sentinel:// or rediss+sentinel://';
@@ -21,6 +25,13 @@ export const redisUrl = Joi.string().custom((value: string, helpers) => {
     return helpers.error('redis.url');
   if (/^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value)) return helpers.error('redis.master');
   return redisAddressesOf(value).every((address) => URL.canParse(address)) ? value : helpers.error('redis.address');
+});
+
+/** Without a database's name the driver takes one that whoever names none shares. */
+export const mongoUri = Joi.string().custom((value: string, helpers) => {
+  const rest = /^mongodb(?:\+srv)?:\/\/[^/?]+(.*)$/.exec(value)?.[1];
+  if (rest === undefined) return helpers.error('mongo.url');
+  return /^\/[^?]/.test(rest) ? value : helpers.error('mongo.database');
 });
 
 /** A setting that only `redis+sentinel://` has. */
@@ -118,5 +129,11 @@ export const RULE_MESSAGES = {
     '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas, and not everybody (/0)',
   'origin.form': '{{#label}} must be a list of origins such as https://app.example.com, separated by commas',
   'base.url': '{{#label}} must be an http or https URL without credentials, query and fragment',
-  'string.pattern.base': '{{#label}} does not have the expected form ({{#regex}})',
+  'mongo.url':
+    '{{#label}} must be mongodb://HOST:PORT/DATABASE?replicaSet=NAME, with several HOST:PORT separated by commas, or mongodb+srv://HOST/DATABASE',
+  'mongo.database':
+    '{{#label}} must name a database behind its hosts, as in mongodb://HOST:PORT/DATABASE; without one the driver would take `test`',
+  'boolean.base': '{{#label}} must be true or false',
+  'string.max': '{{#label}} must have at most {{#limit}} characters',
+  'object.and': '{{#presentWithLabels.0}} needs {{#missingWithLabels.0}} beside it; set both or neither',
 };

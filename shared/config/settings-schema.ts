@@ -8,6 +8,7 @@ import {
   isOrigin,
   isProxy,
   listOf,
+  mongoUri,
   port,
   redisUrl,
   RULE_MESSAGES,
@@ -19,6 +20,9 @@ import type { RedisSettings } from './setting-rules.ts';
 import { sampler } from './tracing-settings.ts';
 import type { TracingSettings } from './tracing-settings.ts';
 
+const neededWith = (setting: string) =>
+  Joi.required().messages({ 'any.required': `{{#label}} is required with ${setting}` });
+
 /** Every variable of the environment (docs/spec/contract.md section 1) with its bounds and its default. */
 export const settingsSchema = Joi.object({
   NODE_ENV: Joi.string().default('development'),
@@ -26,7 +30,7 @@ export const settingsSchema = Joi.object({
   PORT: port().default(8080),
   ADMIN_HOST: Joi.string().default('127.0.0.1'),
   ADMIN_PORT: port().default(8081),
-  WORKER_PORT: port().allow(0).default(0),
+  WORKER_PORT: port().default(0),
   MAX_CONNECTIONS: Joi.number().integer().min(1).max(1_000_000).default(20_000),
   REDIS_URL: redisUrl.required(),
   REDIS_SENTINEL_USERNAME: withSentinel(Joi.string()),
@@ -35,9 +39,7 @@ export const settingsSchema = Joi.object({
   REDIS_TLS_CA_FILE: withRedisTls(Joi.string()),
   REDIS_TLS_CERT_FILE: withRedisTls(Joi.string()),
   REDIS_TLS_KEY_FILE: withRedisTls(Joi.string()),
-  MONGODB_URI: Joi.string()
-    .pattern(/^mongodb(\+srv)?:\/\/.+/)
-    .required(),
+  MONGODB_URI: mongoUri.required(),
   ADMIN_TOKEN: strongToken,
   ADMIN_TOKENS: adminTokenList,
   METRICS_PUBLIC: Joi.boolean().default(false),
@@ -46,6 +48,7 @@ export const settingsSchema = Joi.object({
   CREDENTIALS_KEYS: base64Keys.default([]),
   KEY_PREFIX: Joi.string()
     .pattern(/^[a-z][a-z0-9]{1,15}$/)
+    .message('{{#label}} must have 2 to 16 lower-case letters and digits, the first of them a letter')
     .default('svc'),
   WORKER_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(512),
   WORKER_BATCH_CONCURRENCY: Joi.number().integer().min(1).max(100_000).default(64),
@@ -54,18 +57,20 @@ export const settingsSchema = Joi.object({
   COMPLETED_JOBS_KEPT: Joi.number().integer().min(0).max(10_000).default(200),
   LOG_LEVEL: Joi.string().valid('error', 'warn', 'info', 'debug').default('info'),
   STREAM_RETENTION_SECONDS: seconds(86_400).default(900),
-  DISCONNECT_GRACE_SECONDS: seconds(3_600).allow(0).default(30),
+  DISCONNECT_GRACE_SECONDS: seconds(3_600).min(0).default(30),
   REQUEST_TIMEOUT_SECONDS: seconds(3_600).default(600),
   SHUTDOWN_GRACE_SECONDS: seconds(3_600).default(30),
   MODERATION_BACKEND: Joi.string().valid('local', 'openai').default('local'),
-  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: Joi.required() }),
-  MODERATION_API_KEY: Joi.string().pattern(/^[\x21-\x7e]+$/),
+  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: neededWith('MODERATION_BACKEND=openai') }),
+  MODERATION_API_KEY: Joi.string()
+    .pattern(/^[\x21-\x7e]+$/)
+    .message('{{#label}} must be visible ASCII characters without spaces'),
   MODERATION_MODEL: Joi.string().max(256),
   MODERATION_TIMEOUT_MS: Joi.number().integer().min(100).max(60_000).default(5_000),
   PROVIDER_ALLOW_HTTP: Joi.boolean().default(false),
   ALLOW_TEST_SETTINGS: Joi.boolean().default(false),
   PAYMENTS: Joi.string().valid('stripe', 'test', 'none'),
-  STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: Joi.required() }),
+  STRIPE_SECRET_KEY: Joi.string().when('PAYMENTS', { is: 'stripe', then: neededWith('PAYMENTS=stripe') }),
   STRIPE_WEBHOOK_SECRET: Joi.string(),
   WEBHOOK_ALLOW_PRIVATE: Joi.boolean().default(false),
   TLS_CERT_FILE: Joi.string(),

@@ -179,7 +179,7 @@ describe('every answer', () => {
 
   it('to a method that a path lacks names the ones it has', async () => {
     const response = await admin.call('put', '/admin/v1/tenants', {});
-    expect(response.headers['allow']).toBe('GET, POST');
+    expect(response.headers['allow']).toBe('GET, HEAD, POST');
   });
 
   it('is not cached and does not name the framework', async () => {

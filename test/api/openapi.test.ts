@@ -58,7 +58,7 @@ describe.each(['/openapi.json', '/platform/v1/openapi.json'])('GET %s', (path) =
     const response = await request(service.app).post(path);
 
     expect(refusalOf(response)).toMatchObject({ status: 405, code: 'method_not_allowed' });
-    expect(response.headers['allow']).toBe('GET');
+    expect(response.headers['allow']).toBe('GET, HEAD');
   });
 });
 

@@ -23,7 +23,7 @@ const RETRIES = ['/api/queues/:queueName/retry/failed', '/api/queues/:queueName/
 
 const readOnly: RequestHandler = (req, res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') next();
-  else methodNotAllowed('GET', 'HEAD')(req, res, next);
+  else methodNotAllowed('GET')(req, res, next);
 };
 
 const assertMayWrite: RequestHandler = (_req, res, next) => {

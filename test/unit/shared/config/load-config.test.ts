@@ -141,7 +141,25 @@ describe('the settings', () => {
 
   it.each([
     ['a moderation backend that does not exist', { MODERATION_BACKEND: 'none' }, /MODERATION_BACKEND/],
-    ['a moderation endpoint without an address', { MODERATION_BACKEND: 'openai' }, /MODERATION_BASE_URL is required/],
+    [
+      'a moderation endpoint without an address',
+      { MODERATION_BACKEND: 'openai' },
+      /^MODERATION_BASE_URL is required with MODERATION_BACKEND=openai\.$/,
+    ],
+    ['a credential that no header takes', { MODERATION_API_KEY: 'a b' }, /^MODERATION_API_KEY must .* without spaces\.$/],
+    ['a word that is not true or false', { METRICS_PUBLIC: 'yes' }, /^METRICS_PUBLIC must be true or false\.$/],
+    ['a time below one that may be 0', { DISCONNECT_GRACE_SECONDS: '-1' }, /^DISCONNECT_GRACE_SECONDS must .* 0\.$/],
+    ['a port that does not exist', { WORKER_PORT: '65536' }, /^WORKER_PORT must be a port, 0 to 65535\.$/],
+    ['a MongoDB that is none', { MONGODB_URI: 'http://u:pa55@h/parley' }, /^MONGODB_URI must be mongodb:\/\/HOST/],
+    ['a MongoDB without a host', { MONGODB_URI: 'mongodb:///parley' }, /^MONGODB_URI must be mongodb:\/\/HOST/],
+    ...['', '/', '/?replicaSet=rs0', '?replicaSet=rs0'].map(
+      (rest) =>
+        [
+          `a MongoDB whose address ends in "${rest}" and not in a database`,
+          { MONGODB_URI: `mongodb://h1:27017,h2${rest}` },
+          /^MONGODB_URI must name a database .*; without one the driver would take `test`\.$/,
+        ] as const,
+    ),
     ['an address with a credential', { MODERATION_BASE_URL: 'https://u:p@host/v1' }, /MODERATION_BASE_URL/],
     ['an address that is none', { MODERATION_BASE_URL: 'host/v1' }, /MODERATION_BASE_URL/],
     ['a verdict that may take for ever', { MODERATION_TIMEOUT_MS: '600000' }, /MODERATION_TIMEOUT_MS/],
@@ -155,10 +173,18 @@ describe('the settings', () => {
     ['one token for two names', { ADMIN_TOKENS: `a:read:${TOKEN}x,b:read:${TOKEN}x` }, /ADMIN_TOKENS .*twice/],
     ['a second credentials key of 3 bytes', { CREDENTIALS_KEYS: 'c2Vj' }, /CREDENTIALS_KEYS .*32 bytes/],
     ['a credentials key of 16 bytes', { CREDENTIALS_KEY: Buffer.alloc(16).toString('base64') }, /32 bytes in base64/],
-    ['half of a TLS pair', { TLS_CERT_FILE: 'cert.pem' }, /TLS_KEY_FILE/],
-    ['half of the Stripe pair', { STRIPE_SECRET_KEY: 'sk' }, /STRIPE_WEBHOOK_SECRET/],
-    ['Stripe without its key', { PAYMENTS: 'stripe' }, /STRIPE_SECRET_KEY/],
-    ['a key prefix that no key could have', { KEY_PREFIX: 'Svc_' }, /KEY_PREFIX/],
+    [
+      'half of a TLS pair',
+      { TLS_CERT_FILE: 'cert.pem' },
+      /^TLS_CERT_FILE needs TLS_KEY_FILE beside it; set both or neither\.$/,
+    ],
+    [
+      'half of the Stripe pair',
+      { STRIPE_WEBHOOK_SECRET: 'wh' },
+      /^STRIPE_WEBHOOK_SECRET needs STRIPE_SECRET_KEY beside it; set both or neither\.$/,
+    ],
+    ['Stripe without its key', { PAYMENTS: 'stripe' }, /^STRIPE_SECRET_KEY is required with PAYMENTS=stripe\.$/],
+    ['a key prefix that no key could have', { KEY_PREFIX: 'Svc_' }, /^KEY_PREFIX must have 2 to 16 .* letters/],
     ['a fraction of a shard', { QUEUE_SHARDS: '1.5' }, /QUEUE_SHARDS must be an integer/],
     [
       'a Redis address with a port that does not exist',
