@@ -24,7 +24,10 @@ export const redisUrl = Joi.string().custom((value: string, helpers) => {
   if (!REDIS_SCHEMES.some((scheme) => value.startsWith(`${scheme}//`)) || value.split('//')[1] === '')
     return helpers.error('redis.url');
   if (/^rediss?\+sentinel:\/\/[^/]*\/?$/.test(value)) return helpers.error('redis.master');
-  return redisAddressesOf(value).every((address) => URL.canParse(address)) ? value : helpers.error('redis.address');
+  if (!redisAddressesOf(value).every((address) => URL.canParse(address))) return helpers.error('redis.address');
+  // The client would take database 0 for it, without a word.
+  const isDatabase = !/^rediss?:/.test(value) || /^\/?\d*$/.test(new URL(value).pathname);
+  return isDatabase ? value : helpers.error('redis.database');
 });
 
 /** Without a database's name the driver takes one that whoever names none shares. */
@@ -124,6 +127,7 @@ export const RULE_MESSAGES = {
     '{{#label}} must be redis://, redis+cluster://h1:p1,h2:p2 or redis+sentinel://h1:p1,h2:p2/name, or one of them with rediss for TLS',
   'redis.address':
     '{{#label}} must name each server as HOST:PORT, and write @, :, /, # and ? of a password percent-encoded',
+  'redis.database': '{{#label}} must end in the number of a database, as in redis://HOST:PORT/3, or in none',
   'redis.master': '{{#label}} must end in the name of the master, as in redis+sentinel://h1:26379,h2:26379/mymaster',
   'proxy.address':
     '{{#label}} must be a list of addresses or blocks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas, and not everybody (/0)',

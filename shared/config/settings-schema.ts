@@ -61,7 +61,10 @@ export const settingsSchema = Joi.object({
   REQUEST_TIMEOUT_SECONDS: seconds(3_600).default(600),
   SHUTDOWN_GRACE_SECONDS: seconds(3_600).default(30),
   MODERATION_BACKEND: Joi.string().valid('local', 'openai').default('local'),
-  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', { is: 'openai', then: neededWith('MODERATION_BACKEND=openai') }),
+  MODERATION_BASE_URL: baseUrl.when('MODERATION_BACKEND', {
+    is: 'openai',
+    then: neededWith('MODERATION_BACKEND=openai'),
+  }),
   MODERATION_API_KEY: Joi.string()
     .pattern(/^[\x21-\x7e]+$/)
     .message('{{#label}} must be visible ASCII characters without spaces'),

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
 
 import { methodsOf } from '../../api/contract/operation.ts';
 import { ENDPOINTS } from '../../api/endpoints.ts';
@@ -141,6 +142,13 @@ describe("a key's last request of the minute", () => {
 });
 
 describe('another method', () => {
+  it.each(['/health/live', '/health/ready'])('is 405 on %s, without a key', async (path) => {
+    const response = await request(service.app).post(path);
+
+    expect(refusalOf(response)).toMatchObject({ status: 405, code: 'method_not_allowed' });
+    expect(response.headers['allow']).toBe('GET, HEAD');
+  });
+
   const paths = [...new Set(ENDPOINT_NAMES.map((name) => endpointRule(name).path))];
 
   it.each(paths)('is 405 on %s, with the ones that it has', async (path) => {

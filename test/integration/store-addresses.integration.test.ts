@@ -79,6 +79,7 @@ describe('an address of Redis that cannot be used', () => {
     ['is of sentinels where there are none', () => `${at('redis+sentinel', single())}/main`, 'no sentinel', /unknown/],
     ['asks for TLS where there is none', () => at('rediss', single()), 'does not answer over TLS', /./],
     ['asks for no TLS where there is', () => at('redis', nodes.encrypted), 'ends the connection at once', /ECONNRESET/],
+    ['names a database that the server lacks', () => `${at('redis', single())}/99`, 'open database 99', /out of range/],
     ['has an unknown name', () => `redis://${UNKNOWN_HOST}:6379`, 'host is not known here', /ENOTFOUND/],
   ])(
     'because it %s says so, and names the setting',

@@ -53,6 +53,18 @@ export function faultOfSingle(info: string): string | undefined {
     : `Redis is a replica, which takes no writes; name its master in REDIS_URL (${master[1]}:${master[2]}, as the replica knows it).`;
 }
 
+/** The client goes on in database 0 where the server does not have the one of its address. */
+async function selectOwn(client: Redis): Promise<void> {
+  const { db = 0 } = client.options;
+  if (db === 0) return;
+  await client.select(db).catch((cause: unknown) => {
+    throw new Error(
+      `Redis does not open database ${db}; name one in REDIS_URL that the server has (CONFIG GET databases), or none.`,
+      { cause },
+    );
+  });
+}
+
 function isSingle(client: Redis | Cluster): client is Redis {
   return client instanceof Redis && (client.options.sentinels ?? null) === null;
 }
@@ -71,5 +83,6 @@ export async function assertSuitable(client: Redis | Cluster, keyspace: Keyspace
     .map((info) => (isSingle(client) ? faultOfSingle(info) : undefined) ?? faultOfServer(info))
     .find((each) => each !== undefined);
   if (fault !== undefined) throw new Error(fault);
+  if (isSingle(client)) await selectOwn(client);
   return [...new Set(found.flatMap(adviceOnServer))];
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A complete answer, then a stream, then the same request looked up. Reads BASE_URL and API_KEY.
+# A complete answer, then a stream. Reads BASE_URL and API_KEY.
 set -eu
 
 curl -sS --fail-with-body "$BASE_URL/chat" \

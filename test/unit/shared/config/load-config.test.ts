@@ -146,7 +146,11 @@ describe('the settings', () => {
       { MODERATION_BACKEND: 'openai' },
       /^MODERATION_BASE_URL is required with MODERATION_BACKEND=openai\.$/,
     ],
-    ['a credential that no header takes', { MODERATION_API_KEY: 'a b' }, /^MODERATION_API_KEY must .* without spaces\.$/],
+    [
+      'a credential that no header takes',
+      { MODERATION_API_KEY: 'a b' },
+      /^MODERATION_API_KEY must .* without spaces\.$/,
+    ],
     ['a word that is not true or false', { METRICS_PUBLIC: 'yes' }, /^METRICS_PUBLIC must be true or false\.$/],
     ['a time below one that may be 0', { DISCONNECT_GRACE_SECONDS: '-1' }, /^DISCONNECT_GRACE_SECONDS must .* 0\.$/],
     ['a port that does not exist', { WORKER_PORT: '65536' }, /^WORKER_PORT must be a port, 0 to 65535\.$/],
@@ -192,6 +196,7 @@ describe('the settings', () => {
       /REDIS_URL .*HOST:PORT/,
     ],
     ['a Redis address whose password is not encoded', { REDIS_URL: 'redis://:pa#ss@h:1' }, /REDIS_URL .*HOST:PORT/],
+    ['a Redis database that is no number', { REDIS_URL: 'redis://:pa55@h:1/abc' }, /^REDIS_URL must end in the number/],
     ['a cluster with a node that is none', { REDIS_URL: 'redis+cluster://h1:1,' }, /REDIS_URL .*HOST:PORT/],
     [
       'a sentinel with a port that does not exist',
