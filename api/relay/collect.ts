@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/errors/service-error.ts';
 import { completeAnswer } from './answer.ts';
 import type { AnswerHead } from './answer.ts';
 import type { RelayHub } from './hub.ts';
-import { DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
+import { brokenOff, DEADLINE_MARGIN_MS, errorOf, relayTimeout } from './outcome.ts';
 
 interface Collected {
   literals: string[];
@@ -96,7 +96,8 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
       reader.confirm();
       const { terminal } = await collected.promise;
       const error = errorOf(terminal, literals.length > 0);
-      if (error !== undefined) throw error;
+      // A request that was sent for a complete answer has none of its text when it fails.
+      if (error !== undefined) throw literals.length > 0 ? brokenOff(error) : error;
       return completeAnswer(head, literals, terminal);
     },
   };
