@@ -69,7 +69,7 @@ export function openCollector(hub: RelayHub, res: Response, options: CollectOpti
     collected.reject(
       new ServiceError(
         'model_unavailable',
-        'This server restarts and can wait no longer; GET /chat/{request_id} has the answer when it is ready.',
+        `This server restarts and can wait no longer; go on at once with GET /chat/stream/${requestId}, or send the same call again if it had an Idempotency-Key. A request that nobody reads is cancelled.`,
         { retryAfterSeconds: 1 },
       ),
     );
